@@ -85,6 +85,8 @@ export class HostedStub {
     const authority = new Authority('stub-ca');
     const { certificate, key } = authority.issue({ commonName: 'stub', hosts: ['127.0.0.1'] });
     const server = createServer({ cert: certificate, key });
+    // As an API server has it. With five seconds, as Node has it, every rotation would begin with a connection, and some with one that ends.
+    server.keepAliveTimeout = 90_000;
     const stub = new HostedStub(authority, server);
     server.on('request', (request, response) => void stub.#answer(request, response));
     server.listen(0, '127.0.0.1');

@@ -17,6 +17,7 @@ export const HOSTILITIES = [
   'watches that end at once',
   'versions that are always too old',
   'a list without end',
+  'pages of eight megabytes',
   'ten thousand changes a second',
   'changes of eight megabytes',
 ] as const;
@@ -79,6 +80,7 @@ export function harm(url: URL, response: ServerResponse, how: Hostility, next: (
   const isWatch = url.searchParams.has('watch');
   const answer = TO_ALL[how] ?? (isWatch ? TO_WATCHES[how] : undefined);
   if (answer !== undefined) answer(response);
+  else if (how === 'pages of eight megabytes' && url.searchParams.has('limit')) heavyPage(response, next());
   else if (how === 'a list without end' && url.searchParams.has('limit')) {
     const count = next();
     const items = [{ metadata: { name: `item-${count}`, uid: String(count), resourceVersion: '1' } }];
@@ -89,6 +91,21 @@ export function harm(url: URL, response: ServerResponse, how: Hostility, next: (
     else return false;
   } else return false;
   return true;
+}
+
+/** A little less than what is refused, and made once. */
+const HEAVY = Buffer.alloc((8 << 20) - 4096, 'x');
+
+/** A page with one heavy object, and another page after it. */
+function heavyPage(response: ServerResponse, count: number): void {
+  const annotations = { 'tenant.example.com/note': FILLER };
+  const metadata = { name: `item-${count}`, uid: String(count), resourceVersion: '1', annotations };
+  const page = { metadata: { resourceVersion: '1', continue: `from-${count}` }, items: [{ metadata }] };
+  const [head = '', tail = ''] = JSON.stringify(page).split(FILLER);
+  response.writeHead(200, JSON_TYPE);
+  response.write(head);
+  response.write(HEAVY);
+  response.end(tail);
 }
 
 /** Type and data of a pull secret for one registry. */
@@ -112,12 +129,13 @@ function storm(
   // Made once: whoever makes so much anew for each change has no time to answer for other clusters.
   const filler = Buffer.alloc(bytes, 'x');
   const timer = setInterval(() => {
-    for (let left = each; left > 0 && !response.writableNeedDrain; left -= 1) {
+    if (response.writableNeedDrain) return;
+    const lines = Array.from({ length: each }, () => {
       const [head = '', tail = ''] = JSON.stringify(changeOf(next())).split(FILLER);
-      response.write(head);
-      response.write(filler);
-      response.write(`${tail}\n`);
-    }
+      return [Buffer.from(head), filler, Buffer.from(`${tail}\n`)];
+    });
+    // In one write: the time of the server is that of the other clusters, too.
+    response.write(Buffer.concat(lines.flat()));
   }, 10);
   response.once('close', () => clearInterval(timer));
 }

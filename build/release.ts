@@ -18,7 +18,6 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
-import { trimEndOf } from '../runtime/rules/text/trim.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/rules/version.ts';
 import { archive } from './archive.ts';
 import type { Arch, Platform } from './base.ts';
@@ -28,7 +27,9 @@ import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
 import { PLATFORMS, writeLaptops } from './laptops.ts';
 import { buildLibrary } from './library.ts';
+import { lockProblems } from './lock-problems.ts';
 import { commandPages, manPage } from './reference/cli.ts';
+import { downloadsOf, type Signing, signingOf } from './release-flags.ts';
 import { releaseProblems, versionBefore } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
 import { billDifferences, imageParts } from './sbom.ts';
@@ -36,17 +37,6 @@ import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, si
 
 const ROOT = resolve(import.meta.dirname, '..');
 const ARCHS: readonly Arch[] = ['x64', 'arm64'];
-
-/** Who signs, and as what. */
-export interface Signing {
-  /** ECDSA on P-256, PEM. */
-  readonly key: string;
-  readonly passphrase?: string;
-  /** Repository of the image, as nodes pull it. */
-  readonly image: string;
-  /** @default {'https://pullwright.dev/build/local'} */
-  readonly builder?: string;
-}
 
 export interface ReleaseOptions {
   /** Replaced. */
@@ -105,7 +95,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
       place(platform, file, executables),
     ))
       say(file);
-    assertBill(join(work, 'image'));
+    assertBill(join(work, 'image'), built);
     copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
     const files = readdirSync(to)
       .sort()
@@ -141,12 +131,16 @@ function place({ os, arch }: Platform, file: string, executables: Executables = 
 /** @throws PullwrightError `NotReleasable`, with everything that stands in the way */
 export function assertReleasable(root: string = ROOT): void {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  const problems = releaseProblems({
-    status: runTool(['git', 'status', '--porcelain'], root),
-    changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
-    version: VERSION,
-    packageVersion: version,
-  });
+  const lock: unknown = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const problems = [
+    ...releaseProblems({
+      status: runTool(['git', 'status', '--porcelain'], root),
+      changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
+      version: VERSION,
+      packageVersion: version,
+    }),
+    ...lockProblems(lock),
+  ];
   if (problems.length > 0)
     throw new PullwrightError(`Cannot release ${VERSION}: ${problems.join('; ')}`, {
       code: 'NotReleasable',
@@ -209,57 +203,15 @@ function platformDigests(layout: string, index: string): readonly string[] {
   return manifests.map(({ digest }) => digest);
 }
 
-function assertBill(image: string): void {
+function assertBill(image: string, executables: Readonly<Record<string, string>>): void {
   const document = JSON.parse(readFileSync(join(image, 'sbom.spdx.json'), 'utf8')) as Parameters<
     typeof billDifferences
   >[0];
-  const differences = billDifferences(document, imageParts(ROOT), 'pullwright');
+  const differences = billDifferences(document, imageParts(ROOT, executables), 'pullwright');
   if (differences.length > 0)
     throw new PullwrightError(`The bill of materials is not that of the image: ${differences.join('; ')}`, {
       code: 'BillDiffers',
     });
-}
-
-/** @throws PullwrightError `NotSigned` when something that a signature needs is not said */
-function signingOf(values: Flags): Signing | undefined {
-  const { key, image, builder, snapshot } = values;
-  if (key === undefined && snapshot) return undefined;
-  if (key === undefined || image === undefined)
-    throw new PullwrightError(
-      `Cannot release without ${key === undefined ? '--key: nobody could tell the release from another' : '--image: a signature names the repository that nodes pull from'}`,
-      {
-        code: 'NotSigned',
-        hint: 'Give --key FILE and --image registry.example.com/pullwright/pullwright, or --snapshot for a trial',
-      },
-    );
-  const passphrase = process.env['PULLWRIGHT_KEY_PASSPHRASE'];
-  return {
-    key: readFileSync(key, 'utf8'),
-    image,
-    ...(builder === undefined ? {} : { builder }),
-    ...(passphrase === undefined ? {} : { passphrase }),
-  };
-}
-
-/** @throws PullwrightError `NotAnAddress`: package managers would fail on it much later */
-function downloadsOf(text: string): string {
-  const address = URL.parse(text);
-  if (address?.protocol !== 'https:' || address.search !== '' || address.hash !== '')
-    throw new PullwrightError(
-      `Cannot use --downloads "${text}": expected the address of a folder, https://…`,
-      {
-        code: 'NotAnAddress',
-      },
-    );
-  return trimEndOf(address.href, '/');
-}
-
-interface Flags {
-  readonly key?: string | undefined;
-  readonly image?: string | undefined;
-  readonly builder?: string | undefined;
-  readonly downloads?: string | undefined;
-  readonly snapshot: boolean;
 }
 
 async function main(): Promise<void> {

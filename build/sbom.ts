@@ -39,7 +39,10 @@ interface Relationship {
 interface Lock {
   readonly name: string;
   readonly packages: Readonly<
-    Record<string, { readonly name?: string; readonly version?: string } | undefined>
+    Record<
+      string,
+      { readonly name?: string; readonly version?: string; readonly integrity?: string } | undefined
+    >
   >;
 }
 
@@ -54,19 +57,27 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
     runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], root),
   ) as Spdx;
   const lock = readLock(root);
-  const shipped = new Set(npmPackages(root, lock));
-  const fromNpm = document.packages.filter(
-    ({ name, versionInfo }) => name === lock.name || shipped.has(`${name}@${versionInfo ?? ''}`),
-  );
+  const shipped = npmParts(root, lock);
+  const fromNpm = document.packages.flatMap((one) => {
+    const copies = shipped.filter(({ name }) => name === `${one.name}@${one.versionInfo ?? ''}`);
+    if (copies.length === 0) return one.name === lock.name ? [one] : [];
+    const sums = [...new Set(copies.flatMap((copy) => copy.sums))];
+    // Of a package that is there twice npm may take the copy inside of another archive, which has none.
+    return [sums.length === 0 ? one : { ...one, checksums: sums.map(checksumOf) }];
+  });
   const { packages: pins, snapshot } = basePins();
   const base = pins.map((pin) => basePackage(pin, snapshot));
   const files = (Object.entries(executables) as [Arch, string][]).map(executableFile);
   const kept = new Set([...fromNpm.map(({ SPDXID }) => SPDXID), 'SPDXRef-DOCUMENT']);
+  const between = document.relationships.filter(
+    ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
+  );
+  const placed = new Set([PROGRAM, ...between.map(({ spdxElementId }) => spdxElementId)]);
+  // What it was a dependency of may not be shipped.
+  const unplaced = fromNpm.filter(({ SPDXID }) => !placed.has(SPDXID));
   const relationships: readonly Relationship[] = [
-    ...document.relationships.filter(
-      ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
-    ),
-    ...[...base, ...files].map(({ SPDXID }) => ({
+    ...between,
+    ...[...unplaced, ...base, ...files].map(({ SPDXID }) => ({
       spdxElementId: PROGRAM,
       relatedSpdxElement: SPDXID,
       relationshipType: 'CONTAINS',
@@ -80,11 +91,22 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   );
 }
 
-/** What an image holds, as `name@version`: what its bill must list, and nothing else. */
-export function imageParts(root: string): readonly string[] {
+/** Something in an image: a package as `name@version`, or an executable. */
+export interface Part {
+  readonly name: string;
+  /** `SHA256 ab12…`; none of a package that comes inside of another one's archive. */
+  readonly sums: readonly string[];
+}
+
+/** What an image holds: what its bill must list, and nothing else. */
+export function imageParts(root: string, executables: Readonly<Record<string, string>>): readonly Part[] {
   return [
-    ...npmPackages(root, readLock(root)),
-    ...basePins().packages.map(({ name, version }) => `${name}@${version}`),
+    ...npmParts(root, readLock(root)),
+    ...basePins().packages.map(({ name, version, sha256 }) => ({
+      name: `${name}@${version}`,
+      sums: [`SHA256 ${sha256}`],
+    })),
+    ...(Object.entries(executables) as [Arch, string][]).map((one) => filePart(executableFile(one))),
   ];
 }
 
@@ -93,12 +115,26 @@ function readLock(root: string): Lock {
 }
 
 /** Packages with a module in the executable, and the runtimes, as the lock file has them. */
-function npmPackages(root: string, lock: Lock): readonly string[] {
+function npmParts(root: string, lock: Lock): readonly Part[] {
   const paths = new Set(bundledModules(root).flatMap((module) => packagePath(module) ?? []));
   return [...paths, ...RUNTIMES.map((name) => `node_modules/${name}`)].map((path) => {
-    const entry = lock.packages[path];
-    return `${entry?.name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${entry?.version ?? 'not in the lock file'}`;
+    const { name, version = 'not in the lock file', integrity } = lock.packages[path] ?? {};
+    return {
+      name: `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`,
+      sums: integrity === undefined ? [] : [sumOf(integrity)],
+    };
   });
+}
+
+function checksumOf(sum: string): { readonly algorithm: string; readonly checksumValue: string } {
+  const [algorithm = '', checksumValue = ''] = sum.split(' ', 2);
+  return { algorithm, checksumValue };
+}
+
+/** npm's `sha512-<base64>` as the bill has it. */
+function sumOf(integrity: string): string {
+  const at = integrity.indexOf('-');
+  return `${integrity.slice(0, at).toUpperCase()} ${Buffer.from(integrity.slice(at + 1), 'base64').toString('hex')}`;
 }
 
 /**
@@ -142,7 +178,7 @@ function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
   };
 }
 
-function executableFile([arch, path]: readonly [Arch, string]): { readonly SPDXID: string } {
+function executableFile([arch, path]: readonly [Arch, string]): BilledFile & { readonly SPDXID: string } {
   const bytes = readFileSync(path);
   const sum = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex');
   const file = {
@@ -158,31 +194,76 @@ function executableFile([arch, path]: readonly [Arch, string]): { readonly SPDXI
   return file;
 }
 
+interface Billed {
+  readonly SPDXID?: string;
+  readonly checksums?: readonly { readonly algorithm: string; readonly checksumValue: string }[];
+}
+
+interface BilledFile extends Billed {
+  readonly fileName?: string;
+  readonly comment?: string;
+}
+
 interface Bill {
-  readonly packages?: readonly { readonly name?: string; readonly versionInfo?: string }[];
+  readonly packages?: readonly (Billed & { readonly name?: string; readonly versionInfo?: string })[];
+  readonly files?: readonly BilledFile[];
+  readonly relationships?: readonly Relationship[];
+}
+
+function sumsOf({ checksums = [] }: Billed): readonly string[] {
+  return checksums.map(({ algorithm, checksumValue }) => `${algorithm} ${checksumValue}`);
+}
+
+function filePart(file: BilledFile): Part {
+  return { name: `${file.fileName ?? ''} (${file.comment ?? ''})`, sums: sumsOf(file) };
 }
 
 /**
- * How a bill differs from what an image holds: packages that one of them lacks, as `name@version`.
+ * How a bill differs from what an image holds: parts that one of them lacks, other checksums, and parts of which no relationship says
+ * where they belong.
  *
  * @example
  * ```ts
  * import { billDifferences } from './sbom.ts';
  * import assert from 'node:assert/strict';
  *
- * const bill = { packages: [{ name: 'pullwright' }, { name: 'zod', versionInfo: '4.6.6' }] };
- * assert.deepEqual(billDifferences(bill, ['zod@4.6.7'], 'pullwright'), ['not in the bill: zod@4.6.7', 'not in the image: zod@4.6.6']);
+ * const bill = { packages: [{ name: 'pullwright' }] };
+ * assert.deepEqual(billDifferences(bill, [{ name: 'zod@4.6.7', sums: [] }], 'pullwright'), ['not in the bill: zod@4.6.7']);
  * ```
  */
-export function billDifferences(bill: Bill, parts: readonly string[], own: string): readonly string[] {
-  const billed = (bill.packages ?? [])
-    .filter(({ name }) => name !== own)
-    .map(({ name, versionInfo }) => `${name ?? ''}@${versionInfo ?? ''}`);
-  const [billedSet, held] = [new Set(billed), new Set(parts)];
-  return [
-    ...new Set([
-      ...parts.filter((one) => !billedSet.has(one)).map((one) => `not in the bill: ${one}`),
-      ...billed.filter((one) => !held.has(one)).map((one) => `not in the image: ${one}`),
-    ]),
+export function billDifferences(bill: Bill, parts: readonly Part[], own: string): readonly string[] {
+  const { packages = [], files = [], relationships = [] } = bill;
+  const billed = [
+    ...packages
+      .filter(({ name }) => name !== own)
+      .map((one) => ({
+        id: one.SPDXID,
+        name: `${one.name ?? ''}@${one.versionInfo ?? ''}`,
+        sums: sumsOf(one),
+      })),
+    ...files.map((file) => ({ id: file.SPDXID, ...filePart(file) })),
   ];
+  const [inBill, inImage] = [sumsByName(billed), sumsByName(parts)];
+  const placed = new Set(
+    relationships.map((one) =>
+      one.relationshipType === 'CONTAINS' ? one.relatedSpdxElement : one.spdxElementId,
+    ),
+  );
+  return [
+    ...[...inImage.keys()].filter((one) => !inBill.has(one)).map((one) => `not in the bill: ${one}`),
+    ...[...inBill.keys()].filter((one) => !inImage.has(one)).map((one) => `not in the image: ${one}`),
+    ...[...inBill].flatMap(([name, sums]) => {
+      const held = inImage.get(name) ?? sums;
+      return held === sums ? [] : [`${name}: the bill says ${sums}, the image has ${held}`];
+    }),
+    ...billed.filter(({ id }) => !placed.has(id ?? '')).map(({ name }) => `no relationship places ${name}`),
+  ];
+}
+
+/** A package of two architectures has two sums under one name. */
+function sumsByName(parts: readonly Part[]): ReadonlyMap<string, string> {
+  const names = [...new Set(parts.map(({ name }) => name))];
+  const of = (name: string): readonly string[] =>
+    parts.filter((one) => one.name === name).flatMap(({ sums }) => sums);
+  return new Map(names.map((name) => [name, [...new Set(of(name))].sort().join(', ') || 'no checksum']));
 }

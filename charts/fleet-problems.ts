@@ -1,7 +1,9 @@
 /** Every mistake of a fleet, each with its place, what is there and what is wanted. */
 import type { z } from 'zod';
 import { PullwrightError } from '../runtime/rules/errors.ts';
+import { counted } from '../runtime/rules/text/counted.ts';
 import { nearWord } from '../runtime/rules/text/near-word.ts';
+import { onOneLine } from '../runtime/rules/text/printable.ts';
 
 /** Keys and indexes from the top of the fleet. */
 export type FieldPath = readonly (string | number)[];
@@ -25,11 +27,11 @@ export class FleetError extends PullwrightError {
   readonly problems: readonly LocatedProblem[];
 
   constructor(source: string, problems: readonly LocatedProblem[]) {
-    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-    const lines = problems.map((problem) => `  ${describeProblem(source, problem)}`);
-    super([`Cannot read fleet "${source}": ${count}`, ...lines].join('\n'), {
+    const count = counted(problems.length, 'problem');
+    super(onOneLine(`Cannot read fleet "${source}": ${count}`), {
       code: 'FleetInvalid',
       disposition: 'terminal',
+      details: problems.map((problem) => onOneLine(describeProblem(source, problem))),
     });
     this.name = 'FleetError';
     this.problems = problems;

@@ -1,5 +1,6 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { scalarText } from '../runtime/rules/record.ts';
 import { yamlMistake } from '../runtime/rules/text/yaml-mistake.ts';
 import { aliasTooMany, repeatedKeys } from '../runtime/rules/text/yaml-nodes.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
@@ -98,7 +99,7 @@ function stepInto(node: unknown, part: string | number): { node: unknown; offset
     return item === undefined ? undefined : { node: item, offset: startOf(item) };
   }
   if (!isMap(node)) return undefined;
-  const pair = node.items.find((one) => isScalar(one.key) && String(one.key.value) === String(part));
+  const pair = node.items.find((one) => isScalar(one.key) && scalarText(one.key.value) === scalarText(part));
   if (pair === undefined) return undefined;
   return { node: pair.value, offset: isScalar(pair.value) ? startOf(pair.value) : startOf(pair.key) };
 }

@@ -2,6 +2,7 @@
  * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its place.
  */
 
+import { scalarText } from '../runtime/rules/record.ts';
 import { trimEndOf } from '../runtime/rules/text/trim.ts';
 import { hostedMistakes, hostedWarnings } from './fleet-hosted.ts';
 import { fleetMistakes } from './fleet-mistakes.ts';
@@ -127,7 +128,7 @@ function usable(input: unknown): FleetTop {
   const map = asMap(input);
   const defaults = asMap(map['defaults']);
   return {
-    image: String(map['image']),
+    image: scalarText(map['image']),
     defaults: { systems: asMap(defaults['systems']) },
     clusters: Array.isArray(map['clusters']) ? map['clusters'] : [],
   };

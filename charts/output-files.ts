@@ -22,6 +22,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PullwrightError } from '../runtime/rules/errors.ts';
+import { counted } from '../runtime/rules/text/counted.ts';
 import type { ManifestTree } from './output.ts';
 
 /** How a folder differs from a tree. Paths with `/`, relative to the folder, sorted. */
@@ -152,7 +153,7 @@ function removeFile(folder: string, path: string): void {
 function inTheWay(folder: string, paths: readonly string[]): PullwrightError {
   const shown = paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
   return new PullwrightError(
-    `Cannot write to "${folder}": ${paths.length} paths hold something that was not rendered there: ${shown}`,
+    `Cannot write to "${folder}": ${counted(paths.length, 'path holds', 'paths hold')} something that was not rendered there: ${shown}`,
     {
       code: 'ForeignFile',
       disposition: 'terminal',

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { describeError } from '../runtime/rules/errors.ts';
 import { VERSION } from '../runtime/rules/version.ts';
 import { deadLinks } from './links.ts';
 import { addPolicies } from './policy.ts';
@@ -122,7 +123,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;
   }
 }

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
+import { describeError, PullwrightError } from '../../runtime/rules/errors.ts';
 import { runTool } from '../run-tool.ts';
 
 /** Architectures as Debian names them. */
@@ -140,7 +140,7 @@ function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string
       );
       return address;
     } catch (error) {
-      refusals.push(error instanceof Error ? error.message : String(error));
+      refusals.push(describeError(error));
     }
   }
   throw new PullwrightError(

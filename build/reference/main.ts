@@ -1,9 +1,10 @@
 /**
- * `npm run reference`: writes every page of `docs/reference` out of the tables and the sources of the program. The same pages are held against
- * the folder in the test suite.
+ * `npm run reference`: writes every page of `docs/reference`, and the schema of the fleet file beside it, out of the tables and the sources of the program. The
+ * same texts are held against the folder in the test suite.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fleetSchemaText } from '../../charts/fleet-json-schema.ts';
 import { alertsPage, allAlerts } from './alerts.ts';
 import { commandPages, manPage, markdownReference } from './cli.ts';
 import { exitCodesPage } from './exit-codes.ts';
@@ -17,6 +18,9 @@ import { readSources } from './source.ts';
 
 /** Where the pages are. */
 export const REFERENCE: string = resolve(import.meta.dirname, '../../docs/reference');
+
+/** For editors of a fleet file. */
+export const FLEET_SCHEMA: string = join(REFERENCE, '../fleet.schema.json');
 
 /** Every page by its name in the folder. */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
@@ -44,6 +48,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
 export async function writeReference(): Promise<void> {
   mkdirSync(join(REFERENCE, 'output'), { recursive: true });
   for (const [name, text] of await referencePages()) writeFileSync(join(REFERENCE, name), text);
+  writeFileSync(FLEET_SCHEMA, fleetSchemaText());
 }
 
 if (import.meta.main) await writeReference();

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join, resolve } from 'node:path';
 import { type AnyNode, parse } from 'acorn';
+import { countedText } from './counted-text.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -163,7 +164,11 @@ export class SourceTexts {
     }
     if (expression.type === 'MemberExpression' && expression.property.type === 'Identifier')
       return `{${expression.property.name}}`;
-    return '…';
+    return this.#counted(expression, source) ?? '…';
+  }
+
+  #counted(node: AnyNode, source: ProgramSource): string | undefined {
+    return node.type === 'CallExpression' ? countedText(node, (one) => this.#hole(one, source)) : undefined;
   }
 
   /** What the function gives back; of a text that is cut, the text. */
@@ -174,6 +179,8 @@ export class SourceTexts {
         ? this.of(callee.object, source, depth + 1)
         : [];
     if (callee.type !== 'Identifier') return [];
+    const many = this.#counted(node, source);
+    if (many !== undefined) return [many];
     const home = source.returned.has(callee.name) ? source : this.#functions.get(callee.name);
     if (home === undefined) return [];
     return (home.returned.get(callee.name) ?? []).flatMap((given) => this.of(given, home, depth + 1));

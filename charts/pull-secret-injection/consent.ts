@@ -86,8 +86,14 @@ export function grantConsentPolicy(): readonly KubeObject[] {
 
 const SOURCE_NAMESPACE = "object.metadata.annotations['pullwright.dev/source-namespace']";
 const MAX_SET_SECRETS = 16;
+const PINNED = ['revisionName', 'customVersion']
+  .map((field) => `object.spec.?injectionStrategy.?revision.?${field}.hasValue()`)
+  .join(' || ');
 
-/** The same for a SidecarSet that says, by annotation, where its secrets come from. Others are none of our business. */
+/**
+ * The same for a SidecarSet that says, by annotation, where its secrets come from. Others are none of our business. What a pinned revision
+ * names cannot be seen here, so that whoever pins one has to be allowed to get all Secrets of that namespace.
+ */
 export function sidecarSetConsentPolicy(): readonly KubeObject[] {
   const name = 'pullwright-sidecar-set-consent';
   const list = 'object.spec.imagePullSecrets';
@@ -122,6 +128,11 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
       {
         expression: `!has(${list}) || size(${list}) <= ${MAX_SET_SECRETS}`,
         message: `at most ${MAX_SET_SECRETS} secrets are brought for one SidecarSet`,
+      },
+      {
+        expression: `!(${PINNED}) || authorizer.group('').resource('secrets').namespace(${SOURCE_NAMESPACE}).check('get').allowed()`,
+        message: 'a pinned revision may name any Secret: you may not get all of the source namespace',
+        messageExpression: `'spec.injectionStrategy.revision may name any Secret, and you may not get all Secrets of namespace "' + ${SOURCE_NAMESPACE} + '": ask for the verb "get" there, or remove the pin or the annotation pullwright.dev/source-namespace'`,
       },
       ...checks,
     ],

@@ -191,7 +191,6 @@ const status = z
       .max(64)
       .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
       .optional(),
-    heldSince: z.string().max(32).describe('When the removal was first held').optional(),
     missingSources: z
       .array(
         z.strictObject({

@@ -2,7 +2,7 @@
  * Profiles of one fleet that bring different Secrets under one name to the same namespaces: the API server would refuse the later one
  * (`collision.ts`), and whoever renders is told before.
  */
-import { isRecord, recordOf } from '../../runtime/rules/record.ts';
+import { isRecord, recordOf, scalarText } from '../../runtime/rules/record.ts';
 
 /** A profile as it is written in a fleet. */
 interface Written {
@@ -52,7 +52,7 @@ function broughtBy({ spec }: Written): ReadonlyMap<string, string> {
     secrets.filter(isRecord).flatMap(({ name, sources }) => {
       if (!Array.isArray(sources) || sources.length === 0) return [];
       const text = sources.map(recordOf).map((one) => [one['namespace'], one['name']]);
-      return [[String(name), JSON.stringify(text)] as const];
+      return [[scalarText(name), JSON.stringify(text)] as const];
     }),
   );
 }

@@ -45,7 +45,7 @@ export interface PullSecretInjectionInput {
   readonly withoutContainers?: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
   readonly missingRevision?: 'skip' | 'current';
-  /** How many copies of a profile one change may take away without a confirmation: it is held when it takes more than both. */
+  /** How many copies of a profile or SidecarSet one change may take away without a confirmation: it is held when it takes more than both. */
   readonly removals?: {
     /** @default {0.2} */
     readonly share?: number;
@@ -127,7 +127,7 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     })
     .exactOptional()
     .describe(
-      'What one change may take of the copies of a profile without a confirmation; more than both is held',
+      'What one change may take of the copies of a profile or SidecarSet without a confirmation; more than both is held',
     ),
   sidecarSetCrd: z
     .boolean()

@@ -41,6 +41,14 @@ const ALERTS: readonly Alert[] = [
     description:
       'Nothing is written by it, so that two do not write the same objects. Correct the Secret with the kubeconfig in its control plane namespace: an Event on the HostedControlPlane names it.',
   },
+  {
+    name: 'PullwrightHostedClusterFailing',
+    expression: `max by (pod) (pullwright_hosted_clusters{${JOB},state="failing"}) > 0`,
+    for: '15m',
+    summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not looked after',
+    description:
+      'They keep what they have, and no change reaches them; other clusters are looked after. pullwright status names each and says why, as does an Event on its HostedControlPlane.',
+  },
 ];
 
 /** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own, and those of shards where there are several. */

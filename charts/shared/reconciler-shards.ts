@@ -1,5 +1,11 @@
 /** How the replicas of the reconciler divide the hosted clusters of a management cluster, and what they need for it. */
-import { RECONCILER_LEASE, shardLeases } from '../../runtime/rules/kubernetes/shards.ts';
+import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
+import {
+  MOST_SHARDS,
+  RECONCILER_LEASE,
+  reportingLeases,
+  shardLeases,
+} from '../../runtime/rules/kubernetes/shards.ts';
 import type { Alert } from './monitoring.ts';
 import type { PolicyRule } from './objects.ts';
 import type { ClusterContext } from './system.ts';
@@ -39,7 +45,23 @@ export function leaseRules(
   return [
     { ...leases, verbs: isShared ? ['create', 'list'] : ['create'] },
     { ...leases, resourceNames: names, verbs: ['get', 'update', 'patch'] },
-    ...(cluster.kind === 'management' ? [remembered] : []),
+    ...(cluster.kind === 'management' ? [remembered, ...reportRules(shards)] : []),
+  ];
+}
+
+/** Of each Lease that hosted clusters belong to, what is said of them; and of those of more shards than there are, that it goes. */
+function reportRules(shards: number): readonly PolicyRule[] {
+  const [apiGroups, names] = [
+    ['pullwright.dev'],
+    (leases: readonly string[]) => leases.map((lease) => pullStatusName('Lease', lease)),
+  ];
+  const own = names(reportingLeases(shards));
+  const every = names([...reportingLeases(), ...reportingLeases(MOST_SHARDS)]);
+  return [
+    { apiGroups, resources: ['pullstatuses'], verbs: ['list'] },
+    { apiGroups, resources: ['pullstatuses'], resourceNames: own, verbs: ['get', 'create', 'patch'] },
+    { apiGroups, resources: ['pullstatuses'], resourceNames: every, verbs: ['delete'] },
+    { apiGroups, resources: ['pullstatuses/status'], resourceNames: own, verbs: ['get', 'patch'] },
   ];
 }
 

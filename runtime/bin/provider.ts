@@ -8,7 +8,7 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
-import { errnoOf } from '../host/file-errors.ts';
+import { errnoOf } from '../rules/errors.ts';
 
 /** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
 const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };

@@ -7,7 +7,7 @@
  * specversion 0.3 pass), and binary mode is understood on top.
  */
 
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 
 /** An event. */
 export interface CloudEvent {
@@ -142,7 +142,7 @@ function extensionsOf(fields: Readonly<Record<string, unknown>>): Readonly<Recor
   for (const [name, value] of Object.entries(fields)) {
     const key = name.toLowerCase();
     const plain = ['string', 'number', 'boolean'].includes(typeof value);
-    if (!CONTEXT.includes(key) && plain) extensions[key] = String(value);
+    if (!CONTEXT.includes(key) && plain) extensions[key] = scalarText(value);
   }
   return extensions;
 }

@@ -2,10 +2,9 @@
 
 import { readFile } from 'node:fs/promises';
 import { schema } from '../../charts/pull-secret-adapter/chart.ts';
-import { errnoOf } from '../host/file-errors.ts';
 import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { type ImportedNote, importSection } from '../pull-secret-adapter/import-section.ts';
-import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../rules/errors.ts';
 import { isRecord } from '../rules/record.ts';
 import { jsonText } from '../rules/text/json-text.ts';
 import { onOneLine } from '../rules/text/printable.ts';

@@ -18,6 +18,7 @@ import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
+import { counted } from '../rules/text/counted.ts';
 import { type MirrorInput, searchOf } from './mirror-input.ts';
 import type { SourceKind } from './object-source.ts';
 import { ownPullSecret } from './release/inputs.ts';
@@ -144,7 +145,7 @@ export function inUseText({ images, changed }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
   const rest = changed.filter((change) => !change.lost && change.withoutCredential.length === 0);
-  const head = `in use ${images} images: ${changed.length} change, ${lost.length} lose their last place, ${without.length} gain a mirror without a credential`;
+  const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last place, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
   const lines = [
     ...lost.map((change) => lineOf('lost', change)),
     ...without.filter((change) => !change.lost).map((change) => lineOf('credential', change)),

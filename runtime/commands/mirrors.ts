@@ -26,6 +26,7 @@ import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import type { Disruption } from '../rules/node-registries/disruption.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import { jsonText } from '../rules/text/json-text.ts';
+import { oneLined } from '../rules/text/printable.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { GLOBAL_SECRET, PLATFORM_SECRET } from './explain/node-file.ts';
@@ -160,7 +161,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
   const document = { cluster: input.cluster.name, change, inUse };
   io.stdout.write(
     values.output === 'text'
-      ? `change ${supposed.summary}\n${inUseText(inUse)}`
+      ? `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`
       : values.output === 'json'
         ? jsonText<InUseOutput>(document)
         : toYaml(document),
@@ -278,10 +279,15 @@ interface Answer {
   readonly reports: readonly MirrorReport[];
 }
 
+/** What is fixed is YAML, which stays exact. */
+function inText(report: MirrorReport): MirrorReport {
+  return { ...oneLined(report), ...(report.fix === undefined ? {} : { fix: report.fix }) };
+}
+
 function render({ cluster, supposed, reports }: Answer, output: string, columns: number | undefined): string {
   if (output === 'text') {
     const head = supposed === undefined ? [] : [`change ${supposed.summary}\n`];
-    return [...head, ...reports.map((report) => mirrorText(report, columns))].join('\n');
+    return [...head, ...reports.map((report) => mirrorText(inText(report), columns))].join('\n');
   }
   const change = supposed && { summary: supposed.summary, ...supposed.disruption };
   const document = { cluster, ...(change === undefined ? {} : { change }), reports };

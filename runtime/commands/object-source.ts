@@ -10,6 +10,8 @@ import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
 import { leanObject } from '../kube/lean.ts';
+import { lightObject } from '../kube/light.ts';
+import { ShrinkingPages } from '../kube/list-pages.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo } from './command.ts';
@@ -168,8 +170,7 @@ async function readKinds(
   const problems: string[] = [];
   await inParallel(kinds, room === undefined ? CONCURRENCY : FEW, async (kind) => {
     try {
-      for await (const object of objectsOf(client, kind, room))
-        store.set(room === undefined ? object : leanObject(object));
+      for await (const object of objectsOf(client, kind, room)) store.set(object);
     } catch (error) {
       const code = error instanceof PullwrightError ? error.code : '';
       if (code === 'KindNotServed' || isApiError(error, 404)) return;
@@ -183,20 +184,29 @@ async function readKinds(
 
 async function* objectsOf(client: KubeClient, kind: SourceKind, room: Target['room']) {
   const { name, labelSelector, fieldSelector } = kind;
+  // A person may ask about what nobody else reads; what is too heavy for everybody is left out all the same.
+  const light = room === undefined ? lightObject : leanObject;
   if (name !== undefined) {
     const found = await client.get({ ...kind, name });
-    if (found !== undefined) yield found;
+    if (found !== undefined) yield light(found);
     return;
   }
+  const pages = new ShrinkingPages(500);
   let next: string | undefined;
   do {
-    const page = await client.list(kind, {
-      limit: 500,
-      ...(room === undefined ? {} : { maxBytes: Math.max(1, room.left) }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(next === undefined ? {} : { next }),
-    });
+    const page = await pages.read(({ limit, maxBytes, count }) =>
+      client.list(kind, {
+        limit,
+        maxBytes: room === undefined ? maxBytes : Math.max(1, Math.min(maxBytes, room.left)),
+        lean: (object) => {
+          count();
+          return light(object);
+        },
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+        ...(fieldSelector === undefined ? {} : { fieldSelector }),
+        ...(next === undefined ? {} : { next }),
+      }),
+    );
     if (room !== undefined) {
       room.left -= page.bytes;
       if (room.left < 0) throw tooMuch(kind);

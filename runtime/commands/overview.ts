@@ -1,5 +1,6 @@
 /** What the program says when no command was run: the list of commands, and what was probably meant. */
 import { nearWord } from '../rules/text/near-word.ts';
+import { onOneLine } from '../rules/text/printable.ts';
 import { COMMANDS, type CommandGroup } from './table.ts';
 
 const GROUPS: readonly (readonly [CommandGroup, string])[] = [
@@ -34,5 +35,5 @@ export function unknownCommand(word: string): string {
   const known = Object.keys(COMMANDS);
   const near = nearWord(word, known);
   const wanted = near === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${near}"?`;
-  return `Unknown command "${word}": ${wanted}`;
+  return onOneLine(`Unknown command "${word}": ${wanted}`);
 }

@@ -1,5 +1,5 @@
 /** The one place through which text goes to people. */
-import { printable } from '../rules/text/printable.ts';
+import { printable, withoutCommands } from '../rules/text/printable.ts';
 import type { CommandIo } from './command.ts';
 
 /**
@@ -18,7 +18,8 @@ export function control(sequence: string): string {
 
 /**
  * The same places to write to, where no character of somebody else's choice is obeyed: only sequences made by {@link control}
- * stay. What is JSON stays the same value, since the escapes are those of JSON.
+ * stay, and nothing passes for a command to the CI system that keeps the log. What is JSON or our YAML stays the same value, since the
+ * escapes are those of both.
  *
  * @example
  * ```ts
@@ -68,7 +69,12 @@ function shown(text: string): string {
   const [first = '', ...marked] = text.split(MARK);
   const rest = marked.map((part) => {
     const own = SEQUENCES.exec(part)?.[0] ?? '';
-    return own + printable(part.slice(own.length));
+    return own + harmless(part.slice(own.length));
   });
-  return printable(first) + rest.join('');
+  return harmless(first) + rest.join('');
+}
+
+/** For terminals, and for CI systems, which read a log for commands. */
+function harmless(text: string): string {
+  return withoutCommands(printable(text));
 }

@@ -1,5 +1,6 @@
 /** What was found wrong beside the answer of a command. */
 import { capped } from '../rules/text/capped.ts';
+import { onOneLine } from '../rules/text/printable.ts';
 import type { CommandIo } from './command.ts';
 
 /** Who reads more of them at night? Whoever wants them all has them in a file. */
@@ -21,7 +22,8 @@ const MOST_LINES = 200;
  * ```
  */
 export function writeProblems({ stderr }: Pick<CommandIo, 'stderr'>, problems: Iterable<string>): void {
-  const lines = [...problems];
+  // What is said of an object holds its names; a newline in one must begin no line.
+  const lines = [...problems].map(onOneLine);
   const shown = stderr.isTTY === true ? capped(lines, MOST_LINES, '2>FILE keeps them all') : lines;
   if (shown.length > 0) stderr.write(`${shown.join('\n')}\n`);
 }

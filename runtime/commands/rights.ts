@@ -10,6 +10,7 @@ import type { Right } from '../rules/rights/right.ts';
 import { rightsOf } from '../rules/rights/rights.ts';
 import { grownRights } from '../rules/rights/rights-growth.ts';
 import { rightsMarkdown, rightsText } from '../rules/rights/rights-text.ts';
+import { countedOf } from '../rules/text/counted.ts';
 import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -94,7 +95,9 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   writeProblems(io, problems);
   const grown = values.baseline !== undefined && shown.length > 0;
   if (grown)
-    io.stderr.write(`${shown.length} of ${rights.length} rights are more than ${values.baseline} says\n`);
+    io.stderr.write(
+      `${countedOf(shown.length, rights.length, ['right', 'rights'], ['is', 'are'])} more than ${values.baseline} says\n`,
+    );
   return grown || problems.length > 0 ? 1 : 0;
 }
 

@@ -1,5 +1,6 @@
 /** Runs one command with its arguments: help, and the one place where errors become text and exit codes. */
-import { describeError, UsageError } from '../rules/errors.ts';
+import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
+import { onOneLine } from '../rules/text/printable.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
 /** Runs it. What it throws goes to stderr in one sentence. */
@@ -28,11 +29,17 @@ export function asksForHelp(args: readonly string[]): boolean {
 
 async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
   if (isBrokenPipe(error)) return 0;
-  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
+  const text = deniedAccess(error) ?? describeError(error);
+  io.stderr.write(`${hasLines(error) ? text : onOneLine(text)}\n`);
   if (!(error instanceof UsageError)) return 1;
   const { program = `pullwright ${command.name}` } = await command.spec();
   io.stderr.write(`Run "${program} --help" for usage\n`);
   return 2;
+}
+
+/** Whether its message has lines of ours, in which whatever comes from outside is on one line already. */
+function hasLines(error: unknown): boolean {
+  return error instanceof PullwrightError && error.details !== undefined;
 }
 
 /** Node's permission model says what it denied in fields, not in words. */

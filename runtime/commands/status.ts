@@ -15,13 +15,13 @@ import {
 } from '../rules/diagnose/status-table.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
+import { shardRows, shardsOfDeployment } from '../rules/kubernetes/hosted-clusters.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../rules/kubernetes/pull-status.ts';
-import { shardRows, shardsOfDeployment } from '../rules/kubernetes/shard-status.ts';
 import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -60,10 +60,22 @@ const LEASE: SourceKind = {
 };
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
+/** Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it. */
+const SIDECAR_SET = {
+  apiVersion: 'apps.kruise.io/v1beta1',
+  kind: 'SidecarSet',
+  system: 'pull-secret-injection',
+} as const;
+
 /** Kinds that report by conditions, and the system that each belongs to. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
-  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', system: 'pull-secret-injection' },
+  ...['PullSecretProfile', 'PullSecretGrant', 'PullSecretClaim'].map((kind) => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind,
+    system: 'pull-secret-injection',
+  })),
+  SIDECAR_SET,
   {
     apiVersion: 'config.openshift.io/v1',
     kind: 'CRIOCredentialProviderConfig',
@@ -78,7 +90,7 @@ const TABLE = {
   name: 'status',
   summary: 'Show what is in order and what is not',
   about: [
-    "Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
+    "Prints one row for every pull secret, profile, grant, claim, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
   ],
   flags: {
     from: folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
@@ -97,7 +109,7 @@ const TABLE = {
     writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
-      'list pullstatuses, pullsecretprofiles, criocredentialproviderconfigs, nodes',
+      'list pullstatuses, pullsecretprofiles, pullsecretgrants, pullsecretclaims, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',
       'get daemonsets/global-pull-secret-syncer (kube-system)',
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
       'where replicas of the reconciler divide hosted clusters: list leases (pullwright-system)',
@@ -161,12 +173,22 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
   return byUrgency([
     ...ourDeployments(store).map(deploymentRow),
     ...(nodes === undefined ? [] : [nodes]),
-    ...REPORTING.flatMap((kind) => store.list(kind).map((object) => conditionRow(kind.system, object))),
+    ...REPORTING.flatMap((kind) =>
+      store
+        .list(kind)
+        .filter((object) => kind !== SIDECAR_SET || saysReady(object))
+        .map((object) => conditionRow(kind.system, object)),
+    ),
     ...store
       .list(JOB, 'hyperfleet-system')
       .filter((job) => job.metadata.name.startsWith('pullsecret-'))
       .map(jobRow),
   ]);
+}
+
+function saysReady({ status }: KubeObject): boolean {
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  return Array.isArray(conditions) && conditions.some((one: { type?: unknown }) => one?.type === 'Ready');
 }
 
 function ourDeployments(store: ObjectStore): readonly KubeObject[] {

@@ -10,6 +10,7 @@ import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { FileFinding } from '../rules/text/findings.ts';
 import { jsonText } from '../rules/text/json-text.ts';
 import { junitXml } from '../rules/text/junit.ts';
+import { oneLined, onOneLine } from '../rules/text/printable.ts';
 import { type SarifLog, sarifLog } from '../rules/text/sarif.ts';
 import { clusterFlag } from './choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -72,7 +73,7 @@ async function judgeFile(
   io: CommandIo,
 ): Promise<readonly TestOutcome[]> {
   const read = readExpectations(await parsed(file));
-  if (!read.ok) throw invalid(file, read.problems.map((problem) => `\n  ${problem}`).join(''));
+  if (!read.ok) throw invalid(file, '', read.problems);
   const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
@@ -123,10 +124,11 @@ async function parsed(file: string): Promise<unknown> {
   }
 }
 
-function invalid(file: string, why: string): PullwrightError {
-  return new PullwrightError(`Cannot read tests "${file}"${why}`, {
+function invalid(file: string, why: string, details?: readonly string[]): PullwrightError {
+  return new PullwrightError(onOneLine(`Cannot read tests "${file}"${why}`), {
     code: 'TestsInvalid',
     disposition: 'terminal',
+    ...(details === undefined ? {} : { details: details.map(onOneLine) }),
   });
 }
 
@@ -134,7 +136,7 @@ const RENDERERS: Readonly<
   Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly TestOutcome[]) => string>
 > = {
   text: (outcomes) => {
-    const lines = outcomes.map(({ name, failure }) =>
+    const lines = oneLined(outcomes).map(({ name, failure }) =>
       failure === undefined ? `ok    ${name}` : `FAIL  ${name}\n      ${failure}`,
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined).length;

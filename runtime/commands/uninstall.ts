@@ -6,7 +6,9 @@ import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { counted } from '../rules/text/counted.ts';
 import { jsonText } from '../rules/text/json-text.ts';
+import { onOneLine } from '../rules/text/printable.ts';
 import { VERSION } from '../rules/version.ts';
 import { carryOut, type Done } from '../uninstall/carry-out.ts';
 import { delivererText } from '../uninstall/delivered.ts';
@@ -166,7 +168,7 @@ async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClie
   for (const [first, ...more] of groups.values()) {
     if (first === undefined || !(await isStillThere(client, first.by))) continue;
     throw new PullwrightError(
-      `Cannot uninstall: ${more.length + 1} objects are delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
+      `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
       {
         code: 'DeliveredFromGit',
         hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
@@ -189,7 +191,7 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   if (io.stderr.isTTY !== true)
     throw new UsageError('Cannot ask without a terminal: give --yes to remove, or --dry-run to look');
   const count = plan.stages.reduce((sum, { removals }) => sum + removals.length, 0);
-  io.stderr.write(`Remove ${count} objects from ${host}? Type "yes" to go on: `);
+  io.stderr.write(`Remove ${counted(count, 'object')} from ${host}? Type "yes" to go on: `);
   const lines = createInterface({ input: io.stdin, signal: io.signal });
   try {
     for await (const line of lines) {
@@ -224,7 +226,7 @@ function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
 const VERBS = { delete: 'remove ', 'leave-nodes': 'remove ', release: 'release' } as const;
 
 function keptText({ kept }: UninstallPlan): string {
-  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${reason}\n`).join('');
+  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${onOneLine(reason)}\n`).join('');
 }
 
 function keptRow({ object, reason }: UninstallPlan['kept'][number]): KeptRow {

@@ -3,6 +3,7 @@ import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kubernetes/object.ts';
 import { outlivesEviction } from '../rules/kubernetes/pod-owner.ts';
+import { counted } from '../rules/text/counted.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { type Committed, problemOf } from './commit.ts';
@@ -20,6 +21,8 @@ type JsonPatch = Extract<Action, { action: 'json-patch' }>;
 export interface Ran {
   /** Pods that were evicted: they vanish, and this is what is left to tell why. */
   readonly evicted: readonly Committed[];
+  /** Objects that were patched, or could not be. */
+  readonly patched: readonly Committed[];
   readonly events: readonly EventNote[];
   readonly problems: readonly Problem[];
 }
@@ -45,20 +48,21 @@ export class ActionRunner {
   async run(actions: readonly Action[], reconciler: string): Promise<Ran> {
     const problems: Problem[] = [];
     const evicted: Eviction[] = [];
+    const patched: Committed[] = [];
     for (const action of actions) {
       const verdict = action.action === 'evict' ? this.#heldBack(action) : undefined;
       if (verdict === 'done') continue;
       const problem =
         verdict ?? this.#limitProblem(action, actions.length) ?? (await this.#runOne(action, reconciler));
-      if (problem === undefined) {
-        if (action.action === 'evict') evicted.push(action);
-        continue;
-      }
+      if (action.action === 'json-patch') patched.push(patchedAs(action.ref, problem));
+      else if (problem === undefined) evicted.push(action);
+      if (problem === undefined) continue;
       problems.push(problem);
       if (problem.code === 'RateLimited') break;
     }
     return {
       evicted: evicted.map((action) => ({ verb: 'evicted', ref: refOf(action) })),
+      patched,
       events: evicted.map(evictionEvent),
       problems,
     };
@@ -67,7 +71,7 @@ export class ActionRunner {
   #limitProblem({ action }: Action, count: number): Problem | undefined {
     const afterMs = this.#limiters[action].delayOf('actions');
     if (afterMs <= 0) return undefined;
-    const message = `${count} actions are more than may be done at once`;
+    const message = `${counted(count, 'action is', 'actions are')} more than may be done at once`;
     return { disposition: 'waiting', code: 'RateLimited', message, afterMs };
   }
 
@@ -132,6 +136,9 @@ export class ActionRunner {
   }
 }
 
+/** The object is somebody else's, and there is no mode in which it is only looked at. */
+const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask for this here';
+
 /** What is tested first changes with each version; two programs that fight over a list write the same operations again and again. */
 async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconciler: string): Promise<void> {
   const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
@@ -142,8 +149,8 @@ async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconcile
     digest,
   };
   const written = await cluster.held.unlessRefused(write, () =>
-    withoutFight({ ref, before, digest }, cluster, () =>
-      cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations], fieldManager(reconciler)),
+    withoutFight({ ref, before, digest, hint: PATCH_FIGHT }, cluster, () =>
+      cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations.map(sent)], fieldManager(reconciler)),
     ),
   );
   cluster.cache.observe(written);
@@ -190,6 +197,17 @@ function refOf(action: Action): Ref {
   if (action.action !== 'evict') return action.ref;
   const { role, namespace, name, uid } = action;
   return { role, apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
+}
+
+function patchedAs(ref: Ref, problem: Problem | undefined): Committed {
+  return problem === undefined ? { verb: 'configured', ref } : { verb: 'failed', ref, problem };
+}
+
+/** A version that is written is compared too, and answered by 409; a test that fails by 422, as if the patch were wrong. */
+function sent(operation: JsonPatch['operations'][number]): object {
+  return operation.op === 'test' && operation.path === '/metadata/resourceVersion'
+    ? { ...operation, op: 'replace' }
+    : operation;
 }
 
 function uidTest({ uid }: Ref): readonly object[] {

@@ -85,14 +85,9 @@ export class Controller {
     this.#trials = new PodTrials(options.clusters, monotonic);
   }
 
-  /** Whether everything it reads has been seen once. */
-  get synced(): boolean {
-    return this.#readings.synced;
-  }
-
-  /** What cannot be read at the moment, for `/readyz` and logs. */
-  get waitingFor(): string | undefined {
-    return this.#readings.waitingFor;
+  /** What it reads: whether all of it has been seen once, and what is in the way. */
+  get readings(): Pick<Readings, 'synced' | 'waitingFor' | 'hostedFailure'> {
+    return this.#readings;
   }
 
   /** Starts to watch. `onSynced` is called once, when all has been seen. */
@@ -201,7 +196,7 @@ export class Controller {
     const ran = await this.#actions.run(outcome.actions ?? [], reconciler.name);
     this.#ask(outcome, id);
     // It is told to whom it concerns.
-    if (this.#refused.learn(committed)) this.#queue.add(id);
+    if (this.#refused.learn([...committed, ...ran.patched])) this.#queue.add(id);
     const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
     return this.#reporter.report({
       author,

@@ -5,30 +5,22 @@
 import { pause } from '../http/retry.ts';
 import { asPullwrightError } from '../kube/failure.ts';
 import { backOffMs, jitterMs } from '../rules/back-off.ts';
-import { type Redacted, sameSecret } from '../rules/redacted.ts';
+import { sameSecret } from '../rules/redacted.ts';
 import type { Cluster } from './cluster.ts';
 import { ClusterGuard, ClusterTaken } from './cluster-guard.ts';
 import { isAddress } from './cluster-mark.ts';
 import { NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
-import type { DiscoveryOptions } from './discovery-options.ts';
+import type { DiscoveryOptions, Follower } from './discovery-options.ts';
 import { filled, startingPlaces } from './discovery-start.ts';
 import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
+import { HostedReport, PASSING_FAILURES } from './hosted-report.ts';
 import { RefusalReport } from './refusal-report.ts';
 import { SharedClaims } from './shared-claims.ts';
 import type { Source } from './source.ts';
 
 const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
-
-interface Follower {
-  readonly stop: AbortController;
-  done: Promise<void>;
-  /** The kubeconfig that the open connection is made of. */
-  used: Redacted<string> | undefined;
-  state: 'good' | 'failing' | 'refused';
-  problem: string;
-}
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
@@ -38,6 +30,7 @@ export class Discovery {
   readonly #starting = startingPlaces();
   readonly #guard: ClusterGuard;
   readonly #refusals: RefusalReport;
+  readonly #report: HostedReport;
   #source: Source | undefined;
   readonly #ends: (() => unknown)[] = [];
 
@@ -53,6 +46,7 @@ export class Discovery {
           };
     this.#guard = new ClusterGuard({ management, memory, log, sharing });
     this.#refusals = new RefusalReport({ management, metrics });
+    this.#report = new HostedReport(options, this.#followers, this.#refusals);
   }
 
   start(): void {
@@ -66,7 +60,7 @@ export class Discovery {
       }),
     );
     const counter = setInterval(() => {
-      this.#count();
+      this.#report.look(this.waitingFor === undefined);
       void this.#guard.save();
     }, 5000);
     counter.unref();
@@ -86,8 +80,8 @@ export class Discovery {
     const opened = new Set(this.#options.manager.scopes.map(({ name }) => name));
     const [found] = [...this.#followers].filter(([name]) => !opened.has(name));
     if (found === undefined) return undefined;
-    const [name, { problem }] = found;
-    return problem === '' ? `hosted cluster "${name}" is not opened` : problem;
+    const [name, { failure }] = found;
+    return failure?.message ?? `hosted cluster "${name}" is not opened`;
   }
 
   /** This process leads from now on: what the one before remembered goes before what this one saw first. */
@@ -143,11 +137,14 @@ export class Discovery {
     this.#options.log.info('hosted cluster found', { scope: scope.name });
     this.#guard.claims.enter(scope.name);
     const follower: Follower = {
+      scope,
       stop: new AbortController(),
       done: Promise.resolve(),
       used: undefined,
       state: 'good',
-      problem: '',
+      failures: 0,
+      failure: undefined,
+      unread: 0,
     };
     this.#followers.set(scope.name, follower);
     follower.done = this.#keepConnected(scope, follower);
@@ -165,18 +162,17 @@ export class Discovery {
   async #keepConnected(scope: Scope, follower: Follower): Promise<void> {
     const { manager, refreshMs = 60_000 } = this.#options;
     const { signal } = follower.stop;
-    let failures = 0;
     while (!signal.aborted) {
       try {
         await this.#look(scope, follower);
         if (signal.aborted) break;
-        [failures, follower.state, follower.problem] = [0, 'good', ''];
-        this.#refusals.over(scope.name);
+        [follower.failures, follower.failure, follower.state] = [0, undefined, 'good'];
+        if (follower.unread < PASSING_FAILURES) this.#refusals.over(scope.name);
       } catch (error) {
         // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
         this.#failed(scope, follower, error);
-        failures += 1;
       }
+      const { failures } = follower;
       const waitMs =
         failures === 0
           ? jitterMs(refreshMs, 0.1, Math.random())
@@ -187,17 +183,20 @@ export class Discovery {
   }
 
   #failed(scope: Scope, follower: Follower, error: unknown): void {
-    const { code, message, hint } = asPullwrightError(error);
-    if (message !== follower.problem)
+    const failure = asPullwrightError(error);
+    const { code, message, hint } = failure;
+    if (message !== follower.failure?.message)
       this.#options.log.warn('hosted cluster cannot be opened', {
         scope: scope.name,
         code,
         problem: message,
         hint,
       });
-    follower.problem = message;
+    follower.failure = failure;
+    follower.failures += 1;
     if (!(error instanceof ClusterTaken)) {
       follower.state = 'failing';
+      if (follower.failures >= PASSING_FAILURES) this.#refusals.tell(scope, failure);
       return;
     }
     follower.state = 'refused';
@@ -284,15 +283,5 @@ export class Discovery {
     const follower = this.#followers.get(name);
     if (follower !== undefined) follower.used = undefined;
     await this.#options.manager.remove(name);
-  }
-
-  #count(): void {
-    const counts = { ready: 0, starting: 0, failing: 0, refused: 0 };
-    for (const [name, { state }] of this.#followers) {
-      if (state !== 'good') counts[state] += 1;
-      else if (this.#options.manager.waitingFor(name) === undefined) counts.ready += 1;
-      else counts.starting += 1;
-    }
-    this.#options.metrics.hostedClusters(counts);
   }
 }

@@ -11,7 +11,8 @@ const REMEMBERED = 5000;
 interface Held {
   readonly times: number;
   readonly until: number;
-  readonly problem: Problem;
+  /** As it was told. */
+  readonly told: Problem;
 }
 
 /**
@@ -44,18 +45,22 @@ export class EvictionHolds {
   get(pod: string): Problem | undefined {
     const held = this.#held.get(pod);
     const afterMs = (held?.until ?? 0) - this.#now();
-    return held === undefined || afterMs <= 0 ? undefined : { ...held.problem, afterMs };
+    if (held === undefined || afterMs <= 0) return undefined;
+    return { ...held.told, afterMs };
   }
 
-  /** Remembers an answer. Gives it with the time after which it is asked for again. */
+  /** Remembers an answer. Gives it with the time after which it is asked for again, and at first without whom it is told to. */
   hold(pod: string, problem: Problem): Problem {
     const times = this.#held.get(pod)?.times ?? 0;
     const afterMs = problem.afterMs ?? AGAIN_MS[Math.min(times, AGAIN_MS.length - 1)] ?? 0;
+    const { regarding: _, ...untold } = problem;
+    // A policy that was stored a moment ago is not at work yet: nobody is told of what comes right by itself.
+    const told = times === 0 && problem.afterMs === undefined ? untold : problem;
     this.forget(pod);
-    this.#held.set(pod, { times: times + 1, until: this.#now() + afterMs, problem });
+    this.#held.set(pod, { times: times + 1, until: this.#now() + afterMs, told });
     const [eldest] = this.#held.keys();
     if (this.#held.size > REMEMBERED && eldest !== undefined) this.#held.delete(eldest);
-    return { ...problem, afterMs };
+    return { ...told, afterMs };
   }
 
   /** It was evicted. */

@@ -10,6 +10,12 @@ export interface Correction {
   readonly before: KubeObject | undefined;
   /** Digest of what is written: the same for the same. */
   readonly digest: () => string;
+  /**
+   * What to do about a fight.
+   *
+   * @default hint {what most objects have}
+   */
+  readonly hint?: string;
 }
 
 /**
@@ -32,7 +38,9 @@ export async function withoutFight<T>(
   }
 }
 
-function assertNoFight({ ref, before, digest }: Correction, { fights }: Cluster): void {
+const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
+
+function assertNoFight({ ref, before, digest, hint = HINT }: Correction, { fights }: Cluster): void {
   if (fights.allows(describeObject(ref), digest)) return;
   const others = (before?.metadata.managedFields ?? [])
     .map(({ manager }) => manager ?? '')
@@ -43,7 +51,7 @@ function assertNoFight({ ref, before, digest }: Correction, { fights }: Cluster)
     {
       code: 'ManagedElsewhere',
       disposition: 'terminal',
-      hint: 'Let one of both manage it: set mode observe here, or stop the other',
+      hint,
     },
   );
 }

@@ -1,7 +1,7 @@
 /** Folders of manifests on disk, or standard input, as object stores. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { PullwrightError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kubernetes/object.ts';
 import { refOf } from './changes.ts';
 import { withIdentity } from './identity.ts';
@@ -92,7 +92,7 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 function fail(path: string, error: unknown): never {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const code = errnoOf(error) ?? 'unknown';
   throw new PullwrightError(`Cannot read "${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
     code: 'InputUnreadable',
     disposition: 'terminal',

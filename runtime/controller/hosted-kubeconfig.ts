@@ -45,6 +45,6 @@ export async function readHostedKubeconfig(
     hint:
       name === HYPERSHIFT_MAKES
         ? 'HyperShift makes it when the control plane is up'
-        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret by --kubeconfig-secret, such as ${HYPERSHIFT_MAKES}`,
+        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret (reconciler.kubeconfigSecret of the fleet, --kubeconfig-secret), such as ${HYPERSHIFT_MAKES}; it is looked at again within a minute`,
   });
 }

@@ -1,5 +1,6 @@
 /** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
 import { isApiError } from '../kube/api-error.ts';
+import type { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Cluster } from './cluster.ts';
@@ -57,6 +58,15 @@ export class Readings {
     if (reading === undefined) return undefined;
     const { selection, status } = reading.source;
     return status.error?.message ?? `${selection.kind} is not read yet`;
+  }
+
+  /** What the API server of the hosted cluster answers, or that it does not, where something of it cannot be read. */
+  get hostedFailure(): PullwrightError | undefined {
+    const failing = this.#readings.find(
+      ({ read, source }) =>
+        read.role === 'hosted' && source.status.error !== undefined && !isDispensed(read, source),
+    );
+    return failing?.source.status.error;
   }
 
   start(): void {

@@ -1,5 +1,6 @@
 /** Every pair of clusters that one process looks after, each with controllers of its own: one that is down harms no other. */
 import { afterAttended } from '../http/client.ts';
+import type { PullwrightError } from '../rules/errors.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
@@ -102,8 +103,14 @@ export class Manager {
   /** Why the pair is not looked after yet; undefined when it is, or is not known. */
   waitingFor(name: string): string | undefined {
     for (const controller of this.#members.get(name)?.controllers ?? [])
-      if (!controller.synced) return controller.waitingFor ?? 'caches are being filled';
+      if (!controller.readings.synced) return controller.readings.waitingFor ?? 'caches are being filled';
     return undefined;
+  }
+
+  /** Why the hosted cluster of the pair cannot be read at the moment; undefined when it can, or is not known. */
+  failureOf(name: string): PullwrightError | undefined {
+    const failures = this.#members.get(name)?.controllers.map(({ readings }) => readings.hostedFailure);
+    return failures?.find((failure) => failure !== undefined);
   }
 }
 

@@ -7,7 +7,7 @@ import { LineCounter } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
 import { yamlDocument } from '../kube/yaml-documents.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import { shapeFault } from './object-shape.ts';
 
@@ -161,11 +161,11 @@ function collect(
     return;
   }
   const object = value as Readonly<Record<string, unknown>>;
-  if (!String(object['kind']).endsWith('List') || !Array.isArray(object['items'])) {
+  if (!scalarText(object['kind']).endsWith('List') || !Array.isArray(object['items'])) {
     manifests.push({ object: decodeObject(normalized(object)), ...place });
     return;
   }
-  const itemKind = String(object['kind']).slice(0, -'List'.length);
+  const itemKind = scalarText(object['kind']).slice(0, -'List'.length);
   for (const item of object['items'] as readonly unknown[]) {
     // Items of a typed list leave kind and apiVersion out.
     const whole =
@@ -176,13 +176,14 @@ function collect(
   }
 }
 
-/** `metadata: {creationTimestamp: null}` and the like come from typed printers; null means absent. */
+/** `metadata: {creationTimestamp: null}` and the like come from typed printers, `status:` alone from people; null means absent. */
 function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const metadata = object['metadata'] as Readonly<Record<string, unknown>>;
-  return {
-    ...object,
-    metadata: Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null)),
-  };
+  return { ...withoutNulls(object), metadata: withoutNulls(metadata) };
+}
+
+function withoutNulls(map: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== null));
 }
 
 function faultOf(value: unknown): string | undefined {

@@ -6,6 +6,8 @@
  * the table is a problem of the file, with line, object and path.
  */
 
+import { scalarText } from '../rules/record.ts';
+
 /**
  * What must be where, if it is there: `a.b[].c` is a path, through each element of a list. Null means absent.
  *
@@ -116,7 +118,7 @@ const compiled = new Map<string, readonly Rule[]>();
  * ```
  */
 export function shapeFault(object: Readonly<Record<string, unknown>>): string | undefined {
-  for (const { steps, want } of rulesOf(String(object['kind']))) {
+  for (const { steps, want } of rulesOf(scalarText(object['kind']))) {
     const fault = faultAt(object, steps, { path: '', want });
     if (fault !== undefined) return fault;
   }

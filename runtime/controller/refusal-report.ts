@@ -1,4 +1,5 @@
-/** Tells people of a kubeconfig that leads to somebody else's cluster: an Event on the HostedControlPlane, and a metric. */
+/** Tells people of a hosted cluster that is not looked after: an Event on the HostedControlPlane, and a metric where it leads to somebody else's. */
+import type { PullwrightError } from '../rules/errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterTaken } from './cluster-guard.ts';
@@ -17,7 +18,9 @@ export class RefusalReport {
     this.#metrics = input.metrics;
   }
 
-  refused({ name, controlPlaneNamespace }: Scope, { code, message, hint = '', holder }: ClusterTaken): void {
+  refused(scope: Scope, taken: ClusterTaken): void {
+    const { name } = scope;
+    const { holder } = taken;
     this.#metrics.samples(sourceOf(name), [
       {
         name: 'pullwright_hosted_cluster_refused',
@@ -26,6 +29,11 @@ export class RefusalReport {
         labels: { scope: name, holder },
       },
     ]);
+    this.tell(scope, taken);
+  }
+
+  /** An Event with why the cluster is not looked after, unless it was told already. */
+  tell({ name, controlPlaneNamespace }: Scope, { code, message, hint = '' }: PullwrightError): void {
     // Said by the one that leads, once.
     if (!this.#management.mayWrite || this.#told.get(name) === message) return;
     this.#told.set(name, message);

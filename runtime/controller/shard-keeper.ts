@@ -108,6 +108,12 @@ export class ShardKeeper {
     return this.#layout.isLeader() && this.#shards.some(({ lease }) => lease.isLeader());
   }
 
+  /** Leases of the shards whose clusters this process may write to now. */
+  get held(): readonly string[] {
+    if (!this.#layout.isLeader()) return [];
+    return this.#shards.filter(({ lease }) => lease.isLeader()).map(({ name }) => name);
+  }
+
   /** Takes part until `signal`; true when a Lease was lost that it had not given up. */
   async run(signal: AbortSignal): Promise<boolean> {
     this.#count();

@@ -19,9 +19,9 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { PullwrightError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import { errnoOf, fileError } from './file-errors.ts';
+import { fileError } from './file-errors.ts';
 
 /** A file as it is: its bytes, and who may read it. */
 export interface FileContent {

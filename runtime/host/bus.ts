@@ -6,6 +6,7 @@
  */
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../rules/errors.ts';
+import { scalarText } from '../rules/record.ts';
 
 /** What to call: the parts of a D-Bus method call. */
 export interface BusCall {
@@ -145,8 +146,8 @@ function disconnect(inner: MessageBus): void {
 function refusal(member: string, error: unknown): unknown {
   if (error instanceof PullwrightError) return error;
   if (error instanceof Error && 'type' in error)
-    return new BusRefused(member, String(error.type), error.message);
-  const text = error instanceof Error ? error.message : String(error);
+    return new BusRefused(member, scalarText(error.type), error.message);
+  const text = error instanceof Error ? error.message : scalarText(error);
   return new PullwrightError(`Cannot call ${member}: ${text}`, { code: 'BusLost', cause: error });
 }
 

@@ -3,7 +3,7 @@
  * the registries in them that decide about an image.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { PullwrightError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../rules/errors.ts';
 import { parseRegistriesConf, type Registry, type TomlParser } from '../rules/mirrors/registries-conf.ts';
 import { findInPlain, parsePlain } from '../rules/mirrors/registries-conf-plain.ts';
 import { mergeRegistries, possiblePrefixes } from '../rules/mirrors/registry-prefix.ts';
@@ -74,7 +74,7 @@ function isAbsent(error: unknown): boolean {
 }
 
 function unreadable(path: string, error: unknown): PullwrightError {
-  const state = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+  const state = errnoOf(error) ?? 'unreadable';
   return mirrorError(`loading registries configuration: open ${path}: ${state}`);
 }
 

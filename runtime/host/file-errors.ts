@@ -1,5 +1,5 @@
 /** Turns what the operating system answers into an error that names the file and says what to do. */
-import { type ErrorOptions, PullwrightError } from '../rules/errors.ts';
+import { type ErrorOptions, errnoOf, PullwrightError } from '../rules/errors.ts';
 
 interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'disposition'> {
   readonly state: string;
@@ -39,11 +39,6 @@ const KNOWN: Readonly<Record<string, Known>> = {
   ENOTDIR: { code: 'NoFolder', state: 'its folder is not a folder', disposition: 'terminal' },
   ENOENT: { code: 'NoFolder', state: 'it does not exist', hint: 'Create the folder, or mount it' },
 };
-
-/** The `code` of a system error, such as `ENOSPC`. */
-export function errnoOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
 
 /** An error of the form `Cannot <action> "<path>": <state>`. Errors that are ours already pass unchanged. */
 export function fileError(action: string, path: string, error: unknown): PullwrightError {

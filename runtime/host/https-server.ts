@@ -2,7 +2,7 @@
  * HTTPS whose certificate can change while it serves. TLS and HTTP are two servers, and the one hands its connections to the other: the
  * HTTPS server of the runtime that the executable brings along cannot take another certificate, its TLS server can.
  */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import type { CertificatePair } from './serving-certificate.ts';
@@ -10,7 +10,7 @@ import type { CertificatePair } from './serving-certificate.ts';
 export interface HttpsServerOptions {
   readonly pair: CertificatePair;
   readonly listener: RequestListener;
-  /** A connection on which nothing moves for so long is ended. */
+  /** A connection on which nothing moves for so long is ended, and one on which a request takes so long to arrive. */
   readonly idleMs: number;
   /** Further connections are ended at once. @default {no bound} */
   readonly maxConnections?: number;
@@ -19,12 +19,15 @@ export interface HttpsServerOptions {
 }
 
 const HANDSHAKE_MS = 10_000;
+/** How long an answered connection is kept for another request. */
+const KEPT_MS = 5000;
 
 export class HttpsServer {
   readonly #http: Server;
   readonly #tls: TlsServer;
   readonly #sockets = new Set<Socket>();
   readonly #busy = new Set<Socket>();
+  readonly #expected = new Map<Socket, NodeJS.Timeout>();
   readonly #options: HttpsServerOptions;
   #connections = 0;
   #isClosing = false;
@@ -32,9 +35,13 @@ export class HttpsServer {
   constructor(options: HttpsServerOptions) {
     this.#options = options;
     this.#http = createServer(
-      { maxHeaderSize: options.maxHeaderBytes ?? 16_384, keepAliveTimeout: Math.min(5000, options.idleMs) },
+      {
+        maxHeaderSize: options.maxHeaderBytes ?? 16_384,
+        keepAliveTimeout: Math.min(KEPT_MS, options.idleMs),
+      },
       (request, response) => {
         this.#answering(request.socket, response);
+        this.#arriving(request, response);
         options.listener(request, response);
       },
     );
@@ -42,6 +49,8 @@ export class HttpsServer {
       { ...options.pair, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS },
       (socket) => {
         this.#watch(socket);
+        this.#expect(socket, options.idleMs);
+        socket.once('close', () => this.#forget(socket));
         this.#http.emit('connection', socket);
       },
     );
@@ -109,6 +118,27 @@ export class HttpsServer {
     socket.once('close', () => this.#sockets.delete(socket));
     this.#sockets.add(socket);
     socket.setTimeout(this.#options.idleMs, () => socket.destroy());
+  }
+
+  /** Ends the connection unless a request has arrived within `ms`: a letter now and then keeps none open for ever. */
+  #expect(socket: Socket, ms: number): void {
+    this.#forget(socket);
+    if (socket.destroyed) return;
+    this.#expected.set(
+      socket,
+      setTimeout(() => socket.destroy(), ms),
+    );
+  }
+
+  #forget(socket: Socket): void {
+    clearTimeout(this.#expected.get(socket));
+    this.#expected.delete(socket);
+  }
+
+  #arriving(request: IncomingMessage, response: { once(event: 'close', then: () => void): unknown }): void {
+    const { socket } = request;
+    request.once('end', () => this.#forget(socket));
+    response.once('close', () => this.#expect(socket, KEPT_MS + this.#options.idleMs));
   }
 
   #answering(socket: Socket, response: { once(event: 'close', then: () => void): unknown }): void {

@@ -73,7 +73,7 @@ function commandOf(service: Properties): {
 function lineOf(processes: unknown, pid: number): string {
   const found = listOf(processes)
     .map(listOf)
-    .find(([, number]) => Number(number) === pid);
+    .find(([, number]) => number === pid);
   return textOf(found?.[2]);
 }
 

@@ -4,10 +4,10 @@
  */
 import { lstatSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { PullwrightError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../rules/errors.ts';
 import { pathPart } from '../rules/kubernetes/file-name.ts';
 import { replaceFile } from './atomic-file.ts';
-import { errnoOf, fileError } from './file-errors.ts';
+import { fileError } from './file-errors.ts';
 
 /**
  * The folder itself may be reached by links: its person chose it. Below it none is followed.

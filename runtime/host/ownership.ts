@@ -3,7 +3,8 @@
  * nobody else may own these files; an earlier version, or a container started with another user, may have left them so.
  */
 import { closeSync, constants, fchownSync, fstatSync, openSync } from 'node:fs';
-import { errnoOf, fileError } from './file-errors.ts';
+import { errnoOf } from '../rules/errors.ts';
+import { fileError } from './file-errors.ts';
 
 const ROOT = 0;
 

@@ -7,6 +7,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { PullwrightError } from '../rules/errors.ts';
+import { scalarText } from '../rules/record.ts';
 
 export interface CertificateFiles {
   readonly certificate: string;
@@ -43,7 +44,7 @@ function unusable(what: string): PullwrightError {
 }
 
 function notTaken(error: unknown): PullwrightError {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = error instanceof Error ? error.message : scalarText(error);
   return new PullwrightError(`Cannot go on with the new certificate: ${why}`, {
     code: 'CertificateUnusable',
     hint: 'Restart the pod: it starts with the files that are there',

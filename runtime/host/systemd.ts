@@ -6,6 +6,7 @@
  * asked what became of it: a unit that runs under a new invocation id was restarted.
  */
 import { PullwrightError } from '../rules/errors.ts';
+import { scalarText } from '../rules/record.ts';
 import { type Bus, type BusCall, BusRefused, type BusSignal, connectBus } from './bus.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type LoadedService, loadedService } from './loaded-service.ts';
@@ -110,7 +111,7 @@ class SystemdOverBus implements ServiceSystemd {
     return this.#with(async (bus) => {
       const ends = await this.#listen(bus);
       const [path] = await this.#manager(bus, 'StartTransientUnit', [unit, 'fail', variants, []], TRANSIENT);
-      return { result: await this.#end(bus, ends.of(String(path)), until, signal) };
+      return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
     });
   }
 
@@ -123,7 +124,7 @@ class SystemdOverBus implements ServiceSystemd {
         before.invocation = (await this.#stateOn(bus, unit)).invocation;
         before.called = true;
         const [path] = await this.#manager(bus, 'RestartUnit', [unit, 'replace']);
-        return { result: await this.#end(bus, ends.of(String(path)), until, signal) };
+        return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
       });
     } catch (error) {
       if (!before.called || !isUncertain(error)) throw error;
@@ -180,7 +181,7 @@ class SystemdOverBus implements ServiceSystemd {
     const [all] = await bus.call(
       {
         destination: SYSTEMD,
-        path: String(path),
+        path: scalarText(path),
         interface: 'org.freedesktop.DBus.Properties',
         member: 'GetAll',
         signature: 's',

@@ -76,8 +76,12 @@ export interface RemoveOptions {
 export interface KubeClient {
   /** `host:port`, for messages and metrics. */
   readonly host: string;
-  /** The object, or undefined when there is none (or no such kind). */
-  get(ref: ObjectRef): Promise<KubeObject | undefined>;
+  /**
+   * The object, or undefined when there is none (or no such kind).
+   *
+   * @param weighed told how many bytes the answer had
+   */
+  get(ref: ObjectRef, weighed?: (bytes: number) => void): Promise<KubeObject | undefined>;
   /** @throws PullwrightError `KindNotServed` */
   list(collection: Collection, options?: ListOptions): Promise<ListPage>;
   /** Resolves once the server has accepted it; ends when the server ends it. Throws ApiError 410 when the resource version is too old. */

@@ -5,7 +5,7 @@
 
 import { hash } from 'node:crypto';
 import { type KubeObject, LAST_APPLIED } from '../rules/kubernetes/object.ts';
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ type Raw = Readonly<Record<string, unknown>>;
  */
 export function decodeObject(raw: Raw): KubeObject {
   // Whatever the version says: a slip in it must not show the values. Groups have a slash, and Secrets of their own.
-  if (raw['kind'] !== 'Secret' || String(raw['apiVersion']).includes('/')) return raw as KubeObject;
+  if (raw['kind'] !== 'Secret' || scalarText(raw['apiVersion']).includes('/')) return raw as KubeObject;
   const { stringData, data, ...rest } = raw;
   const wrapped = {
     ...wrapValues(data, (text) => text),

@@ -1,7 +1,7 @@
 /** What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped. */
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { Redacted } from '../rules/redacted.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, keyValue, listKeys } from './list-keys.ts';
@@ -68,7 +68,7 @@ function compareKeyed(
   path: string,
 ): Difference[] {
   const place = (element: unknown): string =>
-    `${path}[${keys.map((key) => String(keyValue(element, key))).join('/')}]`;
+    `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
   const changed = after.flatMap((element) =>
     compare('', findByKeys(before, keys, element), element, place(element)),
   );

@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { Redacted } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';
@@ -95,7 +95,7 @@ function compareList(field: string, desired: readonly unknown[], live: unknown, 
   if (isSet(field)) {
     return desired
       .filter((value) => !live.includes(value))
-      .map((value) => ({ path: `${path}[${String(value)}]`, before: undefined, after: value }));
+      .map((value) => ({ path: `${path}[${scalarText(value)}]`, before: undefined, after: value }));
   }
   const keys = listKeys(field, desired);
   if (keys === undefined)
@@ -191,7 +191,9 @@ function renderPath(path: readonly FieldStep[]): string {
   return path
     .map((step, index) => {
       if (typeof step === 'string') return index === 0 ? step : pathStep(step);
-      return 'value' in step ? `[${String(step.value)}]` : `[${Object.values(step.keys).join('/')}]`;
+      return 'value' in step
+        ? `[${scalarText(step.value)}]`
+        : `[${Object.values(step.keys).map(scalarText).join('/')}]`;
     })
     .join('');
 }

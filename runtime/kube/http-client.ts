@@ -60,12 +60,13 @@ export class HttpKubeClient implements KubeClient {
     return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
   }
 
-  async get(ref: ObjectRef): Promise<KubeObject | undefined> {
+  async get(ref: ObjectRef, weighed?: (bytes: number) => void): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
-    const { status, body } = await this.#requester.json(call);
+    const { status, body, bytes } = await this.#requester.json(call);
+    weighed?.(bytes);
     return status === 404 ? undefined : decode(body);
   }
 

@@ -3,6 +3,7 @@
  * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
  */
 
+import { setImmediate } from 'node:timers/promises';
 import { pause } from '../http/retry.ts';
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
@@ -11,8 +12,8 @@ import { isApiError } from './api-error.ts';
 import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
-import { MOST_OBJECT_BYTES, MOST_PAGE_BYTES, nextPageSize } from './list-pages.ts';
-import { costOfLine, costOfPage, Pace } from './pace.ts';
+import { ShrinkingPages } from './list-pages.ts';
+import { costOfLine, Pace } from './pace.ts';
 import { type Collection, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
@@ -70,6 +71,9 @@ const GOOD_WATCH_MS = 5000;
 /** No API server gives so many pages in a row that hold nothing. */
 const MOST_EMPTY_PAGES = 100;
 
+/** Changes are taken for so long before others have their turn. */
+const TURN_MS = 4;
+
 export class Informer {
   readonly #options: InformerOptions;
   readonly #timing: InformerTiming;
@@ -80,7 +84,7 @@ export class Informer {
   #failures = 0;
   /** Watches in a row that ended at once. */
   #cutShort = 0;
-  #pageSize: number;
+  readonly #pages: ShrinkingPages;
   #lastFailure = '';
 
   constructor(options: InformerOptions) {
@@ -88,7 +92,7 @@ export class Informer {
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
     this.#pace = options.pace ?? new Pace();
-    this.#pageSize = this.#timing.pageSize;
+    this.#pages = new ShrinkingPages(this.#timing.pageSize);
   }
 
   /** Runs until {@link stop}. Never rejects. */
@@ -117,8 +121,6 @@ export class Informer {
       const page = await this.#page(next);
       empty = page.items.length === 0 ? empty + 1 : 0;
       if (empty > MOST_EMPTY_PAGES) throw withoutEnd(this.#options.collection);
-      const waitMs = this.#pace.taken(costOfPage(page.bytes));
-      if (waitMs > 0) await pause(waitMs, this.#stop.signal);
       for (const object of page.items) objects.push(await this.#whole(object));
       ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
     } while (next !== undefined);
@@ -127,31 +129,17 @@ export class Informer {
     return resourceVersion;
   }
 
-  /** A page that is too large is read in smaller ones, which go on from the same place. */
-  async #page(next: string | undefined): Promise<ListPage> {
+  #page(next: string | undefined): Promise<ListPage> {
     const { client, collection, selector } = this.#options;
-    for (;;) {
-      const limit = this.#pageSize;
-      let came = 0;
-      try {
-        const page = await client.list(collection, {
-          ...selector,
-          limit,
-          maxBytes: limit === 1 ? MOST_OBJECT_BYTES : MOST_PAGE_BYTES,
-          lean: (object, leftOut) => {
-            came += 1;
-            return this.#lean(object, leftOut);
-          },
-          signal: this.#stop.signal,
-          ...(next === undefined ? {} : { next }),
-        });
-        this.#pageSize = nextPageSize({ limit, answer: page.bytes }, this.#timing.pageSize);
-        return page;
-      } catch (error) {
-        if (limit === 1 || asPullwrightError(error).code !== 'AnswerTooLarge') throw error;
-        this.#pageSize = nextPageSize({ limit, answer: 'too large', came }, this.#timing.pageSize);
-      }
-    }
+    const { signal } = this.#stop;
+    return this.#pages.read(({ limit, maxBytes, count }) => {
+      const lean = (object: KubeObject, leftOut: number): KubeObject => {
+        count();
+        return this.#lean(object, leftOut);
+      };
+      const asked = { ...selector, limit, maxBytes, lean, signal, ...(next === undefined ? {} : { next }) };
+      return this.#pace.page(() => client.list(collection, asked), maxBytes, signal);
+    });
   }
 
   /** Watches, and watches again from where it ended, until the server has forgotten that place. */
@@ -187,7 +175,13 @@ export class Informer {
       const signal = control.signal;
       const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
       this.#succeeded();
+      let turnBegan = performance.now();
       for await (const event of events) {
+        // What came in one piece would be taken in one turn of the event loop, and all other clusters of the process would wait.
+        if (performance.now() - turnBegan >= TURN_MS) {
+          await setImmediate();
+          turnBegan = performance.now();
+        }
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
         yield event;
@@ -211,7 +205,13 @@ export class Informer {
   async #whole(object: KubeObject): Promise<KubeObject> {
     if (this.#options.wantsWhole?.(object) !== true) return object;
     const { client } = this.#options;
-    const found = await client.get(objectRef(object));
+    let weight = 0;
+    const found = await client.get(objectRef(object), (bytes) => {
+      weight = bytes;
+    });
+    // A server that says little of an object and much when it is asked for it is as heavy as one that says it at once.
+    const waitMs = this.#pace.taken(costOfLine(weight));
+    if (waitMs > 0) await pause(waitMs, this.#stop.signal);
     return found === undefined || found.metadata.uid !== object.metadata.uid ? object : this.#lean(found);
   }
 

@@ -1,6 +1,10 @@
 /** The items of a list, made into what is kept of them as they arrive. */
+import { setImmediate } from 'node:timers/promises';
 import { HttpError, tooLarge, torn } from '../http/http-error.ts';
 import { JsonItems } from './json-items.ts';
+
+/** So much of an answer is read before others have their turn: a fast server has megabytes there at once. */
+const TURN_BYTES = 128 * 1024;
 
 /** What becomes of the items of a list. */
 export interface KeptItems<T> {
@@ -37,12 +41,15 @@ export async function itemsOf<T>(
     }
   };
   const reader = new JsonItems({ of: 'items', take, mostText });
-  let bytes = 0;
+  let [bytes, turns] = [0, 0];
   try {
     for await (const chunk of body) {
       bytes += chunk.length;
       if (bytes > most) throw tooLarge(most);
       reader.push(chunk);
+      if (bytes < (turns + 1) * TURN_BYTES) continue;
+      turns = Math.floor(bytes / TURN_BYTES);
+      await setImmediate();
     }
     return { items, body: reader.end(), bytes };
   } catch (error) {

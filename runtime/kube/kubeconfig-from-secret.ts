@@ -6,8 +6,9 @@
 import { isIP } from 'node:net';
 import { type AddressPolicy, type Networks, refusedAddress } from '../http/addresses.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import type { Connection } from './connection.ts';
 import { REFUSED_SERVER } from './guarded-server.ts';
 
@@ -64,7 +65,7 @@ function connectionOf(cluster: Map, user: Map): Connection {
     ...(token === undefined ? {} : { token: redact(token) }),
   };
   return {
-    server: String(cluster['server']),
+    server: scalarText(cluster['server']),
     ...(ca === undefined ? {} : { ca }),
     ...(serverName === undefined ? {} : { serverName }),
     credentials: () => Promise.resolve(credentials),
@@ -75,11 +76,18 @@ function parsed(input: SecretKubeconfig): Map {
   let value: unknown;
   try {
     value = input.parse(reveal(input.text));
-  } catch {
-    throw refused(input, ['it is not valid YAML']);
+  } catch (error) {
+    throw refused(input, [tooMuch(error) ?? 'it is not valid YAML']);
   }
   if (!isRecord(value)) throw refused(input, ['it is no map']);
   return value;
+}
+
+/** Words of the library may quote the text; those of a bound are ours. */
+function tooMuch(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'RESOURCE_EXHAUSTION')
+    return undefined;
+  return `it is too much to read: ${yamlMistake({ message: error.message })}`;
 }
 
 function named(list: unknown, name: unknown, field: string): Map | undefined {
@@ -139,5 +147,6 @@ function text(value: unknown): string | undefined {
 }
 
 function base64Text(value: unknown): string | undefined {
-  return text(value) === undefined ? undefined : Buffer.from(String(value), 'base64').toString('utf8');
+  const encoded = text(value);
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
 }

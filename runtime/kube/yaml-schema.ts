@@ -15,6 +15,7 @@ import {
   type SchemaOptions,
   type YAMLMap,
 } from 'yaml';
+import { scalarText } from '../rules/record.ts';
 
 const tag = (name: string): string => `tag:yaml.org,2002:${name}`;
 
@@ -105,7 +106,7 @@ function mergeInto(
     for (const [key, inner] of part.toJSON(undefined, context, Map) as Map<unknown, unknown>) {
       if (target instanceof Map) target.set(key, inner);
       else
-        Object.defineProperty(target, String(key), {
+        Object.defineProperty(target, scalarText(key), {
           value: inner,
           writable: true,
           enumerable: true,

@@ -30,7 +30,29 @@ import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
  * ```
  */
 export function parseYaml(text: string): unknown {
-  const [first, ...more] = yamlDocuments(text);
+  return onlyOne(yamlDocuments(text));
+}
+
+/** Words and signs of a file with some settings; a kubeconfig has some hundred. */
+const FEW_PIECES = 20_000;
+
+/**
+ * As {@link parseYaml}, for a text of somebody else in a process of many: whatever it holds, it takes no more than some 30 megabytes to read.
+ *
+ * @example
+ * ```ts
+ * import { parseShortYaml } from './yaml.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(parseShortYaml('a: 1'), { a: 1 });
+ * assert.throws(() => parseShortYaml('- a\n'.repeat(50_000)), /more than 20000 words and signs/);
+ * ```
+ */
+export function parseShortYaml(text: string): unknown {
+  return onlyOne(yamlDocuments(text, FEW_PIECES));
+}
+
+function onlyOne([first, ...more]: readonly Document[]): unknown {
   if (first === undefined) return null;
   const wrong = first.errors[0];
   if (wrong !== undefined) throw wrong;
@@ -51,8 +73,11 @@ export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplica
 /** Line breaks of YAML 1.1 that newer YAML does not know, and characters that a terminal obeys or that nobody sees. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** What must stand between double quotes: these, and lines that begin with a tab, which Go takes for no block of text. */
-const ODD = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]|^\t/mu;
+/**
+ * What must stand between double quotes: these, lines that begin with a tab, which Go takes for no block of text, and what CI systems
+ * take for a command, so that an escape can stand for it where it is printed. A long line may be broken before any word.
+ */
+const ODD = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]|^\t|(?<!\S)::|##\w*\[/mu;
 
 /**
  * YAML of a plain value. Texts that any reader, old or new, would take for a number, a boolean or null are quoted.

@@ -6,7 +6,7 @@
  * for the time of the pull.
  */
 import { lstatSync, readdirSync, unlinkSync } from 'node:fs';
-import { errnoOf } from '../host/file-errors.ts';
+import { errnoOf } from '../rules/errors.ts';
 
 /** Folder of notes about runs of the provider that failed, beside the auth files. */
 export const NOTES = 'failed';

@@ -11,7 +11,8 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { errnoOf, fileError } from '../host/file-errors.ts';
+import { fileError } from '../host/file-errors.ts';
+import { errnoOf } from '../rules/errors.ts';
 
 export interface Hold {
   /** Whether the lock is still ours: somebody may have removed it. */

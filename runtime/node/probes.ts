@@ -1,6 +1,6 @@
 /** `/readyz`, `/healthz` and `/metrics` of a node agent. */
 import { createServer, type RequestListener } from 'node:http';
-import { PullwrightError } from '../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../rules/errors.ts';
 import type { NodeState } from './events.ts';
 
 export interface ProbeOptions {
@@ -79,7 +79,7 @@ function answer(options: ProbeOptions, url: string): readonly [number, string] {
 }
 
 function busy(options: ProbeOptions, error: Error): PullwrightError {
-  const code = 'code' in error ? String(error.code) : error.message;
+  const code = errnoOf(error) ?? error.message;
   return new PullwrightError(`Cannot listen on ${options.host}:${options.port}: ${code}`, {
     code: 'CannotListen',
     hint: 'Choose another port with --health-port',

@@ -3,6 +3,7 @@
  * requirement (POST).
  */
 import { PullwrightError } from '../rules/errors.ts';
+import { recordOf } from '../rules/record.ts';
 import type { StatusBody } from './adapter/status-report.ts';
 import { type AdapterStatus, type HyperfleetCluster, readAdapterStatus, readCluster } from './cluster.ts';
 import { CLUSTER_ID } from './cluster-event.ts';
@@ -15,6 +16,15 @@ const PAGE_SIZE = 100;
 /** An API that gives so many documents in turn that are too large is at fault itself. */
 const MOST_LEFT_OUT = 10;
 const TOO_LARGE: Answer = { status: 0, code: 'documents that are too large', body: undefined };
+/** An API, or a cache before it, that does not look at the number of the page would be asked for ever. */
+const SAME_PAGE: Answer = {
+  status: 0,
+  code: 'the same page again, whichever was asked for',
+  body: undefined,
+};
+const WITHOUT_END: Answer = { status: 0, code: 'one page after another, without an end', body: undefined };
+/** Pages of ten million clusters. */
+const MOST_REQUESTS = 100_000;
 /** How often a list that changes while it is read is read. */
 const MAX_PASSES = 3;
 
@@ -100,7 +110,8 @@ export class HyperfleetApi {
     lengths: Set<number> = new Set(),
   ): AsyncGenerator<readonly unknown[], void, undefined> {
     const place = { from: 0, size: PAGE_SIZE, count: 0, leftOut: 0 };
-    for (let requests = 0; requests < 100_000; requests += 1) {
+    const comesAgain = pageThatComesAgain();
+    for (let requests = 0; requests < MOST_REQUESTS; requests += 1) {
       // A page begins at a multiple of its size.
       while (place.from % place.size !== 0) place.size = smaller(place.size);
       const answer = await this.#page(path, query, place);
@@ -111,12 +122,14 @@ export class HyperfleetApi {
       }
       if (isGone(answer)) return;
       const { items, total } = listIn(answer, [verb, subject]);
+      if (comesAgain(items)) throw refused(verb, subject, SAME_PAGE);
       yield items;
       const isShort = items.length < place.size;
       readOn(place, items.length);
       if (total !== undefined) lengths.add(total);
       if (items.length === 0 || (total === undefined ? isShort : place.count >= total)) return;
     }
+    throw refused(verb, subject, WITHOUT_END);
   }
 
   /** A smaller page from the same place; beyond the document when it is alone. */
@@ -155,6 +168,21 @@ function listIn(
   const { items, total } = (answer.body ?? {}) as { readonly items?: unknown; readonly total?: unknown };
   if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
   return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
+}
+
+/**
+ * Whether a page is the one before it. One of a single document comes again when another is put before it; one of several does only where the
+ * number of the page is ignored.
+ */
+function pageThatComesAgain(): (items: readonly unknown[]) => boolean {
+  let before = '';
+  return (items) => {
+    // Clusters have an `id`, reports an `adapter`.
+    const names = JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
+    const isSame = items.length > 1 && names === before;
+    before = names;
+    return isSame;
+  };
 }
 
 /** Where a list is read. */

@@ -3,7 +3,7 @@
  *
  * Source of the rule: the configuration readers of hyperfleet-broker, hyperfleet-adapter and hyperfleet-sentinel.
  */
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 
 /** See `ImportedNote`. */
 export type ImportOutcome = 'carried' | 'unneeded' | 'todo' | 'changed' | 'dropped';
@@ -25,10 +25,10 @@ const oneOf =
     typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : undefined;
 const truth: Read = (value) =>
   value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined;
-const whole: Read = (value) => (/^[1-9]\d{0,2}$/.test(String(value)) ? Number(value) : undefined);
+const whole: Read = (value) => (/^[1-9]\d{0,2}$/.test(scalarText(value)) ? Number(value) : undefined);
 /** A duration of Go, in whole seconds. */
 const inSeconds: Read = (value) => {
-  const parts = /^(?:(\d{1,5})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?$/.exec(String(value));
+  const parts = /^(?:(\d{1,5})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?$/.exec(scalarText(value));
   if (parts === null) return undefined;
   const [, hours = '0', minutes = '0', seconds = '0'] = parts;
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) || undefined;

@@ -4,7 +4,7 @@
  *
  * Source of the rule: the configuration readers of hyperfleet-broker, hyperfleet-adapter and hyperfleet-sentinel.
  */
-import { isRecord } from '../rules/record.ts';
+import { isRecord, scalarText } from '../rules/record.ts';
 import { onOneLine } from '../rules/text/printable.ts';
 import { FIXED, type ImportOutcome, RULES, VARIABLES } from './import-rules.ts';
 import { readMessages } from './sentinel/messages.ts';
@@ -119,7 +119,7 @@ function sectionOf(fields: ReadonlyMap<string, { readonly value: unknown }>): Re
   const args: string[] = [];
   for (const [field, { value }] of [...fields].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const [first = '', second] = field.split('.');
-    if (first === 'args') args.push(`--${second}`, String(value));
+    if (first === 'args') args.push(`--${second}`, scalarText(value));
     else if (second === undefined) section[first] = value;
     else section[first] = { ...(section[first] as object | undefined), [second]: value };
   }

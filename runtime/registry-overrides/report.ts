@@ -10,6 +10,7 @@ import {
 } from '../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { PullStatusTarget, Verdict } from '../rules/kubernetes/pull-status.ts';
+import { counted } from '../rules/text/counted.ts';
 import type { Memory } from './deployments.ts';
 
 export interface OverridesReportInput {
@@ -95,7 +96,7 @@ function pending({ verdicts }: OverridesReportInput): ConditionText | undefined 
 }
 
 function reconciled({ rules }: OverridesReportInput): ConditionText {
-  return { reason: 'Reconciled', message: `${rules} ${rules === 1 ? 'source has' : 'sources have'} mirrors` };
+  return { reason: 'Reconciled', message: `${counted(rules, 'source has', 'sources have')} mirrors` };
 }
 
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {

@@ -7,6 +7,7 @@
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
 import { sourceProblem } from '../rules/mirrors/syntax.ts';
+import { scalarText } from '../rules/record.ts';
 
 /** `off`: follow no mirror set. */
 export const SWITCH_ANNOTATION = 'pullwright.dev/registry-overrides';
@@ -108,5 +109,5 @@ function problemOf(entry: string): string | undefined {
 }
 
 function quoted(value: unknown): string {
-  return JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : String(value));
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : scalarText(value));
 }

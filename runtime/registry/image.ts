@@ -32,6 +32,10 @@ const MAX_CONFIG = 4 * 1024 * 1024;
 /** The layer of a release image that is looked for has two megabytes; the largest beneath it some hundred. */
 const MAX_LAYER = 128 * 1024 * 1024;
 const MAX_UNPACKED = 512 * 1024 * 1024;
+/** Runtimes mount some hundred at most. Each is a request of its own, and a manifest has room for ten thousands. */
+const MOST_LAYERS = 500;
+/** Of an index, for messages. */
+const MOST_SHOWN = 20;
 
 /**
  * The manifest of `architecture` (`amd64`), found through the index when there is one.
@@ -57,7 +61,7 @@ export async function imageManifest(
   if (entry === undefined) {
     throw new RegistryError(
       'NotFound',
-      `"${reference.repository}" has no image for ${architecture}: it has ${known.join(', ') || 'none'}`,
+      `"${reference.repository}" has no image for ${architecture}: it has ${shortList(known)}`,
     );
   }
   const { tag: _tag, ...rest } = reference;
@@ -73,6 +77,11 @@ function imageOf(
   const [first] = descriptors([config]);
   if (first === undefined || !Array.isArray(layers))
     throw new RegistryError('Damaged', 'the manifest has no config or no layers');
+  if (layers.length > MOST_LAYERS)
+    throw new RegistryError(
+      'Damaged',
+      `the manifest has ${layers.length} layers: at most ${MOST_LAYERS} are read`,
+    );
   return {
     digest,
     manifestDigest: manifest.digest,
@@ -80,6 +89,12 @@ function imageOf(
     config: first,
     layers: descriptors(layers),
   };
+}
+
+function shortList(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_SHOWN).map((name) => name.slice(0, 80));
+  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
+  return `${shown.join(', ') || 'none'}${more}`;
 }
 
 /** The image's configuration: labels, architecture. */

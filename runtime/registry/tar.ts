@@ -6,6 +6,8 @@ import { upToAny } from '../rules/text/trim.ts';
 import { RegistryError } from './registry-error.ts';
 
 const BLOCK = 512;
+/** Of one archive. An operating system has some ten thousand files; a million empty ones fit into 50 KB, and take ten seconds. */
+const MOST_ENTRIES = 200_000;
 
 /** Which files to keep; the longest file kept has `maxBytes`. */
 export interface TarWanted {
@@ -33,11 +35,15 @@ export async function readTar(
 async function filesIn(reader: BlockReader, wanted: TarWanted): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   let longName: string | undefined;
+  let entries = 0;
   for (let header = await reader.take(BLOCK); header !== undefined; header = await reader.take(BLOCK)) {
     if (isEmpty(header)) {
       checkEnd(await reader.take(BLOCK));
       break;
     }
+    entries += 1;
+    if (entries > MOST_ENTRIES)
+      throw new RegistryError('Damaged', `the layer has more than ${MOST_ENTRIES} entries`);
     checkHeader(header);
     const size = sizeOf(header);
     const type = String.fromCharCode(header[156] ?? 0);

@@ -19,6 +19,8 @@ export interface ErrorOptions {
   readonly afterMs?: number;
   /** What the reader should do, in one sentence. Shown after the message. */
   readonly hint?: string;
+  /** What is wrong, one by one: a line for each below the message. Only these begin lines of their own; what they hold is on one line already. */
+  readonly details?: readonly string[];
   readonly cause?: unknown;
 }
 
@@ -39,15 +41,25 @@ export class PullwrightError extends Error {
   readonly disposition: Disposition;
   readonly afterMs: number | undefined;
   readonly hint: string | undefined;
+  readonly details: readonly string[] | undefined;
 
   constructor(message: string, options: ErrorOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      listed(message, options.details),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = 'PullwrightError';
     this.code = options.code;
     this.disposition = options.disposition ?? 'retry';
     this.afterMs = options.afterMs;
     this.hint = options.hint;
+    this.details = options.details;
   }
+}
+
+function listed(message: string, details: readonly string[] | undefined): string {
+  if (details === undefined) return message;
+  return [message, ...details.map((detail) => `  ${detail}`)].join('\n');
 }
 
 /** Wrong use of a command: exit code 2. */
@@ -63,4 +75,9 @@ export function describeError(error: unknown): string {
   if (error instanceof PullwrightError && error.hint !== undefined) return `${error.message}. ${error.hint}`;
   if (error instanceof Error) return error.message;
   return 'Unknown failure';
+}
+
+/** The `code` of a system error, such as `ENOSPC`. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

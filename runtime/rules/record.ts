@@ -24,3 +24,22 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
+
+/**
+ * A scalar as a text, and of anything else what it is. `String()` calls what a map from outside has for a `toString`, and fails.
+ *
+ * @example
+ * ```ts
+ * import { scalarText } from './record.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(['a', 1, true, null, [1], { toString: 1 }].map(scalarText), ['a', '1', 'true', 'null', 'a list', 'a map']);
+ * ```
+ */
+export function scalarText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+    return String(value);
+  if (Array.isArray(value)) return 'a list';
+  return value === null || value === undefined ? `${value}` : 'a map';
+}

@@ -2,6 +2,8 @@
  * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value shows as
  * `[redacted]`, wherever it is; that cannot be switched off.
  */
+import { printable } from '../rules/text/printable.ts';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'logfmt';
 export type Fields = Readonly<Record<string, unknown>>;
@@ -61,8 +63,13 @@ export function createLogger(options: LoggerOptions): Logger {
   return make({});
 }
 
-/** A look at each value makes it five times as slow, and only a bigint needs one. */
 function renderJson(line: Fields): string {
+  // What JSON leaves as it is and a terminal obeys: C1 controls, separators of lines, marks that turn the direction.
+  return printable(asJson(line));
+}
+
+/** A look at each value makes it five times as slow, and only a bigint needs one. */
+function asJson(line: Fields): string {
   try {
     return JSON.stringify(line);
   } catch {
@@ -79,9 +86,12 @@ function renderLogfmt(line: Fields): string {
     .join(' ');
 }
 
+/** Needs no quotes: no blank, no sign of logfmt, and nothing that a terminal obeys or that nobody sees. */
+const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
+
 function logfmtValue(value: unknown): string {
   // A Redacted has a toJSON that gives its mark; quotes around that would only be in the way.
   const json = JSON.stringify(value) ?? 'null';
   const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
-  return /^[^\s"=\\]+$/.test(text) ? text : JSON.stringify(text);
+  return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }

@@ -5,6 +5,7 @@ import { type CertificateFiles, expiry, readPair, untimely, watchPair } from '..
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
+import { Bodies, type RefusedBody } from './bodies.ts';
 
 export type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
@@ -29,8 +30,8 @@ export interface WebhookServer {
   close(): Promise<void>;
 }
 
-/** The API server sends objects of up to 3 MiB, twice in an update. */
-const MAX_BODY = 8 * 1024 * 1024;
+/** Connections at once. API servers keep one for each request that is under way. */
+const MOST_CONNECTIONS = 1000;
 
 /** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
 const GRACE_MS = 6000;
@@ -39,11 +40,13 @@ const IDLE_MS = 10_000;
 /** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
   let pair = await readPair(options.files);
+  const bodies = new Bodies();
   const server = new HttpsServer({
     pair,
     idleMs: IDLE_MS,
+    maxConnections: MOST_CONNECTIONS,
     listener: (request, response) => {
-      answer(options, request, response).catch(() => end(response, 500, 'the request failed'));
+      answer({ ...options, bodies }, request, response).catch(() => end(response, 500, 'the request failed'));
     },
   });
   const { log } = options;
@@ -77,7 +80,7 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
 }
 
 async function answer(
-  options: WebhookServerOptions,
+  options: WebhookServerOptions & { readonly bodies: Bodies },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -85,10 +88,10 @@ async function answer(
   const handler = options.handlers[path];
   if (handler === undefined) return end(response, 404, 'no such webhook');
   if (request.method !== 'POST') return end(response, 405, 'expected POST');
-  const body = await bodyOf(request);
-  if (body === undefined) return end(response, 413, 'the request is too large');
+  const body = await options.bodies.read(request);
+  if ('refused' in body) return refuse(request, response, body);
   const started = performance.now();
-  const review = readReview(body);
+  const review = readReview(body.text);
   if (review === undefined) return end(response, 400, 'expected an AdmissionReview of admission.k8s.io/v1');
   const given = await safely(handler, review, options.log);
   const text = answerText(review.uid, given);
@@ -114,15 +117,11 @@ async function safely(
   }
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+/** What is still sent is not read: the connection ends with the answer. */
+function refuse(request: IncomingMessage, response: ServerResponse, { status, refused }: RefusedBody): void {
+  response.once('finish', () => request.socket.destroy());
+  response.setHeader('connection', 'close');
+  end(response, status, refused);
 }
 
 function end(response: ServerResponse, status: number, text: string): void {

@@ -171,7 +171,7 @@ test('a file that stands in the way stops the run before anything is written, an
     writeFileSync(join(folder, 'a/role-syncer.yaml'), 'mine: true\n');
     assert.throws(
       () => writeTree(folder, tree('a', 'b')),
-      /Cannot write to ".*": 1 paths hold something that was not rendered there: a\/role-syncer.yaml/,
+      /Cannot write to ".*": 1 path holds something that was not rendered there: a\/role-syncer.yaml/,
     );
     assert.deepEqual(filesOf(folder), ['a/role-syncer.yaml']);
     writeTree(folder, tree('a', 'b'), { overwrite: true });

@@ -67,7 +67,7 @@ const BAD: readonly Bad[] = [
     reason: 'it is kept',
     args: ['--to', 'foreign'],
     code: 1,
-    says: /1 paths hold something that was not rendered there: kustomization\.yaml.*Nothing was written/,
+    says: /1 path holds something that was not rendered there: kustomization\.yaml.*Nothing was written/,
     before: () => {
       mkdirSync(join(scratch, 'foreign'));
       writeFileSync(join(scratch, 'foreign/kustomization.yaml'), 'mine');

@@ -45,7 +45,7 @@ test('a folder before an installation: what it tells, and what it cannot', async
     ran.stdout,
     /^warn {2}kubernetes {6,}the version of the API server is not known from a folder/,
   );
-  assert.match(ran.stdout, /\nok {4}eligible-nodes {2,}1 of 1 nodes are eligible\n/);
+  assert.match(ran.stdout, /\nok {4}eligible-nodes {2,}1 of 1 node is eligible\n/);
   assert.match(ran.stdout, /\n\d+ ok, \d+ warn, 0 fail\n$/);
 });
 
@@ -154,7 +154,7 @@ else {
       lines.filter((line) => line.check === name).map(({ level, message }) => `${level}: ${message}`);
     assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
     assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
-    assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 nodes/);
+    assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
     assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not there yet/);
     assert.equal(code, 0, JSON.stringify(lines));
   });

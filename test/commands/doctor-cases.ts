@@ -206,7 +206,7 @@ export const rows: readonly Row[] = [
     what: 'web',
     broken: 'injection',
     says: /ServiceAccount\/.*gives such pods Secret "good"/,
-    advice: /Delete the pod/,
+    advice: /^Pod "web": create it again$/,
   },
   {
     name: 'a copy that its profile does not bring',
@@ -226,7 +226,7 @@ export const rows: readonly Row[] = [
     what: 'web',
     broken: 'injection',
     says: /profile\/team gives such pods Secret "good"/,
-    advice: /Delete the pod/,
+    advice: /^Pod "web": create it again$/,
   },
   {
     name: 'a Deployment whose pod was refused, and which lists nothing',
@@ -246,7 +246,7 @@ export const rows: readonly Row[] = [
     objects: [podOfWeb(), account(['good']), GOOD, deployment({}), event('Failed', 'unauthorized')],
     broken: 'injection',
     says: /^ServiceAccount\/.* gives such pods Secret "good", and pod "web" does not list it/,
-    advice: /^Delete the pod "web": the one that follows it gets the Secret/,
+    advice: /^Pod "web": delete it, and its ReplicaSet makes another$/,
   },
   {
     name: 'a Deployment whose pod has an image that is not there',

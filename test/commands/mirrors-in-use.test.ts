@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
     ],
     code: 1,
     says: [
-      /1 lose their last place/,
+      /1 loses its last place/,
       /lost {8}docker\.io\/library\/till:1 {2}\(Deployment\/web\/till, for node\)\n.*\n {12}after: {2}nothing/,
     ],
   },
@@ -154,7 +154,7 @@ const ROWS: readonly Row[] = [
     ],
     code: 0,
     says: [
-      /5 images: 1 change, 0 lose/,
+      /5 images: 1 changes, 0 lose/,
       /places {6}till:2 {2}\(Deployment\/web\/short, for node\)\n {12}before: registry\.access\.redhat\.com\/till:2, docker\.io\/library\/till:2\n {12}after: {2}m\.example\.com\/till:2, docker\.io\/library\/till:2/,
     ],
   },

@@ -143,7 +143,7 @@ else {
     assert.equal(ran.code, 1, ran.stderr);
     assert.match(
       ran.stdout,
-      /^change every node drains .* loses the mirror "mirror\.invalid\/a"\nin use 3 images: 1 change, 0 lose .*, 1 gain/,
+      /^change every node drains .* loses the mirror "mirror\.invalid\/a"\nin use 3 images: 1 changes, 0 lose .*, 1 gains/,
     );
     assert.match(
       ran.stdout,

@@ -1,9 +1,13 @@
 /** A cluster that floods changes has one pace for all its watches, so that other clusters of the process are heard. */
 import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
-import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
+import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
+import { Informer } from '../../runtime/kube/informer.ts';
 import { costOfLine, costOfPage, Pace } from '../../runtime/kube/pace.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
+import { PullwrightError } from '../../runtime/rules/errors.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 
@@ -54,14 +58,101 @@ function takenIn10Seconds(cost: number): number {
 test('pages and heavy lines cost what they take to read, whoever of one cluster reads them', () => {
   for (const [what, cost, most] of [
     ['empty pages: 500 at once, and 25 a second', costOfPage(0), 750],
-    ['pages of eight megabytes', costOfPage(8 << 20), 102],
-    ['lines of eight megabytes', costOfLine(8 << 20), 118],
+    ['pages of two megabytes: as heavy as they are asked for', costOfPage(2 << 20), 288],
+    ['pages of eight megabytes: five at once, and one every four seconds', costOfPage(8 << 20), 7],
+    ['lines of a megabyte: as many as can be stored at once', costOfLine(1 << 20), 937],
+    ['lines of eight megabytes: two at once, and one every sixteen seconds', costOfLine(8 << 20), 2],
     ['light lines, as ever', costOfLine(500), 15_000],
   ] as const) {
     const taken = takenIn10Seconds(cost);
     assert.ok(taken <= most + READERS, `${what}: ${taken}`);
     assert.ok(taken >= most * 0.8, `${what}: ${taken}`);
   }
+});
+
+/** Lists that one cluster begins with, and the most that are read of them before others have had their turn. */
+const LISTS = 45;
+
+function cacheOf(list: () => Promise<ListPage>): ClusterCache {
+  const watch = async function* (): AsyncGenerator<WatchEvent> {};
+  const client = { list, watch: () => Promise.resolve(watch()) } as unknown as KubeClient;
+  const cache = new ClusterCache(client);
+  for (let at = 0; at < LISTS; at += 1) cache.source({ apiVersion: 'v1', kind: `Kind${at}` });
+  return cache;
+}
+
+for (const [what, answer, most] of [
+  [
+    'pages of eight megabytes',
+    () => Promise.resolve({ items: [], resourceVersion: '1', bytes: 8 << 20, next: 'more' }),
+    6,
+  ],
+  [
+    'answers that are too large, in whatever pages',
+    () => Promise.reject(new PullwrightError('Cannot list', { code: 'AnswerTooLarge' })),
+    21,
+  ],
+] as const)
+  test(`many lists of one cluster that each begin with ${what}`, async () => {
+    let [asked, open, mostOpen] = [0, 0, 0];
+    const cache = cacheOf(async () => {
+      asked += 1;
+      open += 1;
+      mostOpen = Math.max(mostOpen, open);
+      await delay(1);
+      open -= 1;
+      return answer();
+    });
+    await eventually(() => assert.ok(asked >= most - 2));
+    await delay(500);
+    cache.close();
+    assert.ok(asked <= most, `${asked} pages at once`);
+    assert.ok(mostOpen <= 2, `${mostOpen} pages at the same time`);
+  });
+
+test('objects that weigh little in a watch, and much when their values are asked for', async () => {
+  let asked = 0;
+  const metadata = (at: number) => ({ name: 'a', namespace: 'n', uid: 'u', resourceVersion: String(at) });
+  const secret = (at: number): KubeObject => ({ apiVersion: 'v1', kind: 'Secret', metadata: metadata(at) });
+  const flood = async function* ({ signal }: WatchOptions): AsyncGenerator<WatchEvent> {
+    for (let at = 0; !signal.aborted; at += 1) {
+      await delay(1);
+      yield { type: 'MODIFIED', object: secret(at) };
+    }
+  };
+  const client = {
+    list: () => Promise.resolve({ items: [], resourceVersion: '1', bytes: 0 }),
+    watch: (_: Collection, options: WatchOptions) => Promise.resolve(flood(options)),
+    get: (_: unknown, weighed?: (bytes: number) => void) => {
+      asked += 1;
+      weighed?.(8 << 20);
+      return Promise.resolve(secret(asked));
+    },
+  } as unknown as KubeClient;
+  const informer = new Informer({
+    client,
+    collection: { apiVersion: 'v1', kind: 'Secret' },
+    selector: {},
+    wantsWhole: () => true,
+    sink: { replace: () => undefined, set: () => undefined, delete: () => undefined, state: () => undefined },
+  });
+  void informer.run();
+  await eventually(() => assert.ok(asked >= 1));
+  await delay(500);
+  informer.stop();
+  assert.ok(asked <= 2, `${asked} objects of eight megabytes at once`);
+});
+
+test('lists that hang do not keep the others of their cluster waiting', async () => {
+  let asked = 0;
+  const cache = cacheOf(() => {
+    asked += 1;
+    return asked <= 2
+      ? new Promise(() => undefined)
+      : Promise.resolve({ items: [], resourceVersion: '1', bytes: 0 });
+  });
+  await eventually(() => assert.ok(asked >= LISTS), { withinMs: 20_000 });
+  cache.close();
 });
 
 test.run();

@@ -138,6 +138,18 @@ test('ActionRunner names the PodDisruptionBudget that holds a pod', async () => 
   assert.deepEqual(seen.asked, [], 'nobody is asked meanwhile');
 });
 
+test('ActionRunner tells nobody of what comes right by itself, as where a policy was stored a moment ago', async () => {
+  const seen = scene();
+  seen.gives = 'other';
+  const told = async (): Promise<readonly unknown[]> =>
+    (await seen.run(eviction('a'))).problems.map(({ code, regarding }) => [code, regarding?.name]);
+  assert.deepEqual(await told(), [['WouldNotHelp', undefined]]);
+  seen.now += 1999;
+  assert.deepEqual(await told(), [['WouldNotHelp', undefined]], 'the answer is held');
+  seen.now += 1;
+  assert.deepEqual(await told(), [['WouldNotHelp', 'a']], 'asked again, with the same answer');
+});
+
 const OWNER = { apiVersion: 'batch/v1', kind: 'Job', name: 'once', uid: 'owner' };
 
 for (const [reason, job, evicted] of [

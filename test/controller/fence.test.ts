@@ -3,7 +3,7 @@
  * queue, a token, other tries; a process may be frozen in any of them, and its Lease be another's when it wakes up.
  */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { openCluster } from '../../runtime/commands/reconcile/live-clusters.ts';
@@ -98,18 +98,28 @@ const rows: readonly Row[] = [
   },
 ];
 
-table(test, rows, async ({ loses, act, code, arrive }) => {
-  let leads = loses !== 'at once';
+/** An API server that answers the first, second and further requests with these statuses, and the methods that arrived. */
+async function serving(
+  statusOf: (count: number) => number,
+): Promise<{ server: Server; arrived: readonly string[]; port: number }> {
   const arrived: string[] = [];
   const server = createServer({ cert, key }, (request, response) => {
     request.resume();
     arrived.push(request.method ?? '');
-    if (loses === 'after the first try') leads = false;
-    response.writeHead(arrived.length === 1 ? 503 : 200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(arrived.length === 1 ? {} : OBJECT));
+    const status = statusOf(arrived.length);
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(status === 200 ? OBJECT : {}));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  return { server, arrived, port: (server.address() as AddressInfo).port };
+}
+
+table(test, rows, async ({ loses, act, code, arrive }) => {
+  let leads = loses !== 'at once';
+  const { server, arrived, port } = await serving((count) => {
+    if (loses === 'after the first try') leads = false;
+    return count === 1 ? 503 : 200;
+  });
   const metrics = createMetrics();
   const cluster = await openCluster(
     {
@@ -140,15 +150,7 @@ table(test, rows, async ({ loses, act, code, arrive }) => {
 
 test('openCluster(): one who shares the cluster may write at times of its own, and is asked when the write is sent', async () => {
   let mine = true;
-  const arrived: string[] = [];
-  const server = createServer({ cert, key }, (request, response) => {
-    request.resume();
-    arrived.push(request.method ?? '');
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(OBJECT));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { server, arrived, port } = await serving(() => 200);
   const whole = await openCluster(
     {
       server: `https://127.0.0.1:${port}`,

@@ -31,6 +31,7 @@ interface Scene {
   now: number;
   fails: boolean;
   sent: number;
+  last: readonly object[];
   run(...actions: readonly Action[]): Promise<readonly Problem[]>;
 }
 
@@ -42,6 +43,7 @@ function scene(): Scene {
     now: 0,
     fails: false,
     sent: 0,
+    last: [],
     run: async (...actions) => (await runner.run(actions, 'pull-secret-injection')).problems,
   };
   const cluster = {
@@ -50,8 +52,9 @@ function scene(): Scene {
     held: new HeldWrites(() => one.now),
     cache: { store, observe: () => undefined },
     client: {
-      jsonPatch: () => {
+      jsonPatch: (_ref: unknown, operations: readonly object[]) => {
         one.sent += 1;
+        one.last = operations;
         return one.fails ? Promise.reject(new Error('the test failed')) : Promise.resolve({});
       },
     },
@@ -69,6 +72,7 @@ test('a list that is set back each time is left after the fifth time, and who se
   const [problem] = await one.run(replace(5));
   assert.deepEqual([problem?.code, problem?.disposition], ['ManagedElsewhere', 'terminal']);
   assert.match(problem?.message ?? '', /changed back again and again, by "argocd-controller"/);
+  assert.match(problem?.hint ?? '', /stop the other, or no longer ask for this here/);
   assert.equal(one.sent, 5);
   assert.deepEqual(
     await one.run(replace(6, ['ours', 'more'])),
@@ -77,6 +81,12 @@ test('a list that is set back each time is left after the fifth time, and who se
   );
   one.now += 1_000_000;
   assert.deepEqual(await one.run(replace(7)), [], 'tried again later');
+});
+
+test('an object that somebody changed in between is a conflict, and not a patch that is wrong', async () => {
+  const one = scene();
+  await one.run(replace(3));
+  assert.deepEqual(one.last[0], { op: 'replace', path: '/metadata/resourceVersion', value: '3' });
 });
 
 test('a patch that does not get through counts for nothing', async () => {

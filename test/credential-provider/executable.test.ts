@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { call, IMAGE, leave, MEMBER, place, program, removeProgram } from './support/compiled-run.ts';
@@ -31,6 +32,25 @@ test('closed descriptors end it with a code, not a hang', async () => {
     });
     assert.equal(ran.timedOut, false, closed);
     assert.equal(ran.code, closed === '2>&-' ? 0 : 1, `${closed}: ${ran.stderr}`);
+  }
+  await leave(here);
+});
+
+test('what never ends on stdin is refused after four megabytes', async () => {
+  const here = await place();
+  for (const dry of ['', ' --dry-run']) {
+    const line = `yes "$1" | "$0" ${flagsOf(here.node).join(' ')}${dry}`;
+    const ran = await runProcess(['/bin/sh', '-c', line, program, plantedPassword('stdin')], {
+      env: {},
+      deadlineMs: 60_000,
+    });
+    assert.equal(ran.timedOut, false, ran.stderr);
+    assert.equal(ran.code, 1, ran.stderr);
+    assert.match(
+      ran.stderr,
+      /unable to parse credential provider request from stdin: it has more than 4 MiB/,
+    );
+    assert.equal(findPlanted(ran.stdout + ran.stderr), undefined);
   }
   await leave(here);
 });

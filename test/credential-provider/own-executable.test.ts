@@ -103,22 +103,25 @@ ${steps}
   }
 }
 
-test('ours comes before the platform’s plugin of its name, all others stay, and /usr is not written', async () => {
-  const { stdout, stderr } = await onNode(`
+test.asRoot(
+  'ours comes before the platform’s plugin of its name, all others stay, and /usr is not written',
+  async () => {
+    const { stdout, stderr } = await onNode(`
 touch /usr/x 2> /dev/null && echo "writable"
 "$P/crio-credential-provider"
 deliver
 "$P/crio-credential-provider" a b; "$P/ecr-credential-provider"; cat "$P/crio-credential-provider.json"
 deliver; "$P/crio-credential-provider" a b; grep -c '^pull' "$NODE/podman.log"; grep -c "$P" /proc/self/mounts
 umount -l "$P"; "$P/crio-credential-provider"`);
-  assert.equal(stderr, '');
-  assert.equal(
-    stdout,
-    'platform\nours a b\necr\n{\n  "kubeconfig": [\n    "/a",\n    "/b"\n  ],\n  "secrets": "named"\n}\nours a b\n1\n1\nplatform\n',
-  );
-});
+    assert.equal(stderr, '');
+    assert.equal(
+      stdout,
+      'platform\nours a b\necr\n{\n  "kubeconfig": [\n    "/a",\n    "/b"\n  ],\n  "secrets": "named"\n}\nours a b\n1\n1\nplatform\n',
+    );
+  },
+);
 
-test('an image that cannot be had, or does not run here, leaves the platform’s plugin', async () => {
+test.asRoot('an image that cannot be had, or does not run here, leaves the platform’s plugin', async () => {
   const { stdout } = await onNode(`
 touch "$NODE/no-registry"; deliver 2> "$NODE/said" || echo "failed"; grep -o "no route to host" "$NODE/said"; "$P/crio-credential-provider"
 rm "$NODE/no-registry"; printf 'no program' > "$NODE/image/usr/bin/pullwright"
@@ -130,7 +133,7 @@ deliver 2> /dev/null || echo "failed"; "$P/crio-credential-provider"; ls /usr/lo
   );
 });
 
-test('another image is fetched, and what was fetched needs no registry', async () => {
+test.asRoot('another image is fetched, and what was fetched needs no registry', async () => {
   const { stdout } = await onNode(`
 deliver; touch "$NODE/no-registry"; umount -l "$P"; deliver; "$P/crio-credential-provider" 1 2
 rm "$NODE/no-registry"; sed -i "s/:0.1.0'/:0.2.0'/" /usr/local/pullwright/deliver-credential-provider

@@ -91,7 +91,7 @@ table(test, lefts, ({ setup, by, isKept }) => {
   });
 });
 
-test('a write that fails leaves the file that is there', () =>
+test.asRoot('a write that fails leaves the file that is there', () =>
   run(
     {
       files: { authDirMode: 0o700, existing: { [LEFT]: '{"auths":{"good.example.com":{}}}' } },
@@ -107,7 +107,8 @@ test('a write that fails leaves the file that is there', () =>
       assert.match(log.join('\n'), /unable to create auth file/);
       assert.deepEqual(auths, { 'good.example.com': {} });
     },
-  ));
+  ),
+);
 
 interface Unread extends Case {
   readonly setup: Setup;

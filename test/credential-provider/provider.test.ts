@@ -132,18 +132,18 @@ test('an old file with another mode, or a link in its place, is replaced by a fi
     ({ node }) => assert.equal(authFiles(node)[LEFT]?.mode, 0o600),
   ));
 
-if (process.getuid?.() === 0)
-  test('the owner of an old file does not own the credentials that take its place', () =>
-    run(
-      {
-        files: { authDirMode: 0o700, existing: { [LEFT]: '{}' } },
-        prepare: (node) => chownSync(join(node.options.authDir, LEFT), 65_534, 65_534),
-      },
-      ({ node }) => {
-        assert.equal(statSync(join(node.options.authDir, LEFT)).uid, 0);
-        assert.equal(authFiles(node)[LEFT]?.mode, 0o600);
-      },
-    ));
+test.asRoot('the owner of an old file does not own the credentials that take its place', () =>
+  run(
+    {
+      files: { authDirMode: 0o700, existing: { [LEFT]: '{}' } },
+      prepare: (node) => chownSync(join(node.options.authDir, LEFT), 65_534, 65_534),
+    },
+    ({ node }) => {
+      assert.equal(statSync(join(node.options.authDir, LEFT)).uid, 0);
+      assert.equal(authFiles(node)[LEFT]?.mode, 0o600);
+    },
+  ),
+);
 
 test('ten megabytes of mirrors, plain and not', async () => {
   const entries = Array.from(

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
-import { REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
+import { FLEET_SCHEMA, REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
 import { outputFields } from '../../build/reference/output.ts';
+import { fleetSchemaText } from '../../charts/fleet-json-schema.ts';
 import { OUTPUTS } from '../../runtime/commands/output/outputs.ts';
 import { suite } from '../support/suite.ts';
 
@@ -50,6 +51,10 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'Shadowed',
   'Refused',
 ]);
+
+test('the schema of the fleet file is the one that the program has', () => {
+  assert.ok(readFileSync(FLEET_SCHEMA, 'utf8') === fleetSchemaText(), 'it is old: npm run reference');
+});
 
 test('every reason that a test has seen stands in the pages', () => {
   const listed = ['conditions.md', 'events.md', 'errors.md'].map((name) => pages.get(name) ?? '').join('\n');

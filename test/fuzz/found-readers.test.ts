@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFleetYaml } from '../../charts/fleet-yaml.ts';
 import { parseManifests } from '../../runtime/controller/manifests.ts';
+import { shapeFault } from '../../runtime/controller/object-shape.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { loadedService } from '../../runtime/host/loaded-service.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
@@ -86,6 +87,26 @@ table(
           [],
         )?.mainPid,
       gives: 0,
+    },
+    {
+      name: 'a process of the unit whose number is a map',
+      reason: 'the same: Number() of it throws',
+      run: () =>
+        loadedService(
+          { LoadState: { value: 'loaded' }, FragmentPath: { value: '/a' } },
+          { MainPID: { value: 1 } },
+          [
+            ['/a', ODD, '/k --b'],
+            ['/a', 1, '/k --a'],
+          ],
+        )?.commandLine,
+      gives: '/k --a',
+    },
+    {
+      name: 'an object whose kind is a map',
+      reason: 'the kind is looked up as a text',
+      run: () => shapeFault({ kind: ODD, spec: {} }),
+      gives: undefined,
     },
     {
       name: 'a chunk that is malformed behind the text',
@@ -174,7 +195,7 @@ const mirrorSet = (imageDigestMirrors: unknown): readonly object[] => [
 ];
 
 /** The agents' DaemonSet, with a node that they run on. */
-const daemonSet = (containers: unknown): readonly object[] => [
+const daemonSet = (containers: unknown, rest: object = {}): readonly object[] => [
   { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } } },
   { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'global-pull-secret', namespace: 'kube-system' } },
   {
@@ -182,6 +203,7 @@ const daemonSet = (containers: unknown): readonly object[] => [
     kind: 'DaemonSet',
     metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
     spec: { template: { spec: { containers } } },
+    ...rest,
   },
 ];
 
@@ -207,6 +229,12 @@ table(
       reason: 'the same',
       command: 'status',
       objects: daemonSet({}),
+    },
+    {
+      name: 'a DaemonSet whose status is null',
+      reason: '`status:` alone in a file is null: status ended on an unexpected error',
+      command: 'status',
+      objects: daemonSet([{ args: ['agent'] }], { status: null }),
     },
   ] satisfies Dump[],
   async ({ command, objects }) => {

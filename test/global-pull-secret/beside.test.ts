@@ -262,7 +262,7 @@ else {
         assert.notEqual(made?.metadata['uid'], uid);
         assert.equal(await hosted.get(GLOBAL), undefined);
         // No agent runs here.
-        assert.match(await readiness(), /^False NodesBehind used on 0 of 1 nodes/);
+        assert.match(await readiness(), /^False NodesBehind used on 0 of 1 node/);
       },
       { withinMs: 60_000 },
     );

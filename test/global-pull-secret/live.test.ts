@@ -31,7 +31,7 @@ interface ComesBack extends Case {
 }
 
 /** All is as it should be but for the agent, which no machine runs here. */
-const AWAITED = /^False NodesBehind used on 0 of 1 nodes; worker \(no agent has reported/;
+const AWAITED = /^False NodesBehind used on 0 of 1 node; worker \(no agent has reported/;
 const ROLE = inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1');
 const merge = (plane: ControlPlane, ref: TestObject, path: string, patch: object) =>
   plane.client.request(

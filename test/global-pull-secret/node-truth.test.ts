@@ -86,7 +86,7 @@ const rows: readonly Row[] = [
     name: 'waits for its turn',
     reason: 'the kubelet may still hold what it read before',
     state: { ready: false, reason: 'Slot', message: 'the restart waits', busy: true, facts },
-    says: /^used on 0 of 1 nodes; a \(the restart waits\) lacks it$/,
+    says: /^used on 0 of 1 node; a \(the restart waits\) lacks it$/,
   },
   {
     name: 'its kubelet did not come up',
@@ -174,9 +174,9 @@ test('status believes the reports, however many pods are ready', () => {
     const found = nodesRow([node('a')], daemonSet, report);
     return `${found?.state} ${found?.reason} ${found?.message}`;
   };
-  assert.match(row(), /^Progressing NodesBehind used on 0 of 1 nodes; a \(no agent has reported/);
+  assert.match(row(), /^Progressing NodesBehind used on 0 of 1 node; a \(no agent has reported/);
   one.bring('a');
-  assert.equal(row(), 'Ready NodesInSync used on 1 of 1 nodes');
+  assert.equal(row(), 'Ready NodesInSync used on 1 of 1 node');
 });
 
 test.lastly('the folder goes', () => rmSync(root, { recursive: true }));

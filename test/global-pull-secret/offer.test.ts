@@ -79,7 +79,7 @@ test('a node of the Machine Config Operator gets it so, and its report counts li
   const one = cluster('with', { provider: { nodes } });
   one.reconcile();
   assert.equal(one.condition('original'), 'False NodesBehind');
-  assert.match(one.message('original'), /used on 0 of 1 nodes; a \(no agent has reported/);
+  assert.match(one.message('original'), /used on 0 of 1 node; a \(no agent has reported/);
   assert.ok(one.verdicts('original').includes('node a Accepted'));
   assert.doesNotMatch(JSON.stringify(one.status('original')), /MachineConfigOperator/);
   const node = one.hosted.get({ apiVersion: 'v1', kind: 'Node', name: 'a' });
@@ -87,7 +87,7 @@ test('a node of the Machine Config Operator gets it so, and its report counts li
   one.bring('a');
   one.reconcile();
   assert.equal(one.condition('original'), 'True Copied');
-  assert.match(JSON.stringify(one.status()), /used on 1 of 1 nodes/);
+  assert.match(JSON.stringify(one.status()), /used on 1 of 1 node/);
 });
 
 test('the DaemonSet goes when the option goes', () => {

@@ -165,35 +165,34 @@ function mounted(options: string, body: (place: string) => void): void {
   }
 }
 
-if (isRoot) {
-  test('a full file system: the old content stays, and the error says so', () =>
-    mounted('size=64k', (place) => {
-      const path = join(place, 'config.json');
-      replaceFile(path, OLD);
-      const error = failure(() => replaceFile(path, Buffer.alloc(1 << 20, 'x')));
-      assert.equal(error.code, 'DiskFull');
-      assert.deepEqual(readFileSync(path), OLD);
-      assert.deepEqual(readdirSync(place), ['config.json']);
-    }));
-  test('no inode left: the old content stays', () =>
-    mounted('nr_inodes=3', (place) => {
-      const path = join(place, 'config.json');
-      replaceFile(path, OLD);
-      writeFileSync(join(place, 'last'), '');
-      assert.equal(failure(() => replaceFile(path, NEW)).code, 'DiskFull');
-      assert.deepEqual(readFileSync(path), OLD);
-    }));
-  test('a read-only file system: the old content stays', () =>
-    mounted('size=64k', (place) => {
-      const path = join(place, 'config.json');
-      replaceFile(path, OLD);
-      execFileSync('mount', ['-o', 'remount,ro', place]);
-      assert.equal(failure(() => replaceFile(path, NEW)).code, 'ReadOnlyFilesystem');
-      assert.deepEqual(readFileSync(path), OLD);
-    }));
-} else {
-  test.skip('full, out of inodes, read-only file systems', 'mounting needs root');
-}
+test.asRoot('a full file system: the old content stays, and the error says so', () =>
+  mounted('size=64k', (place) => {
+    const path = join(place, 'config.json');
+    replaceFile(path, OLD);
+    const error = failure(() => replaceFile(path, Buffer.alloc(1 << 20, 'x')));
+    assert.equal(error.code, 'DiskFull');
+    assert.deepEqual(readFileSync(path), OLD);
+    assert.deepEqual(readdirSync(place), ['config.json']);
+  }),
+);
+test.asRoot('no inode left: the old content stays', () =>
+  mounted('nr_inodes=3', (place) => {
+    const path = join(place, 'config.json');
+    replaceFile(path, OLD);
+    writeFileSync(join(place, 'last'), '');
+    assert.equal(failure(() => replaceFile(path, NEW)).code, 'DiskFull');
+    assert.deepEqual(readFileSync(path), OLD);
+  }),
+);
+test.asRoot('a read-only file system: the old content stays', () =>
+  mounted('size=64k', (place) => {
+    const path = join(place, 'config.json');
+    replaceFile(path, OLD);
+    execFileSync('mount', ['-o', 'remount,ro', place]);
+    assert.equal(failure(() => replaceFile(path, NEW)).code, 'ReadOnlyFilesystem');
+    assert.deepEqual(readFileSync(path), OLD);
+  }),
+);
 
 test('a removal is of files that may be absent', () => {
   const path = join(folder('removed'), 'config.json');

@@ -64,6 +64,15 @@ say('after the change', await shown());
 const answered = once(open, 'data');
 open.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
 say('a connection from before', String((await answered)[0]).split('\r\n', 1)[0]);
+const kept = await dial();
+const answers: string[] = [];
+for (let asked = 0; asked < 10; asked += 1) {
+  kept.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\nx');
+  answers.push(String((await once(kept, 'data'))[0]).split('\r\n', 1)[0] ?? '');
+  await delay(400);
+}
+kept.destroy();
+say('ten requests within twice the time', new Set(answers).size === 1 ? answers[0] : answers.join());
 const mute = connectPlain(port, '127.0.0.1');
 mute.resume();
 await once(mute, 'close');
@@ -73,6 +82,22 @@ half.resume();
 half.write('GET / HTTP/1.1\r\nhost: x\r\n');
 await once(half, 'close');
 say('half a request', 'ended');
+/** One letter after the other, each long before anybody would call the connection idle. */
+const dribble = async (start: string): Promise<string> => {
+  const socket = await dial();
+  socket.resume();
+  socket.write(start);
+  const timer = setInterval(() => socket.write('x'), 300);
+  await once(socket, 'close');
+  clearInterval(timer);
+  return 'ended';
+};
+const [header, body] = await Promise.all([
+  dribble('GET / HTTP/1.1\r\nx: '),
+  dribble('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n'),
+]);
+say('a header that never ends', header);
+say('a body that never ends', body);
 const crowd = await Promise.all(
   Array.from({ length: 20 }, async () => {
     const socket = connectPlain(port, '127.0.0.1');

@@ -12,8 +12,11 @@ const SEEN = `certificate: first
 a large body: 200 3000000
 after the change: second
 a connection from before: HTTP/1.1 200 OK
+ten requests within twice the time: HTTP/1.1 200 OK
 who says nothing: ended
 half a request: ended
+a header that never ends: ended
+a body that never ends: ended
 of twenty at once are ended: 12
 asked before the end: 200 1
 closed: refused

@@ -16,13 +16,10 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('ownership on the node');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-ownership-'));
-const isRoot = process.geteuid?.() === 0;
-const rootTest = (name: string, body: () => void): void =>
-  isRoot ? test(name, body) : test.skip(name, 'only root may change owners');
 
 const owner = (path: string): readonly number[] => [statSync(path).uid, statSync(path).gid];
 
-rootTest('files and folders of another user or group become those of root, with their mode', () => {
+test.asRoot('files and folders of another user or group become those of root, with their mode', () => {
   const folder = join(root, 'folder');
   mkdirSync(folder, { mode: 0o700 });
   const file = join(folder, 'plugin');
@@ -42,7 +39,7 @@ rootTest('files and folders of another user or group become those of root, with 
   assert.equal(statSync(file).mode & 0o7777, 0o755);
 });
 
-rootTest('what a link leads to is not touched', () => {
+test.asRoot('what a link leads to is not touched', () => {
   const target = join(root, 'target');
   writeFileSync(target, 'x');
   chownSync(target, 123, 456);

@@ -3,9 +3,12 @@
 /** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
 export const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
 
+/** Lines that a CI system which reads a log would take for commands of this program. */
+export const CI_COMMAND = '\n::error::x\n##[error]x';
+
 /** A dump in which whatever a tenant may choose is chosen to do harm. JSON, since YAML would be refused earlier. */
-export function dump(): string {
-  const auths = { [`quay.io/${EVIL}`]: { auth: 'bm90LWEtcGFpcg' }, [EVIL]: { auth: EVIL }, 'r.io': EVIL };
+export function dump(word: string = EVIL): string {
+  const auths = { [`quay.io/${word}`]: { auth: 'bm90LWEtcGFpcg' }, [word]: { auth: word }, 'r.io': word };
   const encoded = Buffer.from(JSON.stringify({ auths })).toString('base64');
   const secret = (namespace: string, name: string, data: string) => ({
     apiVersion: 'v1',
@@ -15,7 +18,7 @@ export function dump(): string {
     data: { '.dockerconfigjson': data },
   });
   const good = Buffer.from(JSON.stringify({ auths: { 'quay.io': { auth: 'YTpi' } } })).toString('base64');
-  const message = `it is ${EVIL}`;
+  const message = `it is ${word}`;
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'List',
@@ -23,22 +26,22 @@ export function dump(): string {
       secret('openshift-config', 'pull-secret', good),
       secret('kube-system', 'additional-pull-secret', encoded),
       secret('web', 'team', encoded),
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: EVIL } } },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: word } } },
       {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { namespace: 'web', name: 'web' },
         spec: {
           nodeName: 'node1',
-          imagePullSecrets: [{ name: 'team' }, { name: EVIL }],
-          containers: [{ name: EVIL, image: `quay.io/a:${EVIL}` }],
+          imagePullSecrets: [{ name: 'team' }, { name: word }],
+          containers: [{ name: word, image: `quay.io/a:${word}` }],
         },
         status: {
           phase: 'Pending',
           containerStatuses: [
             {
-              name: EVIL,
-              image: EVIL,
+              name: word,
+              image: word,
               state: { waiting: { reason: 'ErrImagePull', message: `${message}: unauthorized` } },
             },
           ],
@@ -48,15 +51,15 @@ export function dump(): string {
         apiVersion: 'config.openshift.io/v1',
         kind: 'ImageDigestMirrorSet',
         metadata: { name: 'set' },
-        spec: { imageDigestMirrors: [{ source: `quay.io/${EVIL}`, mirrors: [EVIL] }] },
+        spec: { imageDigestMirrors: [{ source: `quay.io/${word}`, mirrors: [word] }] },
       },
-      ...roles(),
+      ...roles(word),
       {
         apiVersion: 'pullwright.dev/v1alpha1',
         kind: 'PullStatus',
         metadata: { namespace: 'web', name: 'secret-team' },
         status: {
-          entries: [{ key: EVIL, verdict: 'Rejected', message }],
+          entries: [{ key: word, verdict: 'Rejected', message }],
           conditions: [
             {
               type: 'Ready',
@@ -73,28 +76,28 @@ export function dump(): string {
 }
 
 /** Rights of an account whose names somebody else chose. */
-function roles(): readonly object[] {
+function roles(word: string): readonly object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const rule = {
-    apiGroups: [EVIL, ''],
-    resources: ['secrets', EVIL],
-    resourceNames: [EVIL],
-    verbs: ['get', EVIL],
+    apiGroups: [word, ''],
+    resources: ['secrets', word],
+    resourceNames: [word],
+    verbs: ['get', word],
   };
-  const subject = { kind: 'ServiceAccount', name: EVIL, namespace: 'web' };
+  const subject = { kind: 'ServiceAccount', name: word, namespace: 'web' };
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'web', name: EVIL } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'web', name: word } },
     {
       apiVersion,
       kind: 'ClusterRole',
-      metadata: { name: EVIL },
+      metadata: { name: word },
       rules: [rule, { ...rule, resourceNames: [] }],
     },
     {
       apiVersion,
       kind: 'ClusterRoleBinding',
-      metadata: { name: EVIL },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: EVIL },
+      metadata: { name: word },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: word },
       subjects: [subject],
     },
   ];

@@ -4,6 +4,8 @@
  * server takes them cost no more memory than what is read of them.
  */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { eventually } from '../control-plane/eventually.ts';
 import { CrowdedServer } from '../pull-secret-injection/crowded-server.ts';
 import { namespaceObject, profileObject, sourceObject, startCommand } from '../pull-secret-injection/live.ts';
@@ -95,6 +97,28 @@ for (const plural of Object.keys(KINDS) as (keyof typeof KINDS)[])
     const peak = await peakWith(plural);
     process.stdout.write(`peak of memory: ${light.toFixed(0)} MiB, with ${plural} ${peak.toFixed(0)} MiB\n`);
     assert.ok(peak - light <= MOST_MIB, `${(peak - light).toFixed(0)} MiB more`);
+  });
+
+for (const plural of ['pods', 'serviceaccounts'] as const)
+  test(`a person who verifies what is in use beside ${HEAVY} heavy ${plural}`, async () => {
+    const server = await CrowdedServer.start();
+    try {
+      for (const name of ['kube-system', 'heavy']) server.put('namespaces', namespaceObject(name));
+      for (let at = 0; at < HEAVY; at++) server.put(plural, KINDS[plural](at));
+      const run = spawn(program[0] ?? '', ['verify', '--all-in-use', `--kubeconfig=${server.kubeconfig}`]);
+      let [said, peak] = ['', 0];
+      for (const out of [run.stdout, run.stderr]) out.on('data', (chunk) => (said += String(chunk)));
+      // What it took at most can be read only while it runs.
+      const looks = setInterval(() => (peak = Math.max(peak, peakOf(run.pid) || 0)), 20);
+      await once(run, 'close');
+      clearInterval(looks);
+      process.stdout.write(`peak of memory: ${peak.toFixed(0)} MiB\n`);
+      assert.doesNotMatch(said, /Cannot list|no answer/);
+      assert.match(said, plural === 'pods' ? /quay\.io\/a/ : /Nothing|no image|0 images/i);
+      assert.ok(peak < light + 2 * MOST_MIB, `${peak.toFixed(0)} MiB`);
+    } finally {
+      await server.stop();
+    }
   });
 
 test.run();

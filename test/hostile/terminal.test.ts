@@ -8,9 +8,9 @@ import { parse } from 'yaml';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { control, forPeople } from '../../runtime/commands/people.ts';
-import { COMMANDS as ALL_COMMANDS } from '../../runtime/commands/table.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { suite } from '../support/suite.ts';
+import { commandsOn } from './evil-commands.ts';
 import { dump, EVIL, evilAnswer } from './evil-words.ts';
 
 const test = suite('control characters');
@@ -56,36 +56,7 @@ function obeyed(text: string): string | undefined {
   return OBEYED.exec(text.replace(/\p{Cc}\[[0-9;]*m/gu, ''))?.[0];
 }
 
-const COMMANDS: readonly (readonly string[])[] = [
-  ['explain', `quay.io/a:${EVIL}`, '--from', from],
-  ['explain', 'quay.io/a/b:1', '--pod', 'web', '--namespace', 'web', '--from', from],
-  ['doctor', 'web', '--namespace', 'web', '--from', from],
-  ['doctor', EVIL, '--namespace', 'web', '--from', from],
-  ['doctor', '--all', '--all-namespaces', '--from', from],
-  ['mirrors', `quay.io/${EVIL}`, '--from', from],
-  ['mirrors', 'quay.io/a@sha256:'.padEnd(81, '0'), '--from', from],
-  ['status', '--from', from],
-  ['validate', from],
-  ['reconcile', '--from', from, '--dry-run'],
-  ['reconcile', '--from', join(folder, EVIL)],
-  ['import', '--from', from],
-  ['rights', '--from', from],
-  ['rights', '--from', join(folder, EVIL)],
-  ['rights', '--from', from, '--baseline', join(folder, EVIL)],
-  ['report', '--from', from],
-  ['report', '--from', from, '--markdown'],
-  ['report', '--from', from, '--diff', join(folder, EVIL)],
-  ['adapter', 'status', EVIL],
-  ['adapter', 'status', 'cls-1', '--kubeconfig', join(folder, EVIL)],
-  ['verify', `r.io/${EVIL}`, '--from', from],
-  ['synth', '--fleet', join(folder, EVIL)],
-  ['test', join(folder, EVIL)],
-  ['migrate-icsp', '--from', join(folder, EVIL)],
-  ['release', `quay.io/${EVIL}`, '--from', from],
-  [EVIL],
-  // Whatever else a command takes, and those that come later.
-  ...Object.keys(ALL_COMMANDS).map((name) => [name, `--${EVIL}`]),
-];
+const COMMANDS = commandsOn(from, EVIL);
 
 /** The kubelet's plugin says no word of what it was started with. */
 const SILENT: readonly string[] = ['provider'];

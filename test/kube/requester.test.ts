@@ -1,6 +1,7 @@
 /** HttpKubeClient: which requests are sent again, with which credentials, and to which addresses. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Connection } from '../../runtime/kube/connection.ts';
@@ -86,19 +87,33 @@ const rows: readonly Row[] = [
 
 /** A server that answers as it is told, and what came. */
 async function answering(
-  answers: readonly number[],
+  answer: (response: ServerResponse, count: number) => void,
 ): Promise<{ port: number; arrived: string[]; close: () => void }> {
   const arrived: string[] = [];
   const server = createServer({ cert, key }, (request, response) => {
     request.resume();
-    const status = answers[Math.min(arrived.length, answers.length - 1)] ?? 500;
     arrived.push(`${request.method} ${request.headers.authorization?.replace('Bearer ', '')}`);
-    response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(status < 400 ? OBJECT : { kind: 'Status', message: 'told to' }));
+    answer(response, arrived.length);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, arrived, close: () => void server.close() };
+  const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { port, arrived, close };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** The last status goes on. */
+function statuses(answers: readonly number[]): Parameters<typeof answering>[0] {
+  return (response, count) => {
+    const status = answers[Math.min(count, answers.length) - 1] ?? 500;
+    response.writeHead(status, JSON_TYPE);
+    response.end(JSON.stringify(status < 400 ? OBJECT : { kind: 'Status', message: 'told to' }));
+  };
 }
 
 function connection(host: string, port: number): Connection {
@@ -110,7 +125,7 @@ function connection(host: string, port: number): Connection {
 }
 
 table(test, rows, async ({ answers, act, arrive, status }) => {
-  const server = await answering(answers);
+  const server = await answering(statuses(answers));
   const client = new HttpKubeClient({
     connection: connection('127.0.0.1', server.port),
     userAgent: 'test',
@@ -127,7 +142,7 @@ table(test, rows, async ({ answers, act, arrive, status }) => {
 });
 
 test('a name that leads to an address which its author must not choose is not contacted, nor is it tried again', async () => {
-  const server = await answering([200]);
+  const server = await answering(statuses([200]));
   const guarded: Connection = {
     ...connection('localhost', server.port),
     addresses: { chosenBy: 'platform' },
@@ -147,10 +162,9 @@ for (const [what, status, ask, code] of [
 ] as const)
   test(`${what} without end is cut off long before it fills the memory`, async () => {
     let sent = 0;
-    const server = createServer({ cert, key }, (request, response) => {
-      request.resume();
-      response.writeHead(status, { 'content-type': 'application/json' });
-      const piece = `{"kind":"${'x'.repeat(1 << 20)}`;
+    const piece = `{"kind":"${'x'.repeat(1 << 20)}`;
+    const server = await answering((response) => {
+      response.writeHead(status, JSON_TYPE);
       const more = (): void => {
         if (response.destroyed || sent > 200 * 2 ** 20) return;
         sent += piece.length;
@@ -159,15 +173,14 @@ for (const [what, status, ask, code] of [
       };
       more();
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const client = new HttpKubeClient({ connection: connection('127.0.0.1', port), userAgent: 'test' });
+    const client = new HttpKubeClient({
+      connection: connection('127.0.0.1', server.port),
+      userAgent: 'test',
+    });
     await assert.rejects(ask(client), { code });
     assert.ok(sent < 64 * 2 ** 20, `${sent} bytes were taken`);
     client.close();
     server.close();
-    server.closeAllConnections();
   });
 
 test.run();

@@ -78,7 +78,7 @@ async function run(
     }),
     folder: new StateFolder(state),
     systemd: unit(calls),
-    policy: { restart: options.restart ?? 'on-change', delayMs: () => 0 },
+    policy: { restart: options.restart ?? 'on-change', window: { windowMs: 0, delayMs: () => 0 } },
     clock: {
       now: () => 0,
       monotonic: () => 0,

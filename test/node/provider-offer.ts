@@ -64,7 +64,7 @@ X
       await scene.within(async () => assert.match(await statusOf(report), /"InSync"/));
       await scene.within(async () => {
         assert.match(await statusOf(platform), /"OfferedByProvider"/);
-        assert.match(await statusOf(platform), /used on 1 of 1 nodes/);
+        assert.match(await statusOf(platform), /used on 1 of 1 node/);
       });
       for (const pod of [mirrored, plain]) await plane.remove(pod);
     },

@@ -79,7 +79,7 @@ test('restart on removal: an added entry does not restart, a removed one does', 
 });
 
 test('the window delays the restart, not the write', () => {
-  const spread: Policy = { ...policy, delayMs: () => 90_000 };
+  const spread: Policy = { ...policy, window: { windowMs: 300_000, delayMs: () => 90_000 } };
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);
   assert.equal(first.step.do, 'write');
   const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
@@ -100,7 +100,11 @@ test('the window delays the restart, not the write', () => {
 });
 
 test('a restart that has not begun when the unit has read the file by itself is left out, unless something was removed', () => {
-  const late: Policy = { ...policy, delayMs: () => 600_000, rereadMs: 300_000 };
+  const late: Policy = {
+    ...policy,
+    window: { windowMs: 3_600_000, delayMs: () => 600_000 },
+    rereadMs: 300_000,
+  };
   for (const removes of [true, false]) {
     const world = (present: string, now: number): Seen => ({
       now,
@@ -117,7 +121,11 @@ test('a restart that has not begun when the unit has read the file by itself is 
 });
 
 test('a restart that covers a removal is not left out for newer content that only adds', () => {
-  const late: Policy = { ...policy, delayMs: () => 600_000, rereadMs: 300_000 };
+  const late: Policy = {
+    ...policy,
+    window: { windowMs: 3_600_000, delayMs: () => 600_000 },
+    rereadMs: 300_000,
+  };
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), late);
   const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
   const adds: Seen = { now: NOW, present: 'b', wanted: { digest: 'c', source: 'c', removes: false } };
@@ -128,12 +136,36 @@ test('a restart that covers a removal is not left out for newer content that onl
 });
 
 test('a clock that is set back by a year does not make a wait longer', () => {
-  const spread: Policy = { ...policy, delayMs: () => 90_000 };
+  const spread: Policy = { ...policy, window: { windowMs: 300_000, delayMs: () => 90_000 } };
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);
   const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
   const { step } = decide(then, seen('b', 'b', NOW - 31_536_000_000), spread);
   assert.deepEqual(step, { do: 'wait', ms: 90_000, reason: 'Spread' });
 });
+
+for (const [now, window, waits] of [
+  ['longer', { windowMs: 7_200_000, delayMs: () => 7_000_000 }, 1_800_000],
+  ['the same', { windowMs: 3_600_000, delayMs: () => 1_800_000 }, 1_800_000],
+  ['shorter', { windowMs: 60_000, delayMs: () => 30_000 }, 30_000],
+  ['shorter, and its share is over', { windowMs: 60_000, delayMs: () => 0 }, undefined],
+  ['none', { windowMs: 0, delayMs: () => 0 }, undefined],
+] as const)
+  test(`a restart that waits for its place in a window of an hour, and the window is ${now}`, () => {
+    const hour: Policy = { ...policy, window: { windowMs: 3_600_000, delayMs: () => 1_800_000 } };
+    const first = decide(EMPTY_JOURNAL, seen('b', 'a'), hour);
+    const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, hour);
+    const { journal, step } = decide(then, seen('b', 'b'), { ...policy, window });
+    assert.deepEqual(
+      step,
+      waits === undefined
+        ? { do: 'restart', attempt: 1, invocation: 'i' }
+        : { do: 'wait', ms: waits, reason: 'Spread' },
+    );
+    // The place is kept from then on.
+    const again = decide(journal, seen('b', 'b', NOW + 10_000), { ...policy, window });
+    if (waits !== undefined)
+      assert.deepEqual(again.step, { do: 'wait', ms: waits - 10_000, reason: 'Spread' });
+  });
 
 const broken = (step: Step): Ended =>
   step.do === 'restart' ? { step: 'restart', ok: false, kind: 'unit' } : works(step);

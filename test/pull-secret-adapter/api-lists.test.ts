@@ -1,5 +1,8 @@
 /** Lists of the HyperFleet API: one document that cannot be used hides no other. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { wantsPass } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
@@ -33,6 +36,103 @@ test('a document that is too large, and identifiers that are none, are left out;
   assert.deepEqual(seen.toSorted(), good.toSorted());
   // The newest come first.
   assert.deepEqual(leftOut, [{ subject: 'clusters', position: 230 - 1 - 42 }]);
+  await api.close();
+});
+
+interface Paged extends Case {
+  /** What the API answers to each page that is asked for. */
+  readonly page: (number: number) => Readonly<Record<string, unknown>>;
+  readonly clusters: number;
+  readonly requests: number;
+  readonly fails?: RegExp;
+}
+
+const clustersOf = (prefix: string): readonly object[] =>
+  Array.from({ length: 100 }, (_, at) => ({ id: `${prefix}-${at}`, generation: 1 }));
+
+table(
+  test,
+  [
+    {
+      name: 'an API that ignores the number of the page',
+      reason: 'it would have been asked 100,000 times, and the list taken for whole',
+      page: () => ({ items: clustersOf('a') }),
+      clusters: 100,
+      requests: 2,
+      fails:
+        /Cannot list "clusters": the HyperFleet API answered the same page again, whichever was asked for$/,
+    },
+    {
+      name: 'one that says besides that there are more',
+      reason: 'its count would end the list only after as many pages',
+      page: () => ({ items: clustersOf('a'), total: 1_000_000 }),
+      clusters: 100,
+      requests: 2,
+      fails: /the same page again/,
+    },
+    {
+      name: 'pages that differ, and a short one',
+      reason: 'a list ends there',
+      page: (number) => ({
+        items: number === 3 ? [{ id: 'last', generation: 1 }] : clustersOf(`p${number}`),
+      }),
+      clusters: 201,
+      requests: 3,
+    },
+    {
+      name: 'an empty page after a full one',
+      reason: 'a list of a hundred',
+      page: (number) => ({ items: number === 1 ? clustersOf('a') : [] }),
+      clusters: 100,
+      requests: 2,
+    },
+  ] satisfies readonly Paged[],
+  async ({ page, clusters, requests, fails }: Paged) => {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://localhost');
+      asked.push(searchParams.get('page') ?? '');
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(page(Number(searchParams.get('page')))));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = new HyperfleetApi({
+      baseUrl,
+      http: openHttpClient({}, [baseUrl]),
+      userAgent: 'test',
+      pause: () => Promise.resolve(),
+    });
+    const seen: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { id } of client.clusters('')) seen.push(id);
+    };
+    if (fails === undefined) await read();
+    else await assert.rejects(read(), fails);
+    assert.deepEqual([seen.length, asked.length], [clusters, requests]);
+    server.close();
+  },
+);
+
+test('a cluster that comes while pages of one are read is no page that comes again', async () => {
+  const api = await HyperfleetDouble.start();
+  api.strict = false;
+  for (let index = 0; index < 4; index += 1) api.add(`cls-${index}`, goodSpec('list'));
+  // Pages shrink to one document each where a heavy one stands, and the newest come first.
+  api.add('cls-heavy', { ...goodSpec('large'), padding: 'x'.repeat(33 * 2 ** 20) });
+  const client = new HyperfleetApi({
+    baseUrl: api.url,
+    http: openHttpClient({}, [api.url]),
+    userAgent: 'test',
+    pause: () => Promise.resolve(),
+    onLeftOut: () => api.add('cls-new', goodSpec('list')),
+  });
+  const seen: string[] = [];
+  for await (const cluster of client.clusters('')) {
+    seen.push(cluster.id);
+    if (cluster.id === 'cls-3') api.add('cls-newer', goodSpec('list'));
+  }
+  for (const id of ['cls-0', 'cls-1', 'cls-2', 'cls-3']) assert.ok(seen.includes(id), id);
   await api.close();
 });
 

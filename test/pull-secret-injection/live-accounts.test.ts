@@ -55,6 +55,31 @@ else {
     });
   });
 
+  test('the API server takes an older version that a patch writes for a conflict, and not for a wrong patch', async () => {
+    const stale = [
+      { op: 'replace', path: '/metadata/resourceVersion', value: '1' },
+      { op: 'add', path: '/imagePullSecrets', value: [{ name: 'reg' }] },
+    ];
+    const json = 'application/json-patch+json';
+    const { status, body } = await user.client.request('PATCH', `${path}/default`, stale, json);
+    assert.equal(`${status} ${body.reason}`, '409 Conflict');
+  });
+
+  test('who sets a list back again and again is left alone, and the profile says so', async () => {
+    const own = { imagePullSecrets: [{ name: 'more' }] };
+    await soon(async () => {
+      await plane.client.request('PATCH', `${path}/default`, own, MERGE);
+      assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'False ManagedElsewhere');
+    });
+    await plane.client.request(
+      'PATCH',
+      `${path}/default`,
+      { imagePullSecrets: [{ name: 'more' }, { name: 'reg' }] },
+      MERGE,
+    );
+    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'True Listed'));
+  });
+
   test('an account of a namespace that comes later is served', async () => {
     await plane.apply(namespaceObject('late', { team: 'a' }));
     await soon(async () => {

@@ -83,7 +83,7 @@ else {
       assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
     );
     assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
-    assert.match(await messageOf('outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespaces\)/);
+    assert.match(await messageOf('outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
     assert.equal(await hostsIn('shop', 'other'), undefined);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
     await soon(async () =>

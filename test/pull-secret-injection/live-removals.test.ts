@@ -98,6 +98,38 @@ else {
     await soon(async () => assert.equal(await copiesLeft(), 0));
   });
 
+  test('a SidecarSet that selects otherwise by a slip takes nothing away until it is confirmed', async () => {
+    const set = (team: string): TestObject => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name: 'side', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
+      spec: {
+        selector: { matchLabels: { app: 'web' } },
+        namespaceSelector: { matchLabels: { team } },
+        containers: [{ name: 'side', image: 'registry.example.com/side:1' }],
+        imagePullSecrets: [{ name: 'quay' }],
+      },
+    });
+    const isReady = (): Promise<string> => conditionOf(plane, 'side', 'Ready', set('a'));
+    await plane.apply(set('a'));
+    await soon(async () => assert.equal(await copiesLeft(), MANY));
+    await plane.apply(set('x'));
+    await soon(async () => assert.equal(await isReady(), 'False RemovalHeld'));
+    assert.equal(await copiesLeft(), MANY);
+    const conditions = (await plane.get(set('x')))?.['status'].conditions as Record<string, string>[];
+    const said = conditions.find(({ type }) => type === 'RemovalHeld')?.['message'] ?? '';
+    const hash = /confirm-removal: "([0-9a-f]{12})"/.exec(said)?.[1] ?? 'none';
+    const annotated = await plane.kubectl(
+      'annotate',
+      'sidecarset',
+      'side',
+      `pullwright.dev/confirm-removal=${hash}`,
+    );
+    assert.match(annotated.stdout, /annotated/, annotated.stderr);
+    await soon(async () => assert.equal(await copiesLeft(), 0));
+    await plane.remove(set('x'));
+  });
+
   test('copies carry the labels of the profile, and go some time after their source where it says so', async () => {
     const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
     const copies = { labels: { tier: 'gold' }, onSourceDeleted: 'Remove', removeAfter: '2s' };

@@ -33,8 +33,13 @@ export function teamProfile(more: Record<string, unknown> = {}): TestObject {
 }
 
 /** Status and reason of a condition of a profile: `True Listed`. */
-export async function conditionOf(plane: ControlPlane, profile: string, type: string): Promise<string> {
-  const found = (await plane.get(profileObject(profile, {})))?.['status']?.conditions ?? [];
+export async function conditionOf(
+  plane: ControlPlane,
+  profile: string,
+  type: string,
+  object: TestObject = profileObject(profile, {}),
+): Promise<string> {
+  const found = (await plane.get(object))?.['status']?.conditions ?? [];
   const one = (found as { type: string; status: string; reason: string }[]).find(
     (condition) => condition.type === type,
   );

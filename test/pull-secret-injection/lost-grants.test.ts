@@ -16,6 +16,8 @@ import {
   type Scene,
   scene,
   source,
+  teams,
+  teamsWith,
   worldOf,
 } from './scene.ts';
 
@@ -27,10 +29,8 @@ const everywhere = profile('team', {
   secrets,
 });
 const options = { trustedLabelKeys: ['tier'] };
-const teams = (tier?: string): readonly KubeObject[] =>
-  Array.from({ length: MANY }, (_, at) =>
-    namespace(`team-${at}`, { team: 'a', ...(tier === undefined ? {} : { tier }) }),
-  );
+const tiered = (tier?: string): readonly KubeObject[] =>
+  teams(MANY, { team: 'a', ...(tier === undefined ? {} : { tier }) });
 const home = (uid: string, rest: object = {}): KubeObject => ({
   ...namespace('platform'),
   metadata: { ...namespace('platform').metadata, uid, ...rest },
@@ -46,9 +46,7 @@ const byLabel = grant({ namespaceSelector: { matchLabels: { tier: 'gold' } } });
 const quay = source('platform/quay', ['quay.io'], '');
 const saysNobody = source('platform/quay', ['quay.io'], ' ');
 const annotated = source('platform/quay', ['quay.io'], 'selector: tier=gold');
-const copies = (seen: Scene): number =>
-  Array.from({ length: MANY }, (_, at) => seen.secret(`team-${at}`, 'reg')).filter((one) => one !== undefined)
-    .length;
+const copies = (seen: Scene): number => teamsWith(seen, 'reg', MANY);
 const said = (seen: Scene): string | undefined => ready(seen.status('PullSecretProfile', 'team'));
 
 interface LossCase extends Case {
@@ -64,7 +62,7 @@ table<LossCase>(
     {
       name: 'the namespace of the grant is deleted, and the grant with it',
       reason: 'an accident at the source takes nothing away',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
       left: MANY,
       says: 'False GrantLost',
@@ -72,7 +70,7 @@ table<LossCase>(
     {
       name: 'the same, of a Secret with an annotation of its own, which outlives the grant by a moment',
       reason: 'what ends says nothing',
-      before: [home('1'), byName, saysNobody, ...teams()],
+      before: [home('1'), byName, saysNobody, ...tiered()],
       change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
       left: MANY,
       says: 'False GrantLost',
@@ -80,7 +78,7 @@ table<LossCase>(
     {
       name: 'everything in it is gone',
       reason: 'the same a moment later',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [{ gone: home('1') }, { gone: byName }, { gone: quay }],
       left: MANY,
       says: 'False SourceMissing',
@@ -88,7 +86,7 @@ table<LossCase>(
     {
       name: 'it is made anew, with the Secret and without the grant',
       reason: 'a restore brings one after the other',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), { gone: byName }],
       left: MANY,
       says: 'False GrantLost',
@@ -96,7 +94,7 @@ table<LossCase>(
     {
       name: 'it is made anew, with all that was in it',
       reason: 'nothing is lost any more',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), byName, source('platform/quay', ['new.example'], '')],
       left: MANY,
       says: 'True Current',
@@ -104,7 +102,7 @@ table<LossCase>(
     {
       name: 'it is made anew, and the grant of that name says less',
       reason: 'that is said by somebody',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), grant({ namespaces: ['team-1'] })],
       left: 1,
       says: 'False NotGranted',
@@ -112,7 +110,7 @@ table<LossCase>(
     {
       name: 'it is made anew, and the Secret has the empty annotation',
       reason: 'which takes the copies away',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), { gone: byName }, saysNobody],
       left: 0,
       says: 'False NotGranted',
@@ -120,7 +118,7 @@ table<LossCase>(
     {
       name: 'only the grant is deleted',
       reason: 'its owner withdraws it',
-      before: [home('1'), byName, quay, ...teams()],
+      before: [home('1'), byName, quay, ...tiered()],
       change: [{ gone: byName }],
       left: 0,
       says: 'False NotGranted',
@@ -128,31 +126,31 @@ table<LossCase>(
     {
       name: 'all namespaces lose the label that the grant asks for',
       reason: 'a change of labels is held, whoever looks at them',
-      before: [home('1'), byLabel, quay, ...teams('gold')],
-      change: teams(),
+      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      change: tiered(),
       left: MANY,
       says: 'False RemovalHeld',
     },
     {
       name: 'ten of them do',
       reason: 'ten are never many',
-      before: [home('1'), byLabel, quay, ...teams('gold')],
-      change: teams().slice(0, 10),
+      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      change: tiered().slice(0, 10),
       left: 2,
       says: 'False NotGranted',
     },
     {
       name: 'all lose the label that an annotation asks for',
       reason: 'the short form is no exception',
-      before: [home('1'), annotated, ...teams('gold')],
-      change: teams(),
+      before: [home('1'), annotated, ...tiered('gold')],
+      change: tiered(),
       left: MANY,
       says: 'False RemovalHeld',
     },
     {
       name: 'the selector of the grant asks for another label',
       reason: 'its owner narrows it',
-      before: [home('1'), byLabel, quay, ...teams('gold')],
+      before: [home('1'), byLabel, quay, ...tiered('gold')],
       change: [grant({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
       left: 0,
       says: 'False NotGranted',
@@ -160,9 +158,9 @@ table<LossCase>(
     {
       name: 'the grant takes the profile out while labels go',
       reason: 'its owner narrows it',
-      before: [home('1'), byLabel, quay, ...teams('gold')],
+      before: [home('1'), byLabel, quay, ...tiered('gold')],
       change: [
-        ...teams(),
+        ...tiered(),
         { ...byLabel, spec: { ...(byLabel.spec as object), profiles: [{ name: 'other' }] } },
       ],
       left: 0,
@@ -179,7 +177,7 @@ table<LossCase>(
 );
 
 test('a label that the operator no longer trusts takes nothing away without a word', () => {
-  const first = scene([home('1'), byLabel, quay, ...teams('gold'), everywhere], options);
+  const first = scene([home('1'), byLabel, quay, ...tiered('gold'), everywhere], options);
   assert.equal(copies(first), MANY);
   const kinds = [
     ['v1', 'Namespace'],
@@ -193,7 +191,7 @@ test('a label that the operator no longer trusts takes nothing away without a wo
 });
 
 test('a grant that was lost is told with what to do', () => {
-  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
   const next = first.after([home('2'), { gone: byName }]);
   assert.match(
     readyMessage(next.status('PullSecretProfile', 'team')),
@@ -202,7 +200,7 @@ test('a grant that was lost is told with what to do', () => {
 });
 
 test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
-  const first = scene([home('1'), byLabel, quay, ...teams('gold'), everywhere], options);
+  const first = scene([home('1'), byLabel, quay, ...tiered('gold'), everywhere], options);
   // What kubectl makes of a value that a template left out: the label is taken out of what is there.
   const spec = { ...(byLabel.spec as object), namespaceSelector: { matchLabels: {} } };
   const applied = { spec: { ...spec, namespaceSelector: { matchLabels: { tier: null } } } };
@@ -222,15 +220,15 @@ test('a grant that lost a field on the way is no withdrawal: copies stay, and no
 test('consent is not concluded from a Secret that is not there', () => {
   const granted = (seen: Scene): string | undefined =>
     conditionOf(seen.status('PullSecretProfile', 'team'), 'Granted');
-  const short = scene([source('platform/quay', ['quay.io']), ...teams(), everywhere]);
+  const short = scene([source('platform/quay', ['quay.io']), ...tiered(), everywhere]);
   assert.equal(granted(short), 'True AsWanted');
   assert.equal(granted(short.after([{ gone: quay }])), 'Unknown SourceMissing');
-  const long = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const long = scene([home('1'), byName, quay, ...tiered(), everywhere]);
   assert.equal(granted(long.after([{ gone: quay }])), 'True AsWanted', 'a grant of its own still says so');
 });
 
 test('a copy that a tenant deletes and holds back by a finalizer is that tenantâ€™s affair', () => {
-  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
   const copy = first.secret('team-3', 'reg');
   assert.ok(copy !== undefined);
   const held = { deletionTimestamp: '2026-11-21T00:00:00Z', finalizers: ['team.example/hold'] };
@@ -245,8 +243,8 @@ test('a copy that a tenant deletes and holds back by a finalizer is that tenantâ
 });
 
 test('what was taken back leaves a namespace that does not come to its end, too', () => {
-  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
-  const stuck = teams().map((object) => ({ ...object, status: { phase: 'Terminating' } }));
+  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
+  const stuck = tiered().map((object) => ({ ...object, status: { phase: 'Terminating' } }));
   const next = first.after(stuck);
   assert.equal(copies(next), MANY);
   assert.equal(copies(next.after([{ gone: byName }])), 0);
@@ -266,7 +264,7 @@ table(
 
 test('Secrets that a tenant marks as copies make no removal look large', () => {
   const quayForAll = source('platform/quay', ['quay.io']);
-  const first = scene([quayForAll, ...teams(), everywhere]);
+  const first = scene([quayForAll, ...tiered(), everywhere]);
   const copy = first.secret('team-0', 'reg');
   assert.ok(copy !== undefined);
   const annotations = { ...copy.metadata.annotations, 'pullwright.dev/sources': 'platform/none' };

@@ -102,7 +102,23 @@ table<AnswerCase>(
       reason: 'a typo is said to who made it',
       profiles: [],
       says: 'False ProfileMissing',
-      text: /^PullSecretProfile "quay" does not exist; name one that does$/,
+      text: /^PullSecretProfile "quay" does not exist; nothing is offered to this namespace$/,
+    },
+    {
+      name: 'no such profile, and others',
+      reason: 'who may not list profiles learns of those that are offered to it, and of no other',
+      profiles: ['b', 'a'].flatMap((name) => [
+        { ...offered(), metadata: { name: `offer-${name}`, generation: 1 } },
+        profile(`everywhere-${name}`, { mode: 'Distribute', secrets }),
+        profile(`elsewhere-${name}`, {
+          offer: 'OnRequest',
+          mode: 'Distribute',
+          namespaceSelector: { matchLabels: { team: 'b' } },
+          secrets,
+        }),
+      ]),
+      says: 'False ProfileMissing',
+      text: /does not exist; offered here: "offer-(a|b)", "offer-(a|b)"$/,
     },
     {
       name: 'a profile that cannot be read',
@@ -138,7 +154,7 @@ table<AnswerCase>(
       reason: 'nothing is brought',
       profiles: [offered({ suspend: true })],
       says: 'False Suspended',
-      text: /is suspended$/,
+      text: /is suspended: /,
     },
     {
       name: 'a claim without a profile',

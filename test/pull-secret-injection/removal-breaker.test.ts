@@ -17,6 +17,8 @@ import {
   type Scene,
   scene,
   source,
+  teams,
+  teamsWith,
   worldOf,
 } from './scene.ts';
 
@@ -24,13 +26,8 @@ const test = suite('a removal of many copies');
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
 const team = profile('team', { secrets });
 const quay = source('platform/quay', ['quay.io']);
-const teams = (count: number, labels: Record<string, string> = { team: 'a' }): readonly KubeObject[] =>
-  Array.from({ length: count }, (_, at) => namespace(`team-${at}`, labels));
-const copies = (seen: Scene, count: number): number =>
-  Array.from({ length: count }, (_, at) => seen.secret(`team-${at}`, 'reg')).filter(
-    (one) => one !== undefined,
-  ).length;
-const statusOf = (seen: Scene): (ReportedStatus & { heldRemoval?: string; heldSince?: string }) | undefined =>
+const copies = (seen: Scene, count: number): number => teamsWith(seen, 'reg', count);
+const statusOf = (seen: Scene): (ReportedStatus & { heldRemoval?: string }) | undefined =>
   seen.status('PullSecretProfile', 'team');
 /** The object with its new spec, as an API server keeps uid and status. */
 const changed = (seen: Scene, spec: Record<string, unknown>, annotations = {}): KubeObject => {
@@ -197,7 +194,12 @@ test('the annotation lets the removal go on, and no later one', () => {
   const confirmed = wrong.after([changed(wrong, mistake, { 'pullwright.dev/confirm-removal': hash })]);
   assert.equal(copies(confirmed, 12), 0);
   assert.equal(conditionOf(statusOf(confirmed), 'RemovalHeld'), undefined);
-  assert.equal(statusOf(confirmed)?.heldSince, '', 'a later removal is another one');
+  assert.equal(statusOf(confirmed)?.heldRemoval, '');
+  const annotation = { 'pullwright.dev/confirm-removal': hash };
+  const again = confirmed.later(60, [changed(confirmed, {}, annotation)]);
+  assert.equal(copies(again, 12), 12);
+  const later = again.later(60, [changed(again, mistake, annotation)]);
+  assert.equal(copies(later, 12), 12, 'a later removal is another one');
 });
 
 test('the next removal has another hash', () => {

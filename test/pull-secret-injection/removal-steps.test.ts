@@ -1,26 +1,24 @@
 /** Removals that come as many changes: one command that changes the labels of many namespaces. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 import {
   conditionOf,
-  namespace,
   profile,
   type ReportedStatus,
   ready,
+  readyMessage,
   type Scene,
   scene,
   source,
+  teams,
+  teamsWith,
 } from './scene.ts';
 
 const test = suite('a removal in many steps');
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
 const team = profile('team', { secrets });
 const quay = source('platform/quay', ['quay.io']);
-const teams = (count: number, labels: Record<string, string> = { team: 'a' }): readonly KubeObject[] =>
-  Array.from({ length: count }, (_, at) => namespace(`team-${at}`, labels));
-const copies = (seen: Scene): number =>
-  teams(12).filter(({ metadata }) => seen.secret(metadata.name, 'reg') !== undefined).length;
+const copies = (seen: Scene): number => teamsWith(seen, 'reg', 12);
 const statusOf = (seen: Scene): (ReportedStatus & { heldRemoval?: string }) | undefined =>
   seen.status('PullSecretProfile', 'team');
 
@@ -34,6 +32,7 @@ test('namespaces that change within a minute are one change, and what is left of
   const quick = steps(1);
   assert.equal(copies(quick), 2, 'ten are never many, the eleventh is');
   assert.equal(ready(statusOf(quick)), 'False RemovalHeld');
+  assert.match(readyMessage(statusOf(quick)), /removes 2 of 2 copies, the rest of a larger change: "team-10/);
   const old = quick.later(3600, []);
   assert.equal(copies(old), 2, 'they wait, however long');
   assert.equal(copies(old.after([])), 2, 'and a restart forgets nothing');

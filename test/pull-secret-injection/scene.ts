@@ -22,6 +22,16 @@ export function namespace(name: string, labels: Record<string, string> = {}): Ku
   };
 }
 
+/** `team-0` and so on, which the profiles and sets of the scenes select. */
+export function teams(count: number, labels: Record<string, string> = { team: 'a' }): readonly KubeObject[] {
+  return Array.from({ length: count }, (_, at) => namespace(`team-${at}`, labels));
+}
+
+/** In how many namespaces of {@link teams} a Secret of this name is. */
+export function teamsWith(seen: Scene, name: string, count: number): number {
+  return teams(count).filter(({ metadata }) => seen.secret(metadata.name, name) !== undefined).length;
+}
+
 /** A source that grants itself to `grant`; `body` is the document, or a list of registries. */
 export function source(name: string, body: string | readonly string[], grant = '*'): KubeObject {
   const [inNamespace = '', secret = ''] = name.split('/');

@@ -120,6 +120,7 @@ test('without the operator nothing is added, and the profile says so', () => {
   const seen = scene([shop, quay, team, account('default')]);
   assert.deepEqual(actionsOf(seen), []);
   assert.equal(conditionOf(seen.status('PullSecretProfile', 'team'), 'AccountsListed'), 'False NotAllowed');
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotAllowed');
 });
 
 test('when the operator takes the option back, the names go from the accounts and others stay', () => {

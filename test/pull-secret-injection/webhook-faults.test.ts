@@ -138,7 +138,9 @@ else {
         });
         const message = String(report?.['status']?.conditions?.[0]?.message ?? 'no report');
         assert.ok(
-          message.startsWith(`${uninjected.length} pods lack pull secrets`),
+          message.startsWith(
+            `${uninjected.length} ${uninjected.length === 1 ? 'pod lacks' : 'pods lack'} pull secrets`,
+          ),
           `${message}; ${uninjected.length} lack them`,
         );
       },

@@ -105,10 +105,16 @@ else {
     const killAnywhere = async (round: number): Promise<void> => {
       if (round % 3 === 0) await plane.remove(SYNCER);
       const victim = replica(program);
-      // Every second one around its first pass, which comes some 100 ms after; the others anywhere in their start.
+      // Every second one around its first pass, which comes when the caches of that reconciler are filled; the others anywhere in their start.
       if (round % 2 === 0) {
         await plane.remove(LEASE);
         await victim.says('this process leads');
+        await eventually(() =>
+          assert.ok(
+            victim.said('caches are filled').some((line) => line['controller'] === 'global-pull-secret'),
+            victim.log.slice(-1500),
+          ),
+        );
         await new Promise((resolve) => setTimeout(resolve, random() * 400));
       } else await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
       await victim.stop('SIGKILL');

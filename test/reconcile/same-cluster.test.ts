@@ -19,6 +19,11 @@ const MEMORY: TestObject = {
   kind: 'ConfigMap',
   metadata: { name: 'pullwright-hosted-clusters', namespace: 'pullwright-system' },
 };
+const REPORT: TestObject = {
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullStatus',
+  metadata: { name: 'lease-pullwright-reconciler', namespace: 'pullwright-system' },
+};
 
 if (missing !== undefined) test.skip('one cluster under two names', missing);
 else {
@@ -79,6 +84,16 @@ else {
     const url = `http://127.0.0.1:${await process.port('metrics')}/metrics`;
     await eventually(async () => assert.match(await (await fetch(url)).text(), pattern), SLOW);
   };
+  /** What the PullStatus beside the Lease says: its condition, and a line for each verdict. */
+  const said = (pattern: RegExp): Promise<void> =>
+    eventually(async () => {
+      const { conditions, verdicts } = (await management.get(REPORT))?.['status'] ?? {};
+      const [ready] = conditions ?? [];
+      const lines = [`${ready?.status} ${ready?.reason} ${ready?.message}`];
+      for (const { subject, verdict, reason } of verdicts ?? [])
+        lines.push(`${subject} ${verdict} ${reason}`);
+      assert.match(lines.join('\n'), pattern);
+    }, SLOW);
   const refusals = (): readonly string[] =>
     process
       .said('hosted cluster cannot be opened')
@@ -113,6 +128,31 @@ else {
       );
       assert.match(notes.join('\n'), /^SameCluster Cannot look after hosted cluster "clusters\/b"/m);
     }, SLOW);
+  });
+
+  test('a control plane whose kubeconfig does not come is told of, and no other waits for it', async () => {
+    await management.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clusters-none' } });
+    await management.apply(hostedControlPlane('none'));
+    await eventually(async () => {
+      const notes = (await eventsAbout(management, 'none')).map(
+        (event) => `${event['reason']} ${event['note']}`,
+      );
+      assert.match(
+        notes.join('\n'),
+        /^KubeconfigMissing Cannot read kubeconfig "Secret\/clusters-none\/admin-kubeconfig": it does not exist/m,
+      );
+    }, SLOW);
+    await metrics(/pullwright_hosted_clusters\{state="failing"\} 1/);
+    await said(/^False HostedClustersFailing 2 of 3 .*\n.*clusters\/b Rejected SameCluster\n/s);
+    await said(/\nclusters\/none Pending KubeconfigMissing$/);
+    await platform('a', 'a1.example.com');
+    await holds(one, 'a1.example.com');
+    await management.client.request(
+      'DELETE',
+      '/apis/hypershift.openshift.io/v1beta1/namespaces/clusters-none/hostedcontrolplanes/none',
+    );
+    await metrics(/pullwright_hosted_clusters\{state="failing"\} 0/);
+    await said(/^False HostedClustersFailing 1 of 2 /);
   });
 
   test('a second name for a cluster is refused, the first goes on, and both are named', async () => {
@@ -218,9 +258,23 @@ else {
     await remembers(['clusters/b']);
   });
 
+  test('a cluster that is opened and goes away is told of, too', async () => {
+    await said(/^True HostedClustersServed 1 of 1 hosted cluster is looked after$/);
+    await one.stop();
+    await metrics(/pullwright_hosted_clusters\{state="failing"\} 1/);
+    await said(/^False HostedClustersFailing 1 of 1 .*\nclusters\/b Pending /s);
+    await eventually(async () => {
+      const events = await eventsAbout(management, 'b');
+      assert.ok(
+        events.some((event) => event['reason'] !== 'SameCluster' && event['action'] === 'Connect'),
+        JSON.stringify(events.map((event) => event['reason'])),
+      );
+    }, SLOW);
+  });
+
   test.lastly('everything stops', async () => {
     assert.equal(await process.stop(), 0);
-    await Promise.all([management.stop(), one.stop(), two.stop()]);
+    await Promise.all([management.stop(), two.stop()]);
   });
 }
 

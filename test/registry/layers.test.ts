@@ -74,6 +74,12 @@ table(
       type: 'application/vnd.oci.image.layer.v1.tar+zstd',
     },
     {
+      name: 'zstd in many frames, and with frames to skip',
+      reason: 'zstd:chunked of Podman and Buildah',
+      pack: chunked,
+      type: 'application/vnd.oci.image.layer.v1.tar+zstd',
+    },
+    {
       name: 'not compressed',
       reason: 'allowed',
       pack: (tar: Buffer) => tar,
@@ -104,6 +110,28 @@ table(
       layer: Buffer.from('secret'),
       type: ZSTD,
       says: /is no zstd$/,
+    },
+    {
+      name: 'zstd that ends within a frame to skip',
+      reason: 'half a layer is none',
+      layer: Buffer.concat([zstdCompressSync(TAR.subarray(0, 100)), skippable(100).subarray(0, 50)]),
+      type: ZSTD,
+      // Bun takes what is there.
+      says: /is no zstd$|breaks off$/,
+    },
+    {
+      name: 'zstd with something behind it',
+      reason: 'half a layer is none',
+      layer: Buffer.concat([zstdCompressSync(TAR.subarray(0, 100)), Buffer.from('secret')]),
+      type: ZSTD,
+      says: /is no zstd$/,
+    },
+    {
+      name: 'zstd of frames without end that hold nothing',
+      reason: 'each of them costs time',
+      layer: Buffer.concat(Array.from({ length: 100_001 }, () => skippable(0))),
+      type: ZSTD,
+      says: /more than 100000 frames/,
     },
     {
       name: 'text that says it is gzip',
@@ -149,6 +177,22 @@ test('half a zstd layer gives nothing', async () => {
   const files = await filesOf(await layered(half, ZSTD)).catch((error: unknown) => error);
   assert.ok(files instanceof RegistryError || (files instanceof Map && files.size === 0), String(files));
 });
+
+/** A frame that a reader passes over. */
+function skippable(length: number): Buffer {
+  const frame = Buffer.alloc(8 + length);
+  frame.writeUInt32LE(0x184d2a53, 0);
+  frame.writeUInt32LE(length, 4);
+  return frame;
+}
+
+/** A frame for each 100 bytes, with others before, between and behind them. */
+function chunked(tar: Buffer): Buffer {
+  const parts = [skippable(0)];
+  for (let at = 0; at < tar.length; at += 100)
+    parts.push(zstdCompressSync(tar.subarray(at, at + 100)), skippable(at % 7));
+  return Buffer.concat(parts);
+}
 
 function digestOf(bytes: Uint8Array): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;

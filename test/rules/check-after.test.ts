@@ -27,10 +27,15 @@ const after: readonly Row[] = [
     'an object that is not there',
     { plan: [agent()] },
     ['objects', 'fail'],
-    /1 of 1 objects.*DaemonSet\/kube-system\/agent/,
+    /1 of 1 object of the plan is.*DaemonSet\/kube-system\/agent/,
     /synth/,
   ),
-  row('all objects', { plan: [agent()], objects: [agent()] }, ['objects', 'ok'], /all 1 objects/),
+  row(
+    'all objects',
+    { plan: [agent()], objects: [agent()] },
+    ['objects', 'ok'],
+    /the object of the plan is there/,
+  ),
   row(
     'a definition that is not served',
     {

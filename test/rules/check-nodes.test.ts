@@ -74,13 +74,13 @@ const before: readonly Row[] = [
     'the Machine Config Operator',
     { objects: [node('a', { annotations: MCO })] },
     ['machine-config-operator', 'warn'],
-    /looks after 1 nodes \(a\)/,
+    /looks after 1 node \(a\)/,
   ),
   row(
     'the provider on containerd',
     { systems: ['credential-provider'], objects: [node('a')] },
     ['runtime', 'fail'],
-    /do not run CRI-O \(a\)/,
+    /1 of 1 node does not run CRI-O \(a\)/,
   ),
   row(
     'the provider on CRI-O',

@@ -168,6 +168,7 @@ test('text and picture show no password, and the picture quotes what would break
   const text = explanationText(explained, { locate: () => 'file.yaml:3' });
   assert.match(text, /^quay\.io\/team\/app:latest\n├─ looked at/);
   assert.match(text, /file\.yaml:3/);
+  assert.match(text, /kubelet {2}one credential, no anonymous attempt\n/);
   const picture = explanationMermaid(explained);
   assert.match(picture, /^flowchart LR/);
   assert.ok(picture.includes('a#34;b#93;'));

@@ -1,7 +1,7 @@
 /** Which replica is to have which shard: fair, stable, and nothing moves that need not. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { shardRows } from '../../runtime/rules/kubernetes/shard-status.ts';
+import { shardRows } from '../../runtime/rules/kubernetes/hosted-clusters.ts';
 import { assignShards, shardLeases, shardOf } from '../../runtime/rules/kubernetes/shards.ts';
 import { suite } from '../support/suite.ts';
 

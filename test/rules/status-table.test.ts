@@ -112,7 +112,7 @@ const AGENTS: readonly Row[] = [
     reason: 'nothing runs, and nothing has been shown',
     status: {},
     state: 'Progressing',
-    says: /not counted yet; 1 of 1 nodes eligible/,
+    says: /not counted yet; 1 of 1 node eligible/,
   },
   {
     name: 'agents of an older generation',
@@ -140,7 +140,7 @@ const AGENTS: readonly Row[] = [
     reason: 'their pods are all that is known',
     status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
     state: 'Ready',
-    says: /^2 of 2 agents ready, 1 of 1 nodes eligible; nodes do not report what they have/,
+    says: /^2 of 2 agents ready, 1 of 1 node eligible; nodes do not report what they have/,
   },
   {
     name: 'agents that are ready and report, with no pull secret to compare with',
@@ -148,7 +148,7 @@ const AGENTS: readonly Row[] = [
     status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
     command: ['/pullwright', 'agent', '--report'],
     state: 'Progressing',
-    says: /^2 of 2 agents ready, 1 of 1 nodes eligible; there is no pull secret yet/,
+    says: /^2 of 2 agents ready, 1 of 1 node eligible; there is no pull secret yet/,
   },
   {
     name: 'a manifest of agents',

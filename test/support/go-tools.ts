@@ -12,6 +12,8 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
+  utimes,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -104,6 +106,11 @@ async function goBuild(tools: GoTools, target: string, progress: Progress): Prom
   if (code !== 0) throw new Error(`Cannot build the ${tools.name}: go ended with ${code}\n${tail}`);
 }
 
+/** The holder of a lock says so often that it still builds. */
+const ALIVE_EVERY_MS = 5000;
+/** Who has not said so for so long is gone. A process number would say nothing: it is another one in each container and namespace. */
+const GONE_AFTER_MS = 60_000;
+
 /** A folder as lock; one whose holder is gone is broken. */
 async function withLock(work: Build): Promise<void> {
   const lock = `${work.folder}.lock`;
@@ -112,9 +119,11 @@ async function withLock(work: Build): Promise<void> {
     if (round % 10 === 0) work.progress(`${work.tools.name}: another process is building it, waiting`);
     await delay(1000);
   }
+  const alive = setInterval(() => utimes(lock, new Date(), new Date(), () => undefined), ALIVE_EVERY_MS);
   try {
     if (!existsSync(join(work.folder, 'done'))) await build(work);
   } finally {
+    clearInterval(alive);
     rmSync(lock, { recursive: true, force: true });
   }
 }
@@ -122,20 +131,11 @@ async function withLock(work: Build): Promise<void> {
 function tryLock(lock: string): boolean {
   try {
     mkdirSync(lock);
-    writeFileSync(join(lock, 'pid'), String(process.pid));
     return true;
   } catch {
-    if (holderIsGone(lock)) rmSync(lock, { recursive: true, force: true });
-    return false;
-  }
-}
-
-function holderIsGone(lock: string): boolean {
-  try {
-    const pid = Number(readFileSync(join(lock, 'pid'), 'utf8'));
-    // Between making the folder and writing the file there is no pid: that holder is alive.
-    return pid > 0 && !existsSync(`/proc/${pid}`);
-  } catch {
+    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+    if (since !== undefined && Date.now() - since > GONE_AFTER_MS)
+      rmSync(lock, { recursive: true, force: true });
     return false;
   }
 }

@@ -17,12 +17,12 @@ test('works', () => assert.ok(true));
 `;
 
 let count = 0;
-async function runFile(body: string, deadlineMs = 60_000): Promise<FileResult> {
+async function runFile(body: string, deadlineMs = 60_000, head = HEAD): Promise<FileResult> {
   const file = join(folder, `${(count += 1)}.ts`);
-  writeFileSync(file, HEAD + body);
+  writeFileSync(file, head + body);
   const job = { file, command: [process.execPath, file], deadlineMs, check: false };
   const env = { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1' };
-  return judge(job, await runProcess(job.command, { deadlineMs, graceMs: 5000, env }), HEAD + body);
+  return judge(job, await runProcess(job.command, { deadlineMs, graceMs: 5000, env }), head + body);
 }
 
 interface Row extends Case {
@@ -143,6 +143,19 @@ table(test, ROWS, async (row) => {
   if (row.problem === undefined) assert.equal(result.problem, undefined);
   else assert.match(result.problem ?? '', row.problem);
   if (row.output !== undefined) assert.match(result.output, row.output);
+});
+
+const WITHOUT_TEST = HEAD.slice(0, HEAD.indexOf("test('works'"));
+
+test('a file without a test fails', async () => {
+  const result = await runFile('test.run();', undefined, WITHOUT_TEST);
+  assert.deepEqual([result.passed, result.failed, result.problem], [0, 1, 'has no test']);
+});
+
+test('a file of which this machine can run nothing is skipped, not failed', async () => {
+  const result = await runFile("test.skip('runs', 'needs qemu-user'); test.run();", undefined, WITHOUT_TEST);
+  assert.deepEqual([result.passed, result.failed, result.problem], [0, 0, undefined], result.output);
+  assert.deepEqual(result.skips, ['a thing > runs: needs qemu-user']);
 });
 
 test('a file whose last test leaves something open is told what', async () => {

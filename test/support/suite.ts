@@ -19,6 +19,8 @@ export interface TestSuite {
   (name: string, body: TestBody): void;
   /** Counts as skipped in the summary, with its reason. In `.ci/run` a skip is a failure. */
   skip(name: string, reason: string): void;
+  /** What only root can do: skipped for anybody else. Root of a machine, which may mount and change owners. */
+  asRoot(name: string, body: TestBody): void;
   /** Runs after all tests of the suite, in reverse order of registration, and counts like one of them. */
   lastly(name: string, body: TestBody): void;
   run(): void;
@@ -54,6 +56,10 @@ export function suite(name: string): TestSuite {
   test.skip = (title, reason) => {
     process.stdout.write(`skip: ${name} > ${title}: ${reason}\n`);
     inner.skip(title);
+  };
+  test.asRoot = (title, body) => {
+    if (process.platform === 'linux' && process.geteuid?.() === 0) test(title, body);
+    else test.skip(title, 'needs root on Linux');
   };
   test.lastly = (title, body) => last.unshift(() => add(title, body));
   test.run = () => {

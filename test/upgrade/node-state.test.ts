@@ -81,7 +81,7 @@ class Node {
       }),
       folder: new StateFolder(this.state),
       systemd: workingUnit(),
-      policy: { restart: 'on-change', delayMs: () => 0 },
+      policy: { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 } },
       clock: steadyClock(),
       settleMs: 0,
       report: ({ event }) => events.push(event),

@@ -13,6 +13,7 @@ import { readSelector } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recordOf } from '../../rules/record.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
@@ -162,7 +163,8 @@ const FORMS: Readonly<Record<Values['output'], (lines: readonly CheckLine[], pai
   yaml: (lines) => toYaml({ level: worstLevel(lines), lines }, { lineWidth: 0 }),
 };
 
-function asText(lines: readonly CheckLine[], paint: Paint): string {
+function asText(given: readonly CheckLine[], paint: Paint): string {
+  const lines = oneLined(given);
   const width = Math.max(...lines.map(({ check }) => check.length));
   const rows = lines.flatMap(({ check, level, message, fix }) => [
     `${paint(COLOURS[level], level.padEnd(4))}  ${check.padEnd(width)}  ${message}`,

@@ -13,6 +13,7 @@ import {
   renderCauses,
 } from '../../rules/report/failing-pods.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import { needFolderForCluster } from '../choose-cluster.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 import { readFolders, withDefaultAccount } from '../explain/folders.ts';
@@ -100,7 +101,7 @@ interface Answer extends DoctorAllOutput {
 
 const FORMS: Readonly<Record<AllFlags['output'], (answer: Answer) => string>> = {
   text: ({ causes, namespace, io, unread }) =>
-    renderCauses(causes, { namespace, paint: paintFor(io), complete: unread.length === 0 }),
+    renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: unread.length === 0 }),
   json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
   yaml: ({ causes }) =>
     fixesOf(causes)

@@ -6,6 +6,7 @@ import type { DoctorInput, Link } from '../../rules/diagnose/doctor-types.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined, onOneLine } from '../../rules/text/printable.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -141,15 +142,15 @@ const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
 /** The chain up to the first broken link, since nothing behind it can be judged. */
 function asText({ input, links, paint }: Finding): string {
   const broken = firstBroken(links);
-  const shown = broken === undefined ? links : links.slice(0, links.indexOf(broken) + 1);
+  const shown = oneLined(broken === undefined ? links : links.slice(0, links.indexOf(broken) + 1));
   const lines = shown.map(
     ({ link, state, message }) =>
       `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
   );
-  const advice = broken?.advice === undefined ? [] : ['', broken.advice];
+  const advice = broken?.advice === undefined ? [] : ['', onOneLine(broken.advice)];
   const yaml = fixOf(input, links);
   const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
-  return `${[paint('bold', input.pod), ...lines, ...advice, ...fix].join('\n')}\n`;
+  return `${[paint('bold', onOneLine(input.pod)), ...lines, ...advice, ...fix].join('\n')}\n`;
 }
 
 /** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */

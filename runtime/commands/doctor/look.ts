@@ -29,6 +29,7 @@ import {
 import { complaintIn, eventsAbout, podKinds, podsOf, providerFailure } from './complaint.ts';
 import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
+import { notGivenIn } from './not-given.ts';
 import { notInjectedIn } from './not-injected.ts';
 import { providerMayRead } from './rights.ts';
 
@@ -123,7 +124,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     template,
     account: { name: account, object, known: unread.length === 0 },
     images,
-    notInjected: notInjectedIn(store, { template, world, account: { name: account, object }, pods }),
+    notInjected: notInjectedIn(store, { template, world, account: { name: account, object }, pods, live }),
+    notGiven: notGivenIn(store, template, namespace),
     givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },

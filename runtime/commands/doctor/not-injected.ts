@@ -1,7 +1,10 @@
 /** Names that a pod should list, and does not. */
 import type { ObjectStore } from '../../controller/store.ts';
 import type { DoctorInput } from '../../rules/diagnose/doctor-types.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { recreation } from '../../rules/kubernetes/pod-owner.ts';
 import { plannedNames } from '../explain/injected.ts';
 import type { FoundWorld } from '../explain/world.ts';
 import { ownSecrets, type PlainPodSpec, podMetadataIn, podSpecIn } from '../pod-spec.ts';
@@ -20,10 +23,17 @@ interface Examined {
   readonly account: Account;
   /** The template's. */
   readonly pods: readonly KubeObject[];
+  /** What a folder says of admission is how our reconciler would find it there, not how a cluster is. */
+  readonly live: boolean;
 }
 
 /** Of a pod that exists, what it lacks; of a template, what its next pod would lack, else what the one lacks that fails. */
-export function notInjectedIn(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+export function notInjectedIn(store: ObjectStore, examined: Examined): NotInjected {
+  const lacking = namesLacking(store, examined);
+  return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
+}
+
+function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   const next = lackingIn(store, world, template);
   if (next.length > 0) return next;
@@ -34,7 +44,9 @@ export function notInjectedIn(store: ObjectStore, { template, world, account, po
 
 function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotInjected {
   const spec = podSpecIn(pod);
-  return [...notCopied(spec, account), ...notInjectedInto(store, pod, ownSecrets(spec))];
+  const remedy = recreation(pod);
+  const lacking = [...notCopied(spec, account), ...notInjectedInto(store, pod, ownSecrets(spec))];
+  return lacking.map((one) => ({ ...one, remedy }));
 }
 
 /** Names that profiles and SidecarSets give such pods, and that this one does not list. */
@@ -59,6 +71,17 @@ function lackingIn(
   const listed = secrets.map(({ name }) => name);
   const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
   return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** What the profile says of admission, unless it is on its way. */
+function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
+  const [sort, name = ''] = by.split('/');
+  if (sort !== 'profile') return {};
+  const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+  const { conditions = [] } = (profile?.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const said = conditions.find(({ type }) => type === 'Injecting');
+  if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
+  return { hindrance: `${said.reason}: ${said.message}` };
 }
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */

@@ -11,6 +11,7 @@ import type { KubeletView } from '../../rules/diagnose/explain-types.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -207,7 +208,7 @@ function rendered(explanations: readonly Explanation[], output: Values['output']
   if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
   const locate = (source: string): string | undefined => places.get(source);
   const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
-  return explanations.map((one) => explanationText(one, text) + objectsOf(one)).join('\n');
+  return explanations.map((one) => explanationText(oneLined(one), text) + objectsOf(one)).join('\n');
 }
 
 /** Objects of fixes, ready to be applied. */

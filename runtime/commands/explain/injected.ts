@@ -8,17 +8,17 @@ import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-
 import { approvedPlan } from '../../pull-secret-injection/reconciler/approved.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../../rules/injection/profile.ts';
 import { CAUSES } from '../../rules/injection/profile-causes.ts';
-import { injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { injectionPlan, type PlannedPod, planInjection } from '../../rules/injection/profile-plan.ts';
 import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   accountRefuses,
   ENFORCE_MOUNTABLE_SECRETS,
 } from '../../rules/injection/service-account-pull-secrets.ts';
-import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
+import { SIDECAR_SET_API_VERSIONS, type SidecarSet } from '../../rules/injection/sidecar-set.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
-import { NAMESPACE_NAME_LABEL } from '../../rules/kubernetes/label-selector.ts';
+import { type Labels, NAMESPACE_NAME_LABEL } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recordOf, textOf } from '../../rules/record.ts';
 import type { SourceKind } from '../object-source.ts';
@@ -97,17 +97,8 @@ export interface PlannedName extends InjectedName {
 
 /** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
 export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
-  const { namespace, labels, annotations, listed } = pod;
-  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
-  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
-  // Our own namespace has the name that the fleet gave it.
-  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
-  const options: InjectionOptions = {
-    ...DEFAULT_OPTIONS,
-    ...toldIn(store),
-    ...(isOwn ? { ownNamespace: namespace } : {}),
-  };
-  const identity = { namespace, labels, annotations, namespaceLabels };
+  const { namespace, listed } = pod;
+  const { identity, options } = plannedPod(store, pod);
   const world = worldOf(store, options);
   const force = forceOf(store, identity);
   const isExempt = exemptionOf(identity, options) !== undefined;
@@ -122,6 +113,40 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
       .filter((name) => !seen.has(name) && seen.add(name))
       .map((name) => ({ name, by: source, inForce }));
   });
+}
+
+/** The pod as the plan sees it, and what is known of the options. */
+function plannedPod(
+  store: ObjectStore,
+  { namespace, labels, annotations }: Omit<PlannedPodMeta, 'listed' | 'account'>,
+): {
+  readonly identity: PlannedPod & { readonly namespaceLabels: Labels };
+  readonly options: InjectionOptions;
+} {
+  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
+  // Our own namespace has the name that the fleet gave it.
+  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+  const options: InjectionOptions = {
+    ...DEFAULT_OPTIONS,
+    ...toldIn(store),
+    ...(isOwn ? { ownNamespace: namespace } : {}),
+  };
+  return { identity: { namespace, labels, annotations, namespaceLabels }, options };
+}
+
+/** The pod as the plan sees it, with every profile and SidecarSet at hand, also those that are switched off. */
+export function plannedFor(
+  store: ObjectStore,
+  pod: Omit<PlannedPodMeta, 'listed' | 'account'>,
+): {
+  readonly identity: PlannedPod;
+  readonly profiles: readonly PullSecretProfile[];
+  readonly sets: readonly SidecarSet[];
+} {
+  const { identity, options } = plannedPod(store, pod);
+  const world = worldOf(store, options);
+  return { identity, profiles: profilesIn(world), sets: pinnedSetsIn(world, options) };
 }
 
 /** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */

@@ -6,7 +6,7 @@ import type { Cluster } from '../../controller/cluster.ts';
 import { claimMemory } from '../../controller/cluster-ownership-memory.ts';
 import type { Reconciler, Scope } from '../../controller/contract.ts';
 import { Discovery } from '../../controller/discovery.ts';
-import type { HostedClusters, Share } from '../../controller/discovery-options.ts';
+import type { HeldLeases, HostedClusters, Share } from '../../controller/discovery-options.ts';
 import { readHostedKubeconfig } from '../../controller/hosted-kubeconfig.ts';
 import { FactCache, type LookUp, noLookUp } from '../../controller/lookups.ts';
 import { Manager } from '../../controller/manager.ts';
@@ -16,9 +16,10 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { networksOf } from '../../http/addresses.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../../kube/lease.ts';
-import { parseYaml as parse } from '../../kube/yaml.ts';
+import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
+import { RECONCILER_LEASE, reportingLeases } from '../../rules/kubernetes/shards.ts';
 import { redact } from '../../rules/redacted.ts';
 import { lineBuffer } from '../../telemetry/line-buffer.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
@@ -75,7 +76,10 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         ...(settings.shards === undefined ? {} : { share: shareOf(settings, leadership) }),
         ...(settings.leaseNamespace === undefined
           ? {}
-          : { memory: claimMemory(main, settings.leaseNamespace) }),
+          : {
+              memory: claimMemory(main, settings.leaseNamespace),
+              held: heldLeases(settings.leaseNamespace, settings.shards, leadership),
+            }),
       })
     : undefined;
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
@@ -131,6 +135,19 @@ function shareOf(settings: LiveSettings, leadership: LiveRun['leadership']): Sha
     namespace: settings.leaseNamespace ?? '',
     serves: (scope) => leadership.shards?.serves(scope) === true,
     mayWrite: (scope) => mayWrite(settings, leadership, scope),
+  };
+}
+
+function heldLeases(
+  namespace: string,
+  shards: number | undefined,
+  leadership: LiveRun['leadership'],
+): HeldLeases {
+  return {
+    namespace,
+    all: reportingLeases(shards),
+    leases: () =>
+      leadership.shards?.held ?? (leadership.election?.isLeader() === true ? [RECONCILER_LEASE] : []),
   };
 }
 

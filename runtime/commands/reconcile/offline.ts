@@ -10,8 +10,9 @@ import type { Reconciler, Scope } from '../../controller/contract.ts';
 import { type Folder, folderOf, readFolder } from '../../controller/folder.ts';
 import { type OfflineResult, runOffline } from '../../controller/offline.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
+import { counted } from '../../rules/text/counted.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 import { writeProblems } from '../problems.ts';
 import { loadReconcilers, parseReconcileConfig } from './config.ts';
@@ -106,9 +107,7 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
     problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
   );
   if (problems.length > 0)
-    io.stderr.write(
-      `Cannot reconcile: ${problems.length} ${problems.length === 1 ? 'document' : 'documents'} cannot be read\n`,
-    );
+    io.stderr.write(`Cannot reconcile: ${counted(problems.length, 'document')} cannot be read\n`);
   return problems.length === 0;
 }
 
@@ -148,7 +147,7 @@ async function write(
       ...(key === undefined ? {} : { digestKey: redact(await text(key)) }),
     });
     io.stderr.write(
-      `wrote ${files.length} files to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
+      `wrote ${counted(files.length, 'file')} to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
     );
     if (flags['with-secrets'] && (io.platform ?? process.platform) === 'win32')
       io.stderr.write(
@@ -159,7 +158,7 @@ async function write(
 
 async function text(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = errnoOf(error) ?? 'unknown';
     throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
       code: 'InputUnreadable',
       disposition: 'terminal',

@@ -10,6 +10,7 @@ import { isRecord } from '../../rules/record.ts';
 import { Redacted } from '../../rules/redacted.ts';
 import { capped } from '../../rules/text/capped.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import { describeSecretValue } from './secret-summary.ts';
 import { type TemplatePull, templateLine } from './templates.ts';
 
@@ -184,7 +185,8 @@ export interface RenderOptions {
 }
 
 /** The report as lines for people. */
-export function renderRunReport(report: RunReport, options: RenderOptions): string {
+export function renderRunReport(given: RunReport, options: RenderOptions): string {
+  const report = oneLined(given);
   const shown = report.objects.filter((object) => options.verbose || object.verb !== 'unchanged');
   const roles = [...new Set(report.objects.map((object) => object.role))].sort().reverse();
   const few = (lines: readonly string[]): readonly string[] =>

@@ -1,4 +1,5 @@
 /** What stands at the end of a run over several clusters: a line for each, the worst first, and what to ask next. */
+import { counted } from '../../rules/text/counted.ts';
 import { textTable } from '../../rules/text/table.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 import type { RunReport } from './report.ts';
@@ -43,7 +44,7 @@ export function runSummary({ reports, flags, program }: SummaryInput): string {
       ['CLUSTER', 'ERRORS', 'WARNINGS', 'CHANGES'],
       ...rows.map((row) => [row.scope, String(row.errors), String(row.warnings), String(row.changes)]),
       [
-        `${rows.length} clusters`,
+        counted(rows.length, 'cluster'),
         sum((row) => row.errors),
         sum((row) => row.warnings),
         sum((row) => row.changes),

@@ -6,7 +6,9 @@ import type { CheckedPlace } from '../../registry-overrides/release-check.ts';
 import type { ReleaseDifference } from '../../registry-overrides/release-difference.ts';
 import type { Release } from '../../registry-overrides/release-image.ts';
 import type { FoundRelease, PlaceFailure } from '../../registry-overrides/release-lookup.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined, onOneLine } from '../../rules/text/printable.ts';
 
 export interface ReleaseCheckReport {
   readonly components: number;
@@ -66,24 +68,25 @@ export function releaseText({ found, signature, check }: ReleaseAnswer, output: 
     );
   const width = Math.max(0, ...Object.keys(components).map((name) => name.length));
   return [
-    `release       ${version}`,
+    `release       ${onOneLine(version)}`,
     `from          ${from}`,
     `digest        ${digest}`,
     `architecture  ${architecture}`,
-    `signature     ${signature.state}: ${signature.message}`,
+    `signature     ${signature.state}: ${onOneLine(signature.message)}`,
     '',
     ...(check === undefined
-      ? Object.entries(components).map(([name, image]) => `${name.padEnd(width)}  ${image}`)
+      ? Object.entries(components).map(([name, image]) => onOneLine(`${name.padEnd(width)}  ${image}`))
       : checkLines(check)),
     '',
   ].join('\n');
 }
 
-function checkLines({ components, places, gaps, imageSet }: ReleaseCheckReport): readonly string[] {
-  const whole = `${components} images at ${places} places`;
+function checkLines({ components, places, gaps: found, imageSet }: ReleaseCheckReport): readonly string[] {
+  const gaps = oneLined(found);
+  const whole = `${counted(components, 'image')} at ${counted(places, 'place')}`;
   if (gaps.length === 0) return [`checked       ${whole}: all are there`];
   return [
-    `checked       ${whole}: ${gaps.length} ${gaps.length === 1 ? 'gap' : 'gaps'}`,
+    `checked       ${whole}: ${counted(gaps.length, 'gap')}`,
     '',
     ...gaps.map(({ component, reference, verdict, message, for: planes }) =>
       [`${verdict}  ${reference}`, `  ${component}, for ${planes.join(', ')}: ${message}`].join('\n'),
@@ -100,9 +103,9 @@ export function differenceText(found: ReleaseDifference, output: string): string
     `from  ${found.from}`,
     `to    ${found.to}`,
     '',
-    ...Object.entries(added).map(([name, image]) => `+ ${name}  ${image}`),
-    ...Object.entries(removed).map(([name, image]) => `- ${name}  ${image}`),
-    ...Object.entries(changed).map(([name, { from, to }]) => `~ ${name}  ${from} -> ${to}`),
+    ...Object.entries(added).map(([name, image]) => onOneLine(`+ ${name}  ${image}`)),
+    ...Object.entries(removed).map(([name, image]) => onOneLine(`- ${name}  ${image}`)),
+    ...Object.entries(changed).map(([name, { from, to }]) => onOneLine(`~ ${name}  ${from} -> ${to}`)),
     `${Object.keys(added).length} added, ${Object.keys(removed).length} removed, ${Object.keys(changed).length} changed, ${unchanged} unchanged`,
     '',
   ].join('\n');

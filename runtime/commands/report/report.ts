@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { toYaml } from '../../kube/yaml.ts';
-import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../../rules/errors.ts';
 import { reportChanges } from '../../rules/report/diff.ts';
 import { reportMarkdown } from '../../rules/report/markdown.ts';
 import { makeReport } from '../../rules/report/report.ts';
@@ -106,7 +106,7 @@ async function writePage(path: string, report: Report): Promise<void> {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return errnoOf(error) ?? 'unknown';
 }
 
 async function earlier(path: string): Promise<unknown> {

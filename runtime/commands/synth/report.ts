@@ -1,6 +1,7 @@
 /** What `synth` prints: short for people, whole for programs. */
 
 import type { RenderedCluster, TreeDifference } from '../../../charts/mod.ts';
+import { counted } from '../../rules/text/counted.ts';
 import type { FileFinding } from '../../rules/text/findings.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
 import { junitXml } from '../../rules/text/junit.ts';
@@ -36,7 +37,7 @@ export function printReport(result: SynthResult, format: string, io: CommandIo):
     `${unchanged} unchanged`,
   ];
   const total = added.length + changed.length + unchanged;
-  io.stdout.write(`${total} files: ${counts.filter((text) => text !== '').join(', ')}\n`);
+  io.stdout.write(`${counted(total, 'file')}: ${counts.filter((text) => text !== '').join(', ')}\n`);
 }
 
 /** After comparing: exit code 1 when anything differs. */
@@ -119,10 +120,12 @@ function clusterLines(result: SynthResult): readonly string[] {
     const what =
       objects === 0
         ? 'nothing in git, the reconciler applies it'
-        : `${objects} ${objects === 1 ? 'object' : 'objects'} in ${cluster.path}`;
+        : `${counted(objects, 'object')} in ${cluster.path}`;
     return `${cluster.name.padEnd(width)}  ${what}`;
   });
-  return clusters.length > SHOWN ? [...lines, `and ${clusters.length - SHOWN} more clusters`] : lines;
+  return clusters.length > SHOWN
+    ? [...lines, `and ${counted(clusters.length - SHOWN, 'more cluster')}`]
+    : lines;
 }
 
 function count(paths: readonly string[], word: string): string {

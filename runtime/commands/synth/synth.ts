@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as ChartsModule from '../../../charts/mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster } from '../../../charts/mod.ts';
-import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
@@ -192,7 +192,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
-  const code = 'code' in error ? String(error.code) : '';
+  const code = errnoOf(error) ?? '';
   return REASONS[code] ?? error.message;
 }
 

@@ -2,9 +2,11 @@
 
 import { toYaml } from '../../kube/yaml.ts';
 import { capped } from '../../rules/text/capped.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { type FileFinding, findingText } from '../../rules/text/findings.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
 import { type JunitCase, junitXml } from '../../rules/text/junit.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import { type SarifLog, sarifLog } from '../../rules/text/sarif.ts';
 import type { FileProblem } from './manifests.ts';
 
@@ -68,7 +70,7 @@ function casesOf(
 
 /** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
 function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean): string {
-  const lines = problems.map(({ severity, file, line, column, subject, path, message, code }) => {
+  const lines = oneLined(problems).map(({ severity, file, line, column, subject, path, message, code }) => {
     const place = [file, line, column].filter((part) => part !== undefined).join(':');
     const what = [subject, path].filter((part) => part !== '').join(' ');
     return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
@@ -76,8 +78,4 @@ function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
   return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -23,6 +23,7 @@ import {
   type SecretObject,
 } from '../../rules/kubernetes/object.ts';
 import { type Shape, shapeProblems } from '../../rules/kubernetes/shape.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { judgeMirrorSets, NODE_MIRROR_KINDS } from './mirror-sets.ts';
 
 /** A problem, and the file where it stands. */
@@ -185,7 +186,7 @@ function selectionNote(
     selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
   ).length;
   return [
-    `${subject} ${selected} of ${namespaces.length} namespaces among these files${selected > 0 ? pods : ''}`,
+    `${subject} ${selected} of ${counted(namespaces.length, 'namespace')} among these files${selected > 0 ? pods : ''}`,
   ];
 }
 

@@ -11,6 +11,7 @@ import {
 import { verifyText } from '../../rules/diagnose/verify-text.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -125,7 +126,7 @@ async function run(
           ...report,
           endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
         })
-      : verifyText(report, {
+      : verifyText(oneLined(report), {
           paint: paintFor(io),
           warnDays: settings.warnDays,
           ...(columns === undefined ? {} : { columns }),

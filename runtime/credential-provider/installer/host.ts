@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
-import { errnoOf, fileError } from '../../host/file-errors.ts';
+import { fileError } from '../../host/file-errors.ts';
 import type { LoadedService } from '../../host/loaded-service.ts';
 import { environmentFiles, serviceSettings } from '../../rules/credential-provider/kubelet-unit.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import { OWN_FILE } from './managed.ts';
 
 /** Where units are, most important first, as systemd has them. */

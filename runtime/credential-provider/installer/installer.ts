@@ -19,7 +19,7 @@ import type { NodeReporter } from '../../node/reporter.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { Policy } from '../../rules/rollout/rollout.ts';
-import { spreadDelay } from '../../rules/rollout/spread.ts';
+import { windowOf } from '../../rules/rollout/spread.ts';
 import type { FailureNote } from '../plugin/failure-note.ts';
 import { accountOf, FailureNews, failureEvent, readFailures, withFailures } from './failures.ts';
 import { read } from './host.ts';
@@ -161,7 +161,7 @@ function systemd({ busSocket, jobMs }: InstallerSettings): ServiceSystemd {
 function policyOf(options: InstallerSettings): Policy {
   return {
     restart: 'on-change',
-    delayMs: (digest) => spreadDelay(options.nodeName, digest, options.windowMs),
+    window: windowOf(options.nodeName, options.windowMs),
     limit: restartLimit(options),
   };
 }

@@ -2,6 +2,7 @@
 
 import { toYaml } from '../../kube/yaml.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { oneLined } from '../../rules/text/printable.ts';
 import type { HostChange } from './changes.ts';
 import type { InstallerReport } from './preview.ts';
 
@@ -20,7 +21,7 @@ import type { InstallerReport } from './preview.ts';
 export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
   if (output === 'json') return jsonText<InstallerReport>(report);
   if (output === 'yaml') return toYaml(report);
-  const { reason, message, would, resumes, entries = [] } = report;
+  const { reason, message, would, resumes, entries = [] } = oneLined(report);
   return [
     `${reason}: ${message}`,
     ...(resumes === undefined ? [] : [`an interrupted run goes on first (${resumes})`]),

@@ -5,6 +5,7 @@ import { installerStatusName } from '../../rules/credential-provider/report-name
 import { describeError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { pullStatus, type Verdict } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 import type { FailureNote } from '../plugin/failure-note.ts';
 import { failureVerdict } from './failures.ts';
 import type { InstallPlan } from './plan.ts';
@@ -71,7 +72,7 @@ function entryVerdict({
 function eventOf(happened: NodeEvent): Said | undefined {
   switch (happened.event) {
     case 'written': {
-      const note = `Wrote ${happened.file} with ${happened.entries} entries`;
+      const note = `Wrote ${happened.file} with ${counted(happened.entries, 'entry', 'entries')}`;
       return { type: 'Normal', reason: 'CredentialProviderWritten', action: 'Write', note };
     }
     case 'restarted': {

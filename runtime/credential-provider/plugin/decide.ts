@@ -18,7 +18,7 @@ import {
   type Offers,
 } from '../../rules/credential-provider/namespace-credentials.ts';
 import type { OfferedAuth } from '../../rules/credential-provider/platform-offer.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.ts';
 import type { Redacted } from '../../rules/redacted.ts';
 import type { ApiClient } from './api-client.ts';
@@ -208,7 +208,7 @@ function textOf(read: NodeView['platformAuth'], what: string, log: Log): Redacte
   try {
     return read?.();
   } catch (error) {
-    const state = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const state = errnoOf(error) ?? 'unreadable';
     log.warn(`Cannot read ${what}: ${state}, going on without it`);
     return undefined;
   }
@@ -225,7 +225,7 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
       `Cannot use the node's auth file "${globalAuthFile}": it is no JSON object with "auths", going on without it`,
     );
   } catch (error) {
-    const state = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const state = errnoOf(error) ?? 'unreadable';
     log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, going on without it`);
   }
   return NO_GLOBAL_AUTH;

@@ -9,6 +9,7 @@ import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './log.ts';
 import type { ParsedArguments, ProviderOptions } from './options.ts';
 import { authFilePath } from './provide.ts';
+import { MOST_REQUEST_BYTES, requestTooLarge } from './request.ts';
 import { nodeView } from './run.ts';
 
 /** What a request may carry under `dryRun`, in place of the node's files and the API server. */
@@ -40,7 +41,12 @@ export interface DryRunIo {
 export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo): Promise<number> {
   const log = collectingLog(options.verbose, ({ text }) => io.stderr.write(`${text}\n`));
   const chunks: Buffer[] = [];
-  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
+  let size = 0;
+  for await (const chunk of io.stdin) {
+    chunks.push(Buffer.from(chunk));
+    size += chunk.length;
+    if (size > MOST_REQUEST_BYTES) throw requestTooLarge();
+  }
   const text = Buffer.concat(chunks).toString('utf8');
   const real = nodeView(options, { env: io.env, signal: io.signal }, log);
   const decision = await answerPull(

@@ -7,7 +7,7 @@ import {
   type ProviderSettings,
 } from '../../rules/credential-provider/provider-flags.ts';
 import { UsageError } from '../../rules/errors.ts';
-import { isRecord } from '../../rules/record.ts';
+import { isRecord, scalarText } from '../../rules/record.ts';
 
 /** All options of a run; see {@link ProviderSettings} for what each is. */
 export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile' | 'platformAuthFile'>> {
@@ -171,7 +171,7 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
   return Object.entries(settings).map(([name, value]) => {
     const texts = (Array.isArray(value) ? value : [value]) as readonly unknown[];
     if (texts.every((one) => ['string', 'number', 'boolean'].includes(typeof one)))
-      return [name, texts.join(',')];
+      return [name, texts.map(scalarText).join(',')];
     throw new UsageError(
       `Cannot read the config file "${path}": ${JSON.stringify(name)} is no text, number or list of them`,
     );

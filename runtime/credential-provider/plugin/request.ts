@@ -105,6 +105,14 @@ function notARequest(field: 'apiVersion' | 'kind'): PullwrightError {
   );
 }
 
+/** Beyond what the API server stores of a pod and its ServiceAccount. */
+export const MOST_REQUEST_BYTES: number = 4 * 1024 * 1024;
+
+/** More came on stdin than a request can have. */
+export function requestTooLarge(): PullwrightError {
+  return unreadable(`it has more than ${MOST_REQUEST_BYTES / 1024 / 1024} MiB`);
+}
+
 function unreadable(state: string, cause?: unknown): PullwrightError {
   return new PullwrightError(`unable to parse credential provider request from stdin: ${state}`, {
     code: 'RequestUnreadable',

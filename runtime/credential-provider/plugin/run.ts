@@ -1,9 +1,8 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readSync } from 'node:fs';
 import { readConfFiles } from '../../host/conf-files.ts';
-import { errnoOf } from '../../host/file-errors.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/janitor.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import { type ApiClient, apiClient, httpClientFor } from './api-client.ts';
 import { type ApiServer, findApiServer } from './api-server.ts';
@@ -12,6 +11,7 @@ import { IDENTIFIER, journalEntry, sendDatagrams } from './journal.ts';
 import { type CollectedLog, collectingLog, type Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProvideResult, provide } from './provide.ts';
+import { MOST_REQUEST_BYTES, requestTooLarge } from './request.ts';
 
 export interface RunContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -61,6 +61,9 @@ async function tellJournal(socket: string, { lines, subject }: CollectedLog): Pr
   if (existsSync(stream))
     await (await import('./journal-stream.ts')).sendToJournal(stream, IDENTIFIER, lines);
 }
+
+/** A request is some kilobytes: an image, a token, and annotations of a ServiceAccount. */
+const CHUNK_BYTES = 64 * 1024;
 
 /** The node as it is. */
 export function nodeView(
@@ -113,16 +116,25 @@ function withOtherAuthorities(
   };
 }
 
-/** All of stdin, in one call as a rule; a pipe that is set not to block is asked again. */
+/**
+ * All of stdin up to {@link MOST_REQUEST_BYTES}. Nothing else runs meanwhile, so that no timer could end what never ends. A pipe that is set
+ * not to block is asked again.
+ */
 async function readStdin(): Promise<string> {
-  for (;;) {
+  const chunks: Buffer[] = [];
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let size = 0; size <= MOST_REQUEST_BYTES; ) {
     try {
-      return readFileSync(0, 'utf8');
+      const read = readSync(0, chunk);
+      if (read === 0) return Buffer.concat(chunks).toString('utf8');
+      chunks.push(Buffer.from(chunk.subarray(0, read)));
+      size += read;
     } catch (error) {
       if (errnoOf(error) !== 'EAGAIN') throw unreadable(error);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
+  throw requestTooLarge();
 }
 
 function unreadable(error: unknown): PullwrightError {

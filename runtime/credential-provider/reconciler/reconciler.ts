@@ -18,7 +18,7 @@ import {
   type Reconciler,
   type World,
 } from '../../controller/contract.ts';
-import { parseYaml as parse } from '../../kube/yaml.ts';
+import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import {
   type CredentialProviderConfig,
   decodeCredentialProviderConfig,

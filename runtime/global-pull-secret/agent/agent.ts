@@ -19,7 +19,7 @@ import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import type { ImageProbe } from '../../rules/rollout/image-probe.ts';
-import { spreadDelay } from '../../rules/rollout/spread.ts';
+import { windowOf } from '../../rules/rollout/spread.ts';
 import { openOwnNode, openReporter, openSlots, openWatch } from './api-server.ts';
 import { ImageProber } from './image-prober.ts';
 import type { OwnNode } from './own-node.ts';
@@ -154,7 +154,7 @@ function engineOptions(
     policy: {
       restart: options.restart,
       // Slots and turns decide who goes first.
-      delayMs: (source) => (slots > 0 || windowMs === 'auto' ? 0 : spreadDelay(nodeName, source, windowMs)),
+      window: windowOf(nodeName, slots > 0 || windowMs === 'auto' ? 0 : windowMs),
       rereadMs: KUBELET_CACHE_MS,
       limit: restartLimit(options),
     },

@@ -51,7 +51,7 @@ export function lookProblem(
   const more = partly.problem === undefined ? '' : `. ${partly.problem.message}`;
   return {
     problem: new PullwrightError(
-      `The ${from} pull secret ${removalText(held)} stay on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
+      `The ${from} pull secret ${removalText(held)} on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
       { code: NODE_HOLDS_REMOVAL, hint: 'Put back what is missing, or confirm the removal' },
     ),
   };

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errnoOf, fileError } from '../../host/file-errors.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import { fileError } from '../../host/file-errors.ts';
+import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import type { MountedFile } from '../reconciler/source.ts';

@@ -4,6 +4,7 @@ import type { NodeState } from '../../node/events.ts';
 import type { Look } from '../../node/task.ts';
 import type { Decision } from '../../rules/rollout/rollout.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
+import { onOneLine } from '../../rules/text/printable.ts';
 
 export interface Preview {
   readonly state: NodeState;
@@ -43,7 +44,7 @@ export async function renderPreview(preview: Preview, output: 'text' | 'json' | 
   if (output === 'json') return jsonText<PreviewFacts>(facts);
   if (output === 'yaml') return (await import('yaml')).stringify(facts);
   return `${Object.entries(facts)
-    .map(([name, value]) => `${`${name}:`.padEnd(10)} ${String(value)}`)
+    .map(([name, value]) => `${`${name}:`.padEnd(10)} ${onOneLine(String(value))}`)
     .join('\n')}\n`;
 }
 

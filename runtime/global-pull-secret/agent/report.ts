@@ -11,6 +11,7 @@ import {
 } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { pullStatus } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 
 /** Gives the PullStatus of a node and its status. The Node owns it, so that it goes when the Node goes. */
 export function nodeStatus(
@@ -56,7 +57,7 @@ function probed(facts: NodeState['facts'] = {}): readonly ConditionInput[] {
 export function eventOf(happened: NodeEvent): Said | undefined {
   switch (happened.event) {
     case 'written': {
-      const note = `Wrote ${happened.file} from ${happened.from}: ${happened.entries} registries`;
+      const note = `Wrote ${happened.file} from ${happened.from}: ${counted(happened.entries, 'registry', 'registries')}`;
       return { type: 'Normal', reason: 'PullSecretWritten', action: 'Write', note };
     }
     case 'restarted': {

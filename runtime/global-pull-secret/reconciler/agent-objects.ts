@@ -96,6 +96,14 @@ export const AGENT_READS: readonly Read[] = [
   ]),
 ];
 
+let crd: ApplyObject['object'] | undefined;
+
+/** The same for every cluster: rendered once, or a process of many spends half of its start on it. */
+function reportCrd(): ApplyObject['object'] {
+  crd ??= pullStatusCrd();
+  return crd;
+}
+
 /** What the objects depend on. */
 export interface AgentState {
   /** Whether there is a merged secret. */
@@ -119,7 +127,7 @@ export function agentObjects(
   const workload = state.usable ? [daemonSet(options, state), ...offerDaemonSets(options.agent)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
   return [
-    pullStatusCrd(),
+    reportCrd(),
     ...rbac,
     ...agentBounds(options.agent),
     ...workload,

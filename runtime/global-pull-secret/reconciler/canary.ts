@@ -15,6 +15,7 @@ import {
   writeCanary,
 } from '../../rules/rollout/canary.ts';
 import { readProbe } from '../../rules/rollout/image-probe.ts';
+import { counted } from '../../rules/text/counted.ts';
 import type { CanaryOptions } from './canary-options.ts';
 import type { NodeTruth } from './node-truth.ts';
 import { plainText } from './platform.ts';
@@ -113,7 +114,7 @@ export function canaryHeld(plan: CanaryPlan | undefined): ConditionText | undefi
   const held = heldPools(plan);
   const [first] = held;
   if (plan === undefined || first === undefined) return undefined;
-  const more = held.length > 1 ? `, and ${held.length - 1} more pools` : '';
+  const more = held.length > 1 ? `, and ${counted(held.length - 1, 'more pool')}` : '';
   return {
     reason: 'CanaryHeld',
     message: `the changed pull secret ${WHAT[first.held]} node ${first.node}, which gets it first (${first.why}); the other ${poolName(first)}${more} keep what they have. Fix the pull secret or the node, or let all of them have it with the annotation ${RELEASE_CANARY}: "${plan.hash}" on the HostedCluster, or on the platform's Secret`,

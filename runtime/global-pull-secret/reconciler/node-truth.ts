@@ -20,6 +20,7 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import type { Redacted } from '../../rules/redacted.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { sourceDigestOf } from '../agent/document.ts';
 import type { NodeDecision } from './eligibility.ts';
 import type { GlobalPullSecretOptions } from './options.ts';
@@ -153,7 +154,7 @@ const MAX_NODE_VERDICTS = 20;
 
 /** `297 of 300 nodes; a (Spread), b (Spread) and 1 more lack it`. */
 function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => string): string {
-  const count = `${nodes - behind.length} of ${nodes} nodes`;
+  const count = `${nodes - behind.length} of ${counted(nodes, 'node')}`;
   if (behind.length === 0) return count;
   const named = behind.slice(0, NAMED).map(nameOf).join(', ');
   const more = behind.length > NAMED ? ` and ${behind.length - NAMED} more` : '';

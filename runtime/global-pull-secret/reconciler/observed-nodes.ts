@@ -7,6 +7,7 @@
 import { HASH_LABEL } from '../../../charts/global-pull-secret/options.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { configHash } from './config-hash.ts';
 import type { ObservedSecrets } from './observed-verdicts.ts';
 import { secretText } from './platform.ts';
@@ -33,7 +34,7 @@ export function observedNodes(
         `HyperShift's agents bring another state than ${secret.metadata.name} has now`,
       ),
     ];
-  return [counted(daemonSet, secret.metadata.name)];
+  return [agentsVerdict(daemonSet, secret.metadata.name)];
 }
 
 function hashIn({ spec }: KubeObject): string | undefined {
@@ -43,7 +44,7 @@ function hashIn({ spec }: KubeObject): string | undefined {
   return template?.metadata?.labels?.[HASH_LABEL];
 }
 
-function counted({ metadata, status }: KubeObject, name: string): Verdict {
+function agentsVerdict({ metadata, status }: KubeObject, name: string): Verdict {
   const {
     observedGeneration = 0,
     desiredNumberScheduled: all = 0,
@@ -53,7 +54,7 @@ function counted({ metadata, status }: KubeObject, name: string): Verdict {
   const { generation } = metadata as { readonly generation?: number };
   const seen = observedGeneration >= (generation ?? 0);
   const count = seen ? Math.min(updated, ready) : 0;
-  const message = `HyperShift's agents run with ${name} as it is now on ${count} of ${all} nodes; what is in the files there they do not say`;
+  const message = `HyperShift's agents run with ${name} as it is now on ${count} of ${counted(all, 'node')}; what is in the files there they do not say`;
   if (seen && all === 0) return said('Warning', 'NoNodes', message);
   return count === all && seen
     ? said('Accepted', 'AgentsHaveIt', message)

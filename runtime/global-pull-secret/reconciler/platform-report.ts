@@ -23,6 +23,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { canaryCondition, canaryHeld, canaryVerdicts } from './canary.ts';
 import { behindVerdicts } from './node-truth.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
@@ -121,7 +122,7 @@ export function problemText({ message, hint }: Problem): string {
 
 function heldText(held: HeldEntryRemoval): string {
   const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
-  return `the platform's pull secret ${removalText(held)} stay on nodes until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
+  return `the platform's pull secret ${removalText(held)} on nodes until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
 }
 
 /** Reasons that a condition names; the verdicts have all. */
@@ -190,7 +191,8 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
 export function noEligibleNodes({ scope }: World, { decisions, offered }: NodesPlan): readonly Problem[] {
   if (offered.length > 0 || decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
-  const all = decisions.length === 0 ? 'there is no node' : `none of ${decisions.length} nodes takes part`;
+  const all =
+    decisions.length === 0 ? 'there is no node' : `none of ${counted(decisions.length, 'node')} takes part`;
   const pools = `set platforms or nodes in the fleet, make NodePools of upgradeType Replace, or offer it by the credential provider (provider.nodes in the fleet)`;
   const way =
     scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;

@@ -23,6 +23,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { canaryEvents, heldCount } from './canary.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
 import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
@@ -152,7 +153,7 @@ function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): Conditi
   if (rejected.length === 0) return undefined;
   return {
     reason: 'EntriesRejected',
-    message: `cannot use ${rejected.length} of ${verdicts.length} entries: ${reasonsOf(rejected)}`,
+    message: `cannot use ${rejected.length} of ${counted(verdicts.length, 'entry', 'entries')}: ${reasonsOf(rejected)}`,
   };
 }
 
@@ -164,7 +165,7 @@ function notTaken({ plan: { verdicts } }: PullSecretReportInput): ConditionText 
 
 function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
   if (global.act !== 'write') return 'nodes use the platform pull secret alone';
-  const entries = `${addedCount} ${addedCount === 1 ? 'entry' : 'entries'}`;
+  const entries = counted(addedCount, 'entry', 'entries');
   return alone === true ? `nodes use ${entries}` : `${entries} added to the platform pull secret`;
 }
 

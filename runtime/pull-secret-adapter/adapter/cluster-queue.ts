@@ -31,7 +31,8 @@ export interface ClusterQueueOptions {
 }
 
 interface Asked {
-  readonly waiters: PromiseWithResolvers<void>[];
+  /** One for all who asked. */
+  readonly waiter: PromiseWithResolvers<void>;
   /** Of who asked last and said it. */
   traceparent?: string;
 }
@@ -57,13 +58,11 @@ export class ClusterQueue {
 
   /** Settles with a pass that began after this call. */
   ask(id: string, traceparent?: string): Promise<void> {
-    const waiter = Promise.withResolvers<void>();
-    const asked: Asked = this.#asked.get(id) ?? { waiters: [] };
+    const asked: Asked = this.#asked.get(id) ?? { waiter: Promise.withResolvers<void>() };
     if (traceparent !== undefined) asked.traceparent = traceparent;
-    asked.waiters.push(waiter);
     this.#asked.set(id, asked);
     this.#queue.add(id);
-    return waiter.promise;
+    return asked.waiter.promise;
   }
 
   /** Asks without anybody waiting: a pass that fails is tried again, until one succeeds. */
@@ -75,8 +74,7 @@ export class ClusterQueue {
   /** Ends the queue and waits for what runs. */
   async close(): Promise<void> {
     this.#queue.close();
-    for (const { waiters } of this.#asked.values())
-      for (const waiter of waiters) waiter.reject(new Error('closed'));
+    for (const { waiter } of this.#asked.values()) waiter.reject(new Error('closed'));
     this.#asked.clear();
     await Promise.all(this.#workers);
   }
@@ -91,20 +89,20 @@ export class ClusterQueue {
   }
 
   async #run(id: string): Promise<void> {
-    const { waiters = [], traceparent } = this.#asked.get(id) ?? {};
-    const by = waiters.length > 0 ? 'event' : (this.#hinted.get(id) ?? 'time');
+    const { waiter, traceparent } = this.#asked.get(id) ?? {};
+    const by = waiter !== undefined ? 'event' : (this.#hinted.get(id) ?? 'time');
     this.#asked.delete(id);
     this.#hinted.delete(id);
     try {
       const { requeueAfterMs, fault } = await this.#options.reconcile(id, { by, traceparent });
-      for (const waiter of waiters) waiter.resolve();
+      waiter?.resolve();
       if (fault !== undefined) return this.#again(id, fault);
       this.#queue.forget(id);
       if (requeueAfterMs !== undefined) this.#queue.addAfter(id, requeueAfterMs);
     } catch (error) {
-      for (const waiter of waiters) waiter.reject(error);
       // Who waits tries again, or gives the message back.
-      if (waiters.length === 0) this.#again(id, error);
+      if (waiter === undefined) this.#again(id, error);
+      else waiter.reject(error);
     }
   }
 

@@ -12,7 +12,7 @@ import { RecentKeys } from './recent-keys.ts';
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
 /** What became of a message. */
-export const EVENT_OUTCOMES = ['done', 'duplicate', 'other', 'dead', 'again'] as const;
+export const EVENT_OUTCOMES = ['done', 'duplicate', 'superseded', 'other', 'dead', 'again'] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
 export interface HandlerOptions {
@@ -20,8 +20,8 @@ export interface HandlerOptions {
   readonly ask: (clusterId: string, traceparent?: string) => Promise<void>;
   readonly logger: Logger;
   readonly count: (outcome: EventOutcome) => void;
-  /** Rejects when the process ends. */
-  readonly pause: (ms: number) => Promise<void>;
+  /** Rejects when the process ends, or by the signal. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Looks that are tried for one delivery. @default {5} */
   readonly tries?: number;
   /** Deliveries whose looks all fail, while looks at other clusters succeed. @default {3} */
@@ -36,12 +36,15 @@ const REMEMBERED = 10_000;
  * then it depends on whose fault it is: what the API refuses for this very cluster goes to the dead letters; what fails because the
  * API or the cluster cannot be reached goes back to the broker, however often, unless looks at other clusters succeed all the time:
  * then it would only hold up the others. A repetition of an event that was looked at already, which a broker may deliver at any
- * time, is dropped: the look saw more than the event says.
+ * time, is dropped: the look saw more than the event says. So is an event that still waits when a newer one of its cluster comes, which is
+ * looked at after it: a broker hands out so many messages at a time, and one cluster that cannot be looked at has one of these places, however
+ * many events it has.
  */
 export function eventHandler(options: HandlerOptions): Handler {
   const { tries = 5, deliveries = 3 } = options;
   const seen = new RecentKeys<true>(REMEMBERED);
   const failed = new RecentKeys<{ readonly times: number; readonly successes: number }>(REMEMBERED);
+  const waiting = new Map<string, Waiting>();
   let successes = 0;
 
   const afterFailure = (key: string, error: unknown): Handled => {
@@ -68,9 +71,12 @@ export function eventHandler(options: HandlerOptions): Handler {
     const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
     if (id !== '' && seen.get(key) === true) return done(options, 'duplicate');
     const traceparent = readTraceparent(read.event.extensions['traceparent']);
-    const end = await look(options, { clusterId, traceparent }, tries);
-    if (end.is === 'failed') return afterFailure(key, end.error);
+    const end = await newestOf(waiting, { clusterId, key: id === '' ? undefined : key }, (signal) =>
+      look(options, { clusterId, traceparent }, tries, signal),
+    );
+    if (typeof end === 'string') return done(options, end);
     if (end.is === 'stopped') return again(options);
+    if (end.is === 'failed') return afterFailure(key, end.error);
     successes += 1;
     failed.delete(key);
     if (id !== '') seen.set(key, true);
@@ -80,10 +86,44 @@ export function eventHandler(options: HandlerOptions): Handler {
 
 type LookEnd = { readonly is: 'done' | 'stopped' } | { readonly is: 'failed'; readonly error: unknown };
 
+/** The newest event of a cluster, on its way. */
+interface Waiting {
+  readonly key: string | undefined;
+  readonly turn: AbortController;
+  readonly end: Promise<LookEnd | 'superseded'>;
+}
+
+/** The end of the look, unless the next event of the cluster comes before. */
+async function newestOf(
+  waiting: Map<string, Waiting>,
+  { clusterId, key }: { readonly clusterId: string; readonly key: string | undefined },
+  begin: (signal: AbortSignal) => Promise<LookEnd>,
+): Promise<LookEnd | 'superseded' | 'duplicate'> {
+  const before = waiting.get(clusterId);
+  if (before !== undefined && key !== undefined && before.key === key) return endOfOther(await before.end);
+  before?.turn.abort();
+  const turn = new AbortController();
+  const superseded = new Promise<'superseded'>((resolve) => {
+    turn.signal.addEventListener('abort', () => resolve('superseded'), { once: true });
+  });
+  const mine = { key, turn, end: Promise.race([begin(turn.signal), superseded]) };
+  waiting.set(clusterId, mine);
+  const end = await mine.end;
+  if (waiting.get(clusterId) === mine) waiting.delete(clusterId);
+  return end;
+}
+
+/** A broker may take the end of one delivery for that of the message: one that comes again while it is looked at ends with the first. */
+function endOfOther(end: LookEnd | 'superseded'): LookEnd | 'superseded' | 'duplicate' {
+  if (end === 'superseded') return end;
+  return end.is === 'done' ? 'duplicate' : { is: 'stopped' };
+}
+
 async function look(
   options: HandlerOptions,
   { clusterId, traceparent }: { readonly clusterId: string; readonly traceparent: string | undefined },
   tries: number,
+  signal: AbortSignal,
 ): Promise<LookEnd> {
   for (let attempt = 1; ; attempt += 1) {
     let failure: unknown;
@@ -91,6 +131,7 @@ async function look(
       await options.ask(clusterId, traceparent);
       return { is: 'done' };
     } catch (error) {
+      if (signal.aborted) return { is: 'stopped' };
       failure = error;
       const trace = traceparent === undefined ? {} : { traceparent };
       const fields = {
@@ -103,7 +144,7 @@ async function look(
       options.logger.warn('A cluster could not be looked at', fields);
     }
     try {
-      await options.pause(backOffMs(BACK_OFF, attempt - 1, Math.random()));
+      await options.pause(backOffMs(BACK_OFF, attempt - 1, Math.random()), signal);
     } catch {
       return { is: 'stopped' };
     }
@@ -115,7 +156,7 @@ function codeOf(error: unknown): string {
   return error instanceof PullwrightError ? error.code : 'UnexpectedFailure';
 }
 
-function done(options: HandlerOptions, why: 'done' | 'duplicate' | 'other'): Handled {
+function done(options: HandlerOptions, why: 'done' | 'duplicate' | 'superseded' | 'other'): Handled {
   options.count(why);
   return { outcome: 'done' };
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseCloudEvent } from '../../brokers/cloud-event.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { type AdapterStatus, readAdapterStatus, readCluster } from '../cluster.ts';
 import { clusterHint } from '../cluster-event.ts';
@@ -99,7 +99,7 @@ async function json(folder: string, first: string, second: string, optional = fa
     try {
       text = await readFile(join(folder, name), 'utf8');
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+      const code = errnoOf(error) ?? 'unknown';
       if (code === 'ENOENT') continue;
       // What cannot be read may say more than nothing.
       throw failure(`Cannot read "${join(folder, name)}": the system answered ${code}`, error);

@@ -72,7 +72,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
       ask: (id, traceparent) => clusters.ask(id, traceparent),
       logger,
       count: eventCounter(metrics),
-      pause: (ms) => sleep(ms, undefined, { signal }),
+      pause: (ms, superseded) => sleep(ms, undefined, { signal: AbortSignal.any([signal, superseded]) }),
     }),
   );
   const servers = await startServers(process, consumer, secrets);

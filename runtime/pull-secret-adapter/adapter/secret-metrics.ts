@@ -3,6 +3,7 @@
  * the Job said, by way of the report. Only the leader gives them: it hears of every Job and goes over every cluster, so that what
  * another replica did is in them too, and nothing is said twice.
  */
+import { scalarText } from '../../rules/record.ts';
 import type { GaugeSample } from '../../telemetry/metrics.ts';
 
 /** What a pass leaves behind. */
@@ -71,7 +72,7 @@ export class SecretMetrics {
 }
 
 function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSample[] {
-  const created = Date.parse(String(data['versionCreatedTime'])) / 1000;
+  const created = Date.parse(scalarText(data['versionCreatedTime'])) / 1000;
   const enabled = data['enabledVersions'];
   return [
     ...(Number.isNaN(created)

@@ -3,6 +3,8 @@
  * 201. The offline run says with it what would become of the report.
  */
 
+import { scalarText } from '../../rules/record.ts';
+
 export interface IngestBody {
   readonly adapter?: unknown;
   readonly observed_generation?: unknown;
@@ -53,7 +55,7 @@ export function ingestStatus(
   if (generation > resource.generation) return { status: 204 };
   if (existing !== undefined) {
     if (generation < existing.observed_generation || unknown) return { status: 204 };
-    const older = Date.parse(String(body.observed_time)) < Date.parse(existing.observed_time);
+    const older = Date.parse(scalarText(body.observed_time)) < Date.parse(existing.observed_time);
     if (generation === existing.observed_generation && older) return { status: 204 };
   }
   const missing = MANDATORY.find((type) => !conditions.some((one) => one.type === type));
@@ -70,7 +72,7 @@ function fieldFault(body: IngestBody, now: Date): string | undefined {
   if (typeof body.adapter !== 'string' || body.adapter === '') return 'adapter is required';
   if (typeof body.observed_generation !== 'number' || body.observed_generation < 1)
     return 'observed_generation must be >= 1';
-  const ahead = Date.parse(String(body.observed_time)) - now.getTime();
+  const ahead = Date.parse(scalarText(body.observed_time)) - now.getTime();
   if (Number.isNaN(ahead)) return 'observed_time is required';
   if (ahead > 300_000) return 'observed_time must not be more than 5m0s in the future';
   if (ahead < -1_800_000) return 'observed_time must not be more than 30m0s in the past';

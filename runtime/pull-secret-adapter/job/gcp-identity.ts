@@ -10,6 +10,7 @@
  */
 import type { AuthClient } from 'google-auth-library';
 import type { HttpClient } from '../../http/client.ts';
+import { scalarText } from '../../rules/record.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
 import { callGoogleApi, type TokenSource } from './google-api.ts';
@@ -84,7 +85,7 @@ function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
       if (typeof answer.accessToken !== 'string' || answer.accessToken === '')
         throw new GcpError(TOKEN_CALL, 'UNKNOWN');
       const token = redact(answer.accessToken);
-      kept = { token, until: Date.parse(String(answer.expireTime)) - MARGIN_MS };
+      kept = { token, until: Date.parse(scalarText(answer.expireTime)) - MARGIN_MS };
       return token;
     } catch (error) {
       throw error instanceof GcpError ? targetError(error, impersonate) : error;

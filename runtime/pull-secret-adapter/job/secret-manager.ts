@@ -124,7 +124,11 @@ export class SecretManager {
         `${this.#path(secret)}/versions${query}`,
       );
       found.push(...(answer.versions ?? []));
-      page = answer.nextPageToken ?? '';
+      const next = answer.nextPageToken ?? '';
+      // Whoever gives the same place again would be asked, and kept, without an end.
+      if (next !== '' && next === page)
+        throw new GcpError('ListSecretVersions', 'UNKNOWN', { text: 'the same page again' });
+      page = next;
     } while (page !== '');
     return found;
   }

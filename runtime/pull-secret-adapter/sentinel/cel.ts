@@ -4,6 +4,7 @@
  * have no bound here, and without one comprehension inside another.
  */
 import { type ASTNode, Environment, type Context as Variables } from '@marcbachmann/cel-js';
+import { scalarText } from '../../rules/record.ts';
 import { onOneLine } from '../../rules/text/printable.ts';
 
 /** A compiled expression. */
@@ -100,7 +101,7 @@ function attempt<T>(work: () => T): T {
 /** Beyond the first line the library draws the expression. */
 function firstLine(error: unknown): string {
   const { message } = error as { readonly message?: unknown };
-  return onOneLine(String(message).split('\n')[0] ?? '').slice(0, 200);
+  return onOneLine(scalarText(message).split('\n')[0] ?? '').slice(0, 200);
 }
 
 interface Examination {

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exponentialMs } from '../../rules/back-off.ts';
 import { describeError } from '../../rules/errors.ts';
+import { scalarText } from '../../rules/record.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { type ProbeServer, serveProbes } from '../../telemetry/probes.ts';
@@ -72,7 +73,7 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
 function publishFault(error: unknown): string {
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
   const known = typeof code === 'string' || typeof code === 'number' ? code : name;
-  return `the broker did not take an event (${/^[\w.-]{1,60}$/.test(String(known)) ? String(known) : 'unknown'})`;
+  return `the broker did not take an event (${/^[\w.-]{1,60}$/.test(scalarText(known)) ? scalarText(known) : 'unknown'})`;
 }
 
 function record(metrics: Metrics, count: SentinelCount): void {

@@ -1,8 +1,9 @@
 /** What a profile says of ServiceAccounts: whose pods it leaves out, and who does not list its names yet. */
-import type { World } from '../../controller/contract.ts';
+import type { Problem, World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
+import type { ConditionInput, ConditionText } from '../../rules/kubernetes/conditions.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { namespaceRef } from './names.ts';
@@ -19,6 +20,20 @@ export function accountConditions(
   return [...leftOut(world, profile, options), ...listed(world, profile, options)];
 }
 
+const LISTING = 'Listing';
+/** What the owners of accounts do about it. */
+const THEIRS: readonly string[] = ['MountableSecretsEnforced', 'ManagedElsewhere'];
+
+/** Somebody of the platform must act: the lists are not allowed, or may not be written. */
+export function isPlatforms({ status, reason }: ConditionInput): boolean {
+  return status === 'False' && reason !== LISTING && !THEIRS.includes(reason);
+}
+
+/** Their owners must act. */
+export function isTenants({ status, reason }: ConditionInput): boolean {
+  return status === 'False' && THEIRS.includes(reason);
+}
+
 /** The owners of these accounts are told in a PullStatus: it is no trouble of the platform's. */
 function leftOut(
   world: World,
@@ -32,7 +47,7 @@ function leftOut(
   );
   if (found.length === 0) return [];
   const names = found.map(({ namespace, name }) => `${namespace}/${name}`);
-  const message = `Pods of ${countOf(names.length)} get nothing, because ${names.length === 1 ? 'it enforces' : 'they enforce'} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${someOf(names)}; their owners list it, or take the annotation off`;
+  const message = `Pods of ${counted(names.length, 'ServiceAccount')} get nothing, because ${names.length === 1 ? 'it enforces' : 'they enforce'} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${someOf(names)}; their owners list it, or take the annotation off`;
   return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
 }
 
@@ -82,15 +97,27 @@ function listed(
           !has.has(secret.name) && (!profile.onRequest || isBrought(world, profile, secret, namespace)),
       );
     })
-    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    .map(({ metadata: { namespace = '', name } }) => ({
+      name: `${namespace}/${name}`,
+      refusal: world.refusal({ role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace, name }),
+    }));
   if (lacking.length === 0)
     return [{ type, status: 'True', reason: 'Listed', message: 'The chosen ServiceAccounts list the names' }];
-  const message = `${countOf(lacking.length)} ${lacking.length === 1 ? 'does' : 'do'} not list the names yet: ${someOf(lacking)}`;
-  return [{ type, status: 'False', reason: 'Listing', message }];
+  const names = lacking.map(({ name }) => name);
+  // An account is always somebody else's: that alone is said of it over a folder, and refuses no patch.
+  const refusal = lacking
+    .map(({ refusal }) => refusal)
+    .find((one) => one !== undefined && one.code !== 'ForeignObject');
+  if (refusal !== undefined) return [{ type, status: 'False', ...refusedText(refusal, names) }];
+  const message = `${counted(lacking.length, 'ServiceAccount')} ${lacking.length === 1 ? 'does' : 'do'} not list the names yet: ${someOf(names)}`;
+  return [{ type, status: 'False', reason: LISTING, message }];
 }
 
-function countOf(count: number): string {
-  return count === 1 ? '1 ServiceAccount' : `${count} ServiceAccounts`;
+/** Nothing is on its way to an account whose write was refused for good. */
+function refusedText({ code, message, hint }: Problem, lacking: readonly string[]): ConditionText {
+  const first = `${message}${hint === undefined ? '' : `. ${hint}`}`;
+  const all = counted(lacking.length, 'ServiceAccount lacks', 'ServiceAccounts lack');
+  return { reason: code, message: `${first} (${all} the names: ${someOf(lacking)})` };
 }
 
 function someOf(names: readonly string[]): string {

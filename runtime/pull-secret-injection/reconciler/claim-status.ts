@@ -1,6 +1,7 @@
 /** The status of one PullSecretClaim: what became of the request, for the owner of the namespace. */
 import type { Outcome, Ref, World } from '../../controller/contract.ts';
-import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../../rules/injection/profile.ts';
+import { INJECT_LABEL } from '../../rules/injection/profile-plan.ts';
 import {
   CLAIM_API_VERSION,
   CLAIM_KIND,
@@ -16,14 +17,15 @@ import {
   type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
-import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { type InjectionOptions, isOutside } from '../options.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { exemptionOf, type InjectionOptions, isOutside } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { type Copy, copiesFor } from './copies.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
 import { profileRef } from './profile-status.ts';
-import { distributionIn, namespaceLabels, profilesIn, serves } from './view.ts';
+import { namesText } from './unread.ts';
+import { distributionIn, namespaceLabels, profileOf, profilesIn, serves } from './view.ts';
 
 /** What should be true of the status of a claim. */
 export function reconcileClaim(
@@ -82,7 +84,7 @@ function stateOf(
     .filter(({ ref }) => writerOf(world.get(ref) as SecretObject | undefined) === profile.name)
     .map(({ name }) => name);
   const isAwaited = copies.length > 0 && secrets.length === 0;
-  const injecting = isAwaited ? NOT_BROUGHT : injectionState(world, options);
+  const injecting = isAwaited ? NOT_BROUGHT : injectingIn(world, profile, namespace, options);
   return {
     conditions: [
       ...summarize(SUMMARY, { world, profile, copies }, generation),
@@ -97,6 +99,26 @@ const NOT_BROUGHT: InjectionState = {
   reason: 'NotBrought',
   message: 'No Secret is here yet: new pods get the names with the Secrets, not before',
 };
+
+/** Whether new pods of this namespace get the names, as far as it is not for each pod to say. */
+function injectingIn(
+  world: World,
+  profile: PullSecretProfile,
+  namespace: KubeObject | undefined,
+  options: InjectionOptions,
+): InjectionState {
+  if (profile.suspended) return { status: 'False', ...suspendedText(profile) };
+  if (namespace === undefined) return injectionState(world, options);
+  const { name } = namespace.metadata;
+  const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: namespaceLabels(namespace) };
+  const exempt = exemptionOf(pod, options);
+  if (exempt === undefined) return injectionState(world, options);
+  const why =
+    exempt === 'opted-out'
+      ? `has the label ${INJECT_LABEL}: "false"; take it off, or name the Secrets in your pods`
+      : 'is left alone by the operator of the cluster; name the Secrets in your pods';
+  return { status: 'False', reason: 'PodsLeftAlone', message: `Namespace "${name}" ${why}` };
+}
 
 /** Why the profile gives this namespace nothing, whoever would approve it. */
 function refusalOf(
@@ -114,7 +136,7 @@ function refusalOf(
         }
       : {
           reason: 'ProfileMissing',
-          message: `PullSecretProfile "${name}" does not exist; name one that does`,
+          message: `PullSecretProfile "${name}" does not exist; ${offersText(world, namespace, options)}`,
         };
   }
   if (!profile.onRequest)
@@ -133,6 +155,21 @@ function refusalOf(
   };
 }
 
+/** Tenants may not list profiles: what is offered to them is all that they are told of. */
+function offersText(world: World, namespace: string, options: InjectionOptions): string {
+  const object = world.get(namespaceRef(namespace));
+  const labels = object === undefined ? {} : namespaceLabels(object);
+  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const offered = profiles.flatMap((one) => {
+    const read = profileOf(one);
+    const isOffered = read.ok && read.profile.onRequest && serves(read.profile, labels, options);
+    return isOffered && object !== undefined ? [one.metadata.name] : [];
+  });
+  return offered.length === 0
+    ? 'nothing is offered to this namespace'
+    : `offered here: ${namesText(offered)}`;
+}
+
 interface ClaimFacts {
   readonly world: World;
   readonly profile: PullSecretProfile;
@@ -149,8 +186,13 @@ const SUMMARY: readonly SummaryRow<ClaimFacts>[] = [
   ['unknown', nothingBrought],
 ];
 
-function suspended({ profile: { suspended: is, name } }: ClaimFacts): ConditionText | undefined {
-  return is ? { reason: 'Suspended', message: `PullSecretProfile "${name}" is suspended` } : undefined;
+function suspended({ profile }: ClaimFacts): ConditionText | undefined {
+  return profile.suspended ? suspendedText(profile) : undefined;
+}
+
+function suspendedText({ name }: PullSecretProfile): ConditionText {
+  const message = `PullSecretProfile "${name}" is suspended: what is here stays, and new pods get no names; ask its author`;
+  return { reason: 'Suspended', message };
 }
 
 function troubled(copies: readonly Copy[]): ConditionText | undefined {

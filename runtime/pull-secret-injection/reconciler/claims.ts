@@ -10,7 +10,8 @@ import { compareProfiles } from '../../rules/injection/profile.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { type CopiesDecision, type CopyContext, decideCopies, isRevoked } from './decide.ts';
 import { PROFILE_ANNOTATION } from './names.ts';
-import { type Distributor, namespaceLabels, serves, unreadableIn } from './view.ts';
+import { unreadableIn } from './unreadable.ts';
+import { type Distributor, namespaceLabels, serves } from './view.ts';
 
 /** One profile that asks for the name. */
 export interface Claim {

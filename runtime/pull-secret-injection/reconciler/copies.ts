@@ -15,7 +15,8 @@ import { type Claim, claimsOf, decideClaim, type Holder, holderOf, isSource, wri
 import { SECRET_TYPE } from './compose.ts';
 import { type CopyContext, isRevoked, type Trouble } from './decide.ts';
 import { ADOPT_ANNOTATION, secretRef } from './names.ts';
-import { type Distributor, namespaceLabels, serves, unreadableIn } from './view.ts';
+import { unreadableIn } from './unreadable.ts';
+import { type Distributor, isSidecarSet, namespaceLabels, serves } from './view.ts';
 
 /** What happens to one Secret in one namespace. */
 export interface Copy {
@@ -186,9 +187,12 @@ function asksForSame(a: ProfileSecret, b: ProfileSecret): boolean {
 }
 
 function collision({ namespace }: CopyContext, { one, secret }: Claim, holder: string): Trouble {
+  // A SidecarSet neither has a successor nor is one.
+  const isProfiles = ![one, { name: holder }].some(isSidecarSet);
+  const hint = isProfiles ? `, or have "${holder}" name its successor: spec.successor: ${one.name}` : '';
   return {
     reason: 'Collision',
-    message: `"${holder}" brings another Secret "${secret.name}" to "${namespace.metadata.name}" and keeps the name; give yours another name, or have "${holder}" name its successor: spec.successor: ${one.name}`,
+    message: `"${holder}" brings another Secret "${secret.name}" to "${namespace.metadata.name}" and keeps the name; give yours another name${hint}`,
   };
 }
 

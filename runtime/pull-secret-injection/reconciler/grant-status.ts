@@ -14,6 +14,7 @@ import {
   type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
+import { counted } from '../../rules/text/counted.ts';
 import type { InjectionOptions } from '../options.ts';
 import { secretRef } from './names.ts';
 import { profileRef } from './profile-status.ts';
@@ -84,7 +85,10 @@ function granted({ grant }: GrantFacts): ConditionText {
   const profiles = grant.profiles
     .map((name) => (name === ANY_PROFILE ? 'any profile' : `"${name}"`))
     .join(', ');
-  return { reason: 'Granted', message: `${grant.secrets.length} Secrets may be brought by ${profiles}` };
+  return {
+    reason: 'Granted',
+    message: `${counted(grant.secrets.length, 'Secret')} may be brought by ${profiles}`,
+  };
 }
 
 function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {
@@ -93,5 +97,8 @@ function waiting(reason: string, kind: string, names: readonly string[]): Condit
     .slice(0, 10)
     .map((name) => `"${name}"`)
     .join(', ');
-  return { reason, message: `The ${kind} ${list} does not exist; the grant holds as soon as it does` };
+  return {
+    reason,
+    message: `The ${kind} ${list} ${names.length === 1 ? 'does' : 'do'} not exist; the grant holds as soon as ${names.length === 1 ? 'it does' : 'they do'}`,
+  };
 }

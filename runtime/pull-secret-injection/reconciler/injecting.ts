@@ -4,6 +4,7 @@ import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { scalarText } from '../../rules/record.ts';
 import type { InjectionOptions } from '../options.ts';
 import { policyVersion } from './policy-plan.ts';
 
@@ -45,7 +46,9 @@ function policyState(world: World): InjectionState {
   if (policy === undefined || binding === undefined)
     return no(
       'PolicyPending',
-      `The admission policy ${policy === undefined ? '' : 'has no binding and '}is not there yet`,
+      policy === undefined
+        ? 'The admission policy is not there yet'
+        : 'The admission policy has no binding yet, and changes no pod',
     );
   const [warning] = typeWarnings(policy);
   if (warning !== undefined)
@@ -57,7 +60,7 @@ function typeWarnings(policy: KubeObject): readonly string[] {
   const { typeChecking } = (policy.status ?? {}) as {
     typeChecking?: { expressionWarnings?: readonly { warning?: unknown }[] };
   };
-  return (typeChecking?.expressionWarnings ?? []).map(({ warning }) => String(warning).slice(0, 300));
+  return (typeChecking?.expressionWarnings ?? []).map(({ warning }) => scalarText(warning).slice(0, 300));
 }
 
 interface Hook {

@@ -25,6 +25,7 @@ import { accountSays, accountsMatter, isListed } from './service-accounts.ts';
 import {
   type Distributor,
   distributionIn,
+  isSidecarSet,
   namespaceLabels,
   profilesIn,
   serves,
@@ -64,9 +65,9 @@ function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
     case 'MutatingWebhookConfiguration':
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
-      return [...keys.policy(), ...keys.profiles(), ...keys.reportedPods()];
+      return [...keys.policy(), ...keys.profiles(), ...keys.claims(), ...keys.reportedPods()];
     case 'EndpointSlice':
-      return [...keys.sets(), ...keys.profiles(), ...keys.reportedPods()];
+      return [...keys.sets(), ...keys.profiles(), ...keys.claims(), ...keys.reportedPods()];
     default:
       return [];
   }
@@ -157,10 +158,10 @@ class Keys {
     return [...pods, this.key('accounts', namespace), this.key('policy'), ...this.profiles()];
   }
 
-  /** The claims in one namespace: what they ask for is there or not. */
-  claims(namespace: string): readonly Key[] {
+  /** The claims in one namespace, or all: what they ask for is there or not, and new pods get its name or not. */
+  claims(namespace?: string): readonly Key[] {
     return claimObjects(this.#world, namespace).map(({ metadata }) =>
-      this.key(`claim/${metadata.name}`, namespace),
+      this.key(`claim/${metadata.name}`, metadata.namespace),
     );
   }
 
@@ -194,10 +195,15 @@ class Keys {
     return sidecarSetObjects(this.#world).map(({ metadata }) => this.key(`sidecarset/${metadata.name}`));
   }
 
+  /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
   profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Key[] {
-    return profilesIn(this.#world)
-      .filter(concerned)
-      .map((profile) => this.key(`profile/${profile.name}`));
+    const bringing = distributionIn(this.#world, this.#options).distributors.filter(isSidecarSet);
+    return [
+      ...profilesIn(this.#world)
+        .filter(concerned)
+        .map((profile) => this.key(`profile/${profile.name}`)),
+      ...bringing.filter(concerned).map((set) => this.key(set.name)),
+    ];
   }
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */

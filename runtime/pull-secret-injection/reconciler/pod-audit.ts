@@ -9,7 +9,9 @@ import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.
 import { type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { recreation } from '../../rules/kubernetes/pod-owner.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
+import { counted } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
@@ -51,12 +53,14 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
 /** A pod that runs is nobody's trouble: every profile finds pods that were there before it, our own agents among them. */
 function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
   const reason = 'PodsUninjected';
+  const lack = `${counted(pods, 'pod lacks', 'pods lack')} pull secrets that profiles add`;
   if (stuck === 0) {
-    const message = `${pods} pods lack pull secrets that their profiles add; none of them is kept from pulling, and new pods get them`;
+    const message = `${lack}; none is kept from pulling, and new pods get them`;
     return readiness('ready', { reason, message });
   }
-  const remedy = hindrance === undefined ? 'recreate them' : `new ones would lack them too: ${hindrance}`;
-  const message = `${pods} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; ${remedy}`;
+  const remedy =
+    hindrance === undefined ? 'recreate what is stuck' : `new ones would lack them too: ${hindrance}`;
+  const message = `${lack}, and ${stuck} cannot pull; ${remedy}`;
   return readiness('stalled', { reason, message });
 }
 
@@ -165,7 +169,7 @@ function accountOf(pod: KubeObject): string {
 
 function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): Verdict {
   const remedy =
-    stuck && hindrance !== undefined ? `a new one would lack them too: ${hindrance}` : 'recreate it';
+    stuck && hindrance !== undefined ? `a new one would lack them too: ${hindrance}` : recreation(pod);
   return {
     subject: `pod/${pod.metadata.name}`,
     verdict: stuck ? 'Rejected' : 'Warning',

@@ -1,21 +1,21 @@
 /** What is said of one profile: a condition for each cause, and `Ready`, which sums up what the platform can do something about. */
 import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
-import { CONFIRM_ANNOTATION } from '../../rules/injection/removal-breaker.ts';
 import {
   type ConditionInput,
   type ConditionText,
   type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
+import { counted, countedOf } from '../../rules/text/counted.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
-import { accountConditions } from './account-conditions.ts';
+import { accountConditions, isPlatforms, isTenants } from './account-conditions.ts';
+import { causeConditions, distributing, nothingSelected, platformTrouble } from './cause-conditions.ts';
 import { annotatedGrant } from './consent.ts';
+import { heldText } from './held-removal.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { secretRef, sourceName } from './names.ts';
 import type { Count } from './profile-count.ts';
-import type { HeldRemoval } from './removals.ts';
 import { namesText } from './unread.ts';
 import { isTerminating, namespaceLabels, serves } from './view.ts';
 
@@ -23,65 +23,33 @@ import { isTerminating, namespaceLabels, serves } from './view.ts';
 export interface ProfileContext {
   readonly options: InjectionOptions;
   readonly generation: number | undefined;
-  readonly removal: HeldRemoval | undefined;
+  /** What is said of a removal that waits. */
+  readonly held: readonly ConditionInput[];
   /** What came of trying it; undefined where nothing is tried: in a folder, or while nothing injects. */
   readonly tried: InjectionState | undefined;
 }
-
-/** Type of the condition that is there while a removal waits for a confirmation. */
-export const REMOVAL_HELD = 'RemovalHeld';
 
 /** Everything. */
 export function profileConditions(
   world: World,
   profile: PullSecretProfile,
   count: Count,
-  { options, generation, removal, tried }: ProfileContext,
+  { options, generation, held, tried }: ProfileContext,
 ): readonly ConditionInput[] {
   const injecting = injectingOf(world, profile, options, tried);
-  const causes = profile.distributes ? CAUSES.map((cause) => causeCondition(cause, count)) : [];
+  const causes = profile.distributes ? causeConditions(count) : [];
   const present = presentCondition(profile, count);
-  const held = heldCondition(profile, removal);
+  const accounts = accountConditions(world, profile, options);
   return [
-    ...summarize(SUMMARY, { profile, count, injecting, present, held }, generation),
+    ...summarize(SUMMARY, { profile, count, injecting, present, held, accounts }, generation),
     ...held,
     injecting,
     ...causes,
     ...present,
     ...servedCondition(world, profile, options),
-    ...accountConditions(world, profile, options),
+    ...accounts,
     ...grantConditions(world, profile, options),
   ];
-}
-
-/** Troubles of one cause, with the number of namespaces that have each. */
-function causeCondition({ type, reasons, well }: Cause, count: Count): ConditionInput {
-  const found = reasons.flatMap((reason) => {
-    const trouble = count.troubles.get(reason);
-    return trouble === undefined ? [] : [{ reason, ...trouble }];
-  });
-  const [first] = found;
-  if (first !== undefined) {
-    const message = found
-      .map((one) => `${one.message} (${one.count} of ${count.selected} namespaces)`)
-      .join('; ');
-    return { type, status: 'False', reason: first.reason, message };
-  }
-  if (count.selected === 0) return { type, status: 'Unknown', ...nothingSelected(count) };
-  if (type === 'Granted' && count.unasked > 0)
-    return {
-      type,
-      status: 'Unknown',
-      reason: 'SourceMissing',
-      message: `No PullSecretGrant gives a source that is not there to ${count.unasked} of ${count.selected} namespaces; the Secret itself may grant it once it is`,
-    };
-  return { type, status: 'True', reason: 'AsWanted', message: well };
-}
-
-/** What cannot be told where nobody is served. */
-function nothingSelected({ pending }: Count): ConditionText {
-  const asks = pending === 0 ? '' : `; ${pending} that ask by a PullSecretClaim are not granted yet`;
-  return { reason: 'NothingSelected', message: `No namespace is selected: nothing could be checked${asks}` };
 }
 
 /** Whether new pods get the names. */
@@ -113,11 +81,14 @@ function presentCondition(profile: PullSecretProfile, count: Count): readonly Co
         type,
         status: 'True',
         reason: 'Present',
-        message: `All ${selected} namespaces have the Secrets that others bring`,
+        message:
+          selected === 1
+            ? 'The one namespace that is selected has the Secrets that others bring'
+            : `All ${selected} namespaces have the Secrets that others bring`,
       },
     ];
   // Only Secrets of one type are read, so that their absence is not proven.
-  const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${selected} namespaces, first in "${absent.first}"; bring it, or name its sources`;
+  const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${counted(selected, 'namespace')}, first in "${absent.first}"; bring it, or name its sources`;
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
 }
 
@@ -138,45 +109,27 @@ function servedCondition(
   return [{ type: 'NamespacesServed', status: 'False', reason: 'OutsideNamespaces', message }];
 }
 
-/** Which copies stay for now, and how to say that they may go. */
-function heldCondition(
-  { name }: PullSecretProfile,
-  removal: HeldRemoval | undefined,
-): readonly ConditionInput[] {
-  if (removal === undefined || removal.confirmed) return [];
-  const { gone, all, hash } = removal;
-  const some = gone
-    .slice(0, 5)
-    .map((copy) => `"${copy}"`)
-    .join(', ');
-  const more = gone.length > 5 ? ` and ${gone.length - 5} more` : '';
-  const message = `removes ${gone.length} of ${all} copies: ${some}${more} stay until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on PullSecretProfile "${name}" confirms it`;
-  return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
-}
-
 interface Summary {
   readonly held: readonly ConditionInput[];
   readonly profile: PullSecretProfile;
   readonly count: Count;
   readonly injecting: ConditionInput;
   readonly present: readonly ConditionInput[];
+  readonly accounts: readonly ConditionInput[];
 }
 
 /** What the platform must do something about comes first; nothing concludes well from what cannot be told. */
 const SUMMARY: readonly SummaryRow<Summary>[] = [
-  ['stalled', heldBy],
+  ['stalled', ({ held }) => heldText(held)],
   ['stalled', suspendedBy],
   ['stalled', causesBy],
   ['stalled', offBy],
+  ['stalled', ({ accounts }) => accounts.find(isPlatforms)],
   ['unknown', unknownBy],
   ['progressing', distributingBy],
   ['progressing', pendingBy],
   ['ready', readyBy],
 ];
-
-function heldBy({ held: [held] }: Summary): ConditionText | undefined {
-  return held === undefined ? undefined : { reason: REMOVAL_HELD, message: held.message };
-}
 
 function suspendedBy({ profile }: Summary): ConditionText | undefined {
   if (!profile.suspended) return undefined;
@@ -184,11 +137,7 @@ function suspendedBy({ profile }: Summary): ConditionText | undefined {
 }
 
 function causesBy({ profile, count }: Summary): ConditionText | undefined {
-  const causes = profile.distributes ? CAUSES.filter(({ whose }) => whose === 'platform') : [];
-  const bad = causes.map((cause) => causeCondition(cause, count)).filter(({ status }) => status === 'False');
-  const [first] = bad;
-  if (first === undefined) return undefined;
-  return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
+  return profile.distributes ? platformTrouble(count) : undefined;
 }
 
 function offBy({ profile, injecting }: Summary): ConditionText | undefined {
@@ -202,26 +151,29 @@ function unknownBy({ count, injecting, present }: Summary): ConditionText | unde
 }
 
 function distributingBy({ profile, count }: Summary): ConditionText | undefined {
-  if (!profile.distributes || count.current + count.blocked >= count.selected) return undefined;
-  return {
-    reason: 'Distributing',
-    message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}"`,
-  };
+  return profile.distributes ? distributing(count) : undefined;
 }
 
 function pendingBy({ profile, injecting }: Summary): ConditionText | undefined {
   return profile.injects && injecting.reason === 'PolicyPending' ? injecting : undefined;
 }
 
-function readyBy({ profile, count }: Summary): ConditionText {
-  const reason = count.blocked === 0 ? 'Current' : 'BlockedByTenants';
-  return { reason, message: readyText(profile, count) };
+function readyBy({ profile, count, accounts }: Summary): ConditionText {
+  const theirs = accounts.filter(isTenants).map(({ type }) => `; see ${type}`);
+  const isBlocked = count.blocked > 0 || theirs.length > 0;
+  return {
+    reason: isBlocked ? 'BlockedByTenants' : 'Current',
+    message: `${readyText(profile, count)}${theirs.join('')}`,
+  };
 }
 
 function readyText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
-  if (!distributes) return `${selected} namespaces are selected`;
-  if (blocked === 0) return `All ${selected} namespaces hold the Secrets`;
-  return `${current} of ${selected} namespaces hold the Secrets; in ${blocked} their owners have to act, see TargetsFree`;
+  if (!distributes) return counted(selected, 'namespace is selected', 'namespaces are selected');
+  if (blocked === 0)
+    return selected === 1
+      ? 'The one namespace that is selected holds the Secrets'
+      : `All ${selected} namespaces hold the Secrets`;
+  return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
 }
 
 /** Clauses of grants that grant nothing: the owner of the source should know. */

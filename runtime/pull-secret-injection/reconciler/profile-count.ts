@@ -13,14 +13,8 @@ import type { InjectionOptions } from '../options.ts';
 import { type Copy, copyOf } from './copies.ts';
 import type { CopyContext, Trouble } from './decide.ts';
 import { namespaceRef, secretRef } from './names.ts';
-import {
-  type Distribution,
-  distributionIn,
-  isTerminating,
-  namespaceLabels,
-  serves,
-  unreadableIn,
-} from './view.ts';
+import { unreadableIn } from './unreadable.ts';
+import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
 export interface Count {
   readonly selected: number;

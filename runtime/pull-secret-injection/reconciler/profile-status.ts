@@ -9,17 +9,18 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
+import { type HeldRemoval, heldCondition, REMOVAL_HELD } from './held-removal.ts';
 import { missingSources } from './missing-sources.ts';
-import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
+import { profileConditions } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
-import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
+import { heldRemoval } from './removals.ts';
 import { tryPods } from './tried.ts';
-import { profileOf, profilesIn } from './view.ts';
+import { type Distributor, profileOf, profilesIn } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
-const COUNT_AGAIN_MS = 1000;
+export const COUNT_AGAIN_MS = 1000;
 /** Everything is well: counted again after this long, for what no event tells. */
-const RECOUNT_MS = 10_000;
+export const RECOUNT_MS = 10_000;
 
 /** The profile object. */
 export function profileRef(name: string): Ref {
@@ -43,7 +44,12 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const removal = heldRemoval(world, object, options);
   const isTried = isLive(object) && profile.injects && !profile.suspended;
   const { tried, trials } = isTried ? tryPods(world, { profile, object, options }) : NOT_TRIED;
-  const conditions = profileConditions(world, profile, count, { options, generation, removal, tried });
+  const conditions = profileConditions(world, profile, count, {
+    options,
+    generation,
+    held: heldCondition(object, removal),
+    tried,
+  });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {
     ...statusOf(world, object, {
@@ -54,7 +60,7 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
     }),
     trials,
     metrics: samplesOf(world, profile, count),
-    events: eventsOf(name, conditions),
+    events: eventsOf(profileRef(name), conditions),
     requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
   };
 }
@@ -94,15 +100,16 @@ function missingOf(
 }
 
 /** What names the removal, until it is done or taken back. */
-function heldOf(object: KubeObject, removal: HeldRemoval | undefined): Readonly<Record<string, unknown>> {
-  if (removal !== undefined) return { heldRemoval: removal.hash, heldSince: removal.since };
-  // ConditionText in so many words, or the next removal would have the hash of this one.
-  return heldSince(object) === undefined ? {} : { heldRemoval: '', heldSince: '' };
+function heldOf({ status }: KubeObject, removal: HeldRemoval | undefined): Readonly<Record<string, unknown>> {
+  if (removal !== undefined) return { heldRemoval: removal.hash };
+  // A status is merged: what is not said stays.
+  return ((status ?? {}) as { heldRemoval?: unknown }).heldRemoval === undefined ? {} : { heldRemoval: '' };
 }
 
-function samplesOf(
+/** The counts as metrics. */
+export function samplesOf(
   { scope }: World,
-  { name, distributes }: PullSecretProfile,
+  { name, distributes }: Distributor,
   count: Count,
 ): readonly Sample[] {
   const sample = (state: 'selected' | 'current' | 'blocked', value: number): Sample => ({
@@ -119,19 +126,19 @@ function samplesOf(
 }
 
 /** One for each cause, however many namespaces have it. */
-function eventsOf(name: string, conditions: readonly ConditionInput[]): readonly EventNote[] {
+export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]): readonly EventNote[] {
   const told = ['SourcesReady', 'Granted', 'NamesFree'];
   return conditions
-    .filter(({ type, status }) =>
-      type === REMOVAL_HELD ? status === 'True' : told.includes(type) && status === 'False',
+    .filter(({ type, status, reason }) =>
+      type === REMOVAL_HELD ? reason !== 'Confirmed' : told.includes(type) && status === 'False',
     )
     .map(({ type, reason, message }) => ({
-      regarding: profileRef(name),
+      regarding,
       type: 'Warning',
       reason: type === REMOVAL_HELD ? REMOVAL_HELD : reason,
       action: 'Distribute',
       // The number of namespaces is in the condition: an event is not sent again for each of them.
-      note: message.replace(/ \(\d+ of \d+ namespaces\)/g, ''),
+      note: message.replace(/ \(\d+ of \d+ namespaces?\)/g, ''),
     }));
 }
 

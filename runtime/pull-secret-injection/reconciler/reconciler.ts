@@ -14,6 +14,7 @@ import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret
 import { DEFAULT_REMOVALS, readRemovalLimits } from '../../rules/injection/removal-breaker.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
+import { scalarText } from '../../rules/record.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions } from '../options.ts';
 import { reconcileClaim } from './claim-status.ts';
@@ -116,7 +117,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     name: RECONCILER_NAME,
     reads: readsOf(options),
     workers: WORKERS,
-    patienceMs: ({ name }) => (name.startsWith('profile/') ? COUNT_PATIENCE_MS : 0),
+    patienceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_PATIENCE_MS : 0),
     valuesOf: (world) => sourcesIn(world, options),
     keysFor: (changed, world) => keysFor(changed, world, options),
     reconcile: (world, key) => {
@@ -163,7 +164,7 @@ function checkOption(name: string, value: unknown): void {
     ? Array.isArray(value) && value.every((one) => typeof one === 'string')
     : typeof value === typeof usual;
   const choices = CHOICES[name];
-  if (fits && (choices === undefined || choices.includes(String(value)))) return;
+  if (fits && (choices === undefined || choices.includes(scalarText(value)))) return;
   const wanted =
     choices !== undefined
       ? choices.join(' or ')

@@ -13,24 +13,19 @@ import { writerOf } from './claims.ts';
 import { consentTo } from './consent.ts';
 import { type Copy, copiesFor, keptUnread, ownCopies } from './copies.ts';
 import { type CopyContext, heldSources, isRevoked } from './decide.ts';
+import { type HeldRemoval, heldSince, type Removal } from './held-removal.ts';
 import { expiryOf } from './missing-sources.ts';
-import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
-
-/** What one profile would lose. */
-export interface Removal {
-  /** Copies that there are, those that go included. */
-  readonly all: number;
-  /** `namespace/name` of those that go. */
-  readonly gone: readonly string[];
-}
-
-/** A removal that waits for a confirmation. */
-export interface HeldRemoval extends Removal {
-  readonly hash: string;
-  /** When it was first held, RFC 3339. */
-  readonly since: string;
-  readonly confirmed: boolean;
-}
+import {
+  bringerName,
+  type Distribution,
+  distributionIn,
+  isTerminating,
+  namespaceLabels,
+  SET_PREFIX,
+  SOURCE_NAMESPACE_ANNOTATION,
+  serves,
+  sidecarSetObjects,
+} from './view.ts';
 
 const NOTHING: Removal = { all: 0, gone: [] };
 
@@ -41,33 +36,40 @@ const NOTHING: Removal = { all: 0, gone: [] };
  */
 export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   return goingIn(context, planned).filter((copy) => {
-    const profile = profileBehind(context.world, copy);
-    if (profile === undefined) return false;
-    const removal = heldRemoval(context.world, profile, context.options);
-    if (removal === undefined) goneLately(context, profile).set(idOf(copy), context.world.now.getTime());
+    const bringer = bringerOf(context.world, copy);
+    if (bringer === undefined) return false;
+    const removal = heldRemoval(context.world, bringer, context.options);
+    if (removal === undefined) goneLately(context, bringer).set(idOf(copy), context.world.now.getTime());
     return removal?.confirmed === false;
   });
 }
 
-/** The removal that is held for one profile, or that was and is confirmed; undefined when nothing stands in the way of it. */
+/** The removal that is held for one profile or SidecarSet, or that was and is confirmed; undefined when nothing stands in the way of it. */
 export function heldRemoval(
   world: World,
-  profile: KubeObject,
+  bringer: KubeObject,
   options: InjectionOptions,
 ): HeldRemoval | undefined {
-  const removal = removalsIn(world, options).get(profile.metadata.name) ?? NOTHING;
+  const removal = removalsIn(world, options).get(bringerName(bringer)) ?? NOTHING;
   if (removal.gone.length === 0) return undefined;
-  const { uid = '' } = profile.metadata;
-  const before = heldSince(profile);
-  const lately = goneLately({ world, options }, profile);
+  const { uid = '', annotations } = bringer.metadata;
+  const before = heldSince(world, bringer, options);
+  const lately = goneLately({ world, options }, bringer);
   for (const one of removal.gone) lately.delete(one);
   const many = removesMany(removal.gone.length + lately.size, removal.all + lately.size, options.removals);
   // What is left of a removal that was held waits with it.
   if (!many && before === undefined) return undefined;
   const since = before ?? timestamp(world.now);
-  const hash = removalHash({ uid, spec: profile.spec, since });
-  const confirmed = before === since && profile.metadata.annotations?.[CONFIRM_ANNOTATION] === hash;
-  return { ...removal, hash, since, confirmed };
+  const hash = removalHash({ uid, spec: declared(bringer), since });
+  const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
+  const rest = !removesMany(removal.gone.length, removal.all, options.removals);
+  return { ...removal, rest, hash, confirmed };
+}
+
+/** What decides about the copies: where a SidecarSet brings its Secrets from is in an annotation. */
+function declared({ spec, metadata }: KubeObject): unknown {
+  const from = metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
+  return from === undefined ? spec : [spec, from];
 }
 
 /** One change comes as many where somebody changes the labels of many namespaces by one command: so long they count as one. */
@@ -75,29 +77,26 @@ const ONE_CHANGE_MS = 60_000;
 
 const lately = new WeakMap<InjectionOptions, Map<string, Map<string, number>>>();
 
-/** Copies of the profile that went a moment ago without a word, and when. */
+/** Copies that went a moment ago without a word, and when. */
 function goneLately(
   { world, options }: Pick<CopyContext, 'world' | 'options'>,
-  { metadata }: KubeObject,
+  bringer: KubeObject,
 ): Map<string, number> {
-  const byProfile = lately.get(options) ?? new Map<string, Map<string, number>>();
-  lately.set(options, byProfile);
-  const id = JSON.stringify([world.scope.name, metadata.name, metadata.uid]);
-  const gone = byProfile.get(id) ?? new Map<string, number>();
+  const byBringer = lately.get(options) ?? new Map<string, Map<string, number>>();
+  lately.set(options, byBringer);
   const now = world.now.getTime();
-  for (const [one, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(one);
-  byProfile.set(id, gone);
+  for (const [one, gone] of byBringer) {
+    for (const [copy, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(copy);
+    if (gone.size === 0) byBringer.delete(one);
+  }
+  const id = JSON.stringify([world.scope.name, bringerName(bringer), bringer.metadata.uid]);
+  const gone = byBringer.get(id) ?? new Map<string, number>();
+  byBringer.set(id, gone);
   return gone;
 }
 
 function idOf({ metadata }: SecretObject): string {
   return `${metadata.namespace}/${metadata.name}`;
-}
-
-/** Since when a removal of the profile is held, by what its status says. */
-export function heldSince({ status }: KubeObject): string | undefined {
-  const since = (status as { readonly heldSince?: unknown } | undefined)?.heldSince;
-  return typeof since === 'string' && since !== '' ? since : undefined;
 }
 
 interface Known {
@@ -190,7 +189,7 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
   return copies.filter(
     (copy) =>
       !staying.has(copy.metadata.name) &&
-      profileBehind(context.world, copy) !== undefined &&
+      bringerOf(context.world, copy) !== undefined &&
       !isRevoked(context, copy, writerOf(copy) ?? '') &&
       !isExpired(context, copy),
   );
@@ -204,11 +203,13 @@ function isExpired({ world, distribution, options }: CopyContext, copy: SecretOb
   return heldSources(copy).every((name) => sources.has(name));
 }
 
-/** The profile that wrote a copy, unless it is deleted. */
-function profileBehind(world: World, copy: SecretObject): KubeObject | undefined {
+/** The profile or SidecarSet that wrote a copy, unless it is deleted. */
+function bringerOf(world: World, copy: SecretObject): KubeObject | undefined {
   const name = writerOf(copy);
-  if (name === undefined || name.includes('/')) return undefined;
+  if (name === undefined) return undefined;
   const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name } as const;
-  const profile = world.get(ref);
-  return profile?.metadata.deletionTimestamp === undefined ? profile : undefined;
+  const found = name.startsWith(SET_PREFIX)
+    ? sidecarSetObjects(world).find((set) => bringerName(set) === name)
+    : world.get(ref);
+  return found?.metadata.deletionTimestamp === undefined ? found : undefined;
 }

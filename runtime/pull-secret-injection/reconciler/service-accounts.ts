@@ -34,7 +34,8 @@ import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { writerOf } from './claims.ts';
 import { namespaceRef, secretRef } from './names.ts';
-import { isTerminating, namespaceLabels, profilesIn, unreadableIn } from './view.ts';
+import { unreadableIn } from './unreadable.ts';
+import { isTerminating, namespaceLabels, profilesIn } from './view.ts';
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
@@ -103,6 +104,9 @@ export function accountSays(object: KubeObject | undefined): string {
   return JSON.stringify([isEnforcing(object), added, object['imagePullSecrets']]);
 }
 
+/** What is left to somebody who sets it back is tried again when it has stopped, which no event tells. */
+const LOOK_AGAIN_MS = 60_000;
+
 /** What should be true of the accounts of one namespace. */
 export function reconcileAccounts(world: World, name: string, options: InjectionOptions): Outcome {
   const namespace = world.get(namespaceRef(name));
@@ -110,10 +114,12 @@ export function reconcileAccounts(world: World, name: string, options: Injection
   const accounts = accountsIn(world, name).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const profiles = servingPods(world, namespace, options);
   const reports = accounts.flatMap((account) => reportOf(world, account, profiles, options));
+  const actions = accounts.flatMap((account) => listAction(world, namespace, account, options));
   return {
     apply: reports.map(({ apply }) => apply),
     status: reports.map(({ status }) => status),
-    actions: accounts.flatMap((account) => listAction(world, namespace, account, options)),
+    actions,
+    ...(actions.length === 0 ? {} : { requeueAfterMs: LOOK_AGAIN_MS }),
   };
 }
 

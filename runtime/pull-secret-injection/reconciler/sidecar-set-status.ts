@@ -5,24 +5,38 @@
 
 import type { Outcome, Ref, World } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
-import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
-import { isDrawn } from '../../rules/injection/sidecar-set-injection.ts';
+import type { SidecarSet, SidecarSetRevision } from '../../rules/injection/sidecar-set.ts';
+import { isDrawn, namesGiven, pinnedRevision, pinText } from '../../rules/injection/sidecar-set-injection.ts';
 import {
   type Condition,
   type ConditionInput,
   type ConditionText,
   nextConditions,
-  readiness,
   type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { countedOf } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
+import { causeConditions, distributing, platformTrouble } from './cause-conditions.ts';
+import { heldCondition, heldText } from './held-removal.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
+import { type Count, countNamespaces } from './profile-count.ts';
+import { COUNT_AGAIN_MS, eventsOf, RECOUNT_MS, samplesOf } from './profile-status.ts';
+import { heldRemoval } from './removals.ts';
+import { revisionsOf } from './revisions.ts';
 import { type TriedPod, trySet } from './tried.ts';
-import { kruiseInjects, planIn, sidecarSetObjects, sidecarSetOf } from './view.ts';
+import {
+  bringerName,
+  type Distributor,
+  distributionIn,
+  kruiseInjects,
+  planIn,
+  sidecarSetObjects,
+  sidecarSetOf,
+} from './view.ts';
 
 /** What should be true of the report on a SidecarSet. */
 export function reconcileSidecarSet(world: World, name: string, options: InjectionOptions): Outcome {
@@ -35,31 +49,89 @@ function ownStatus(world: World, object: KubeObject, options: InjectionOptions):
   const { apiVersion, kind, metadata, status } = object;
   const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
-  const { conditions: said, trials } = conditionsOf(world, object, options);
+  const copies = copiesOf(world, object, options);
+  const held = heldCondition(object, heldRemoval(world, object, options));
+  const { conditions: said, trials } = conditionsOf(world, object, options, { copies, held });
   const conditions = nextConditions(before, said, world.now);
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
-  return { status: [{ ref, status: { ...generation, conditions } }], trials };
+  return {
+    status: [{ ref, status: { ...generation, conditions } }],
+    trials,
+    ...tellCopies(world, ref, copies, held),
+  };
+}
+
+/** What a set that says where its secrets come from brings, and how far that is. */
+interface Copies {
+  readonly one: Distributor;
+  readonly count: Count;
+}
+
+function copiesOf(world: World, object: KubeObject, options: InjectionOptions): Copies | undefined {
+  const name = bringerName(object);
+  const one = distributionIn(world, options).distributors.find((candidate) => candidate.name === name);
+  if (one === undefined || one.suspended || one.secrets.length === 0) return undefined;
+  return { one, count: countNamespaces(world, one, options) };
+}
+
+/** As of a profile: an event for each cause, the counts as metrics, and another look. */
+function tellCopies(
+  world: World,
+  regarding: Ref,
+  copies: Copies | undefined,
+  held: readonly ConditionInput[],
+): Outcome {
+  if (copies === undefined)
+    return held.length === 0 ? {} : { events: eventsOf(regarding, held), requeueAfterMs: RECOUNT_MS };
+  const { one, count } = copies;
+  return {
+    events: eventsOf(regarding, [...held, ...causeConditions(count)]),
+    metrics: samplesOf(world, one, count),
+    requeueAfterMs: distributing(count) === undefined ? RECOUNT_MS : COUNT_AGAIN_MS,
+  };
 }
 
 function reportBeside(world: World, object: KubeObject, options: InjectionOptions): Outcome {
   const namespace = options.ownNamespace;
   if (world.get(namespaceRef(namespace)) === undefined) return {};
   const { apiVersion, kind, metadata } = object;
-  const message =
-    'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where';
+  const copies = copiesOf(world, object, options);
+  const held = heldCondition(object, heldRemoval(world, object, options));
   const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion, kind, namespace, name: metadata.name },
-    conditions: readiness('ready', { reason: 'LeftToKruise', message }),
+    conditions: [
+      ...summarize(BESIDE, { held, count: copies?.count }),
+      ...held,
+      ...(copies === undefined ? [] : causeConditions(copies.count)),
+    ],
     verdicts: [],
   });
-  return { apply: [said.apply], status: [said.status] };
+  const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
+  return { apply: [said.apply], status: [said.status], ...tellCopies(world, ref, copies, held) };
 }
+
+const BESIDE: readonly SummaryRow<Pick<SetFacts, 'held' | 'count'>>[] = [
+  ['stalled', ({ held }) => heldText(held)],
+  ['stalled', ({ count }) => count && platformTrouble(count)],
+  ['progressing', ({ count }) => count && distributing(count)],
+  [
+    'ready',
+    ({ count }) => ({
+      reason: 'LeftToKruise',
+      message:
+        count === undefined
+          ? 'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where'
+          : `Kruise injects this SidecarSet; ${countedOf(count.current, count.selected, ['namespace', 'namespaces'], ['holds', 'hold'])} its Secrets`,
+    }),
+  ],
+];
 
 function conditionsOf(
   world: World,
   object: KubeObject,
   options: InjectionOptions,
+  { copies, held }: { readonly copies: Copies | undefined; readonly held: readonly ConditionInput[] },
 ): { readonly conditions: readonly ConditionInput[]; readonly trials: TriedPod['trials'] } {
   const { set } = sidecarSetOf(object);
   const containers: ConditionInput = {
@@ -68,49 +140,85 @@ function conditionsOf(
     reason: 'SecretsOnly',
     message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
   };
-  const trouble = troubleOf(world, object, options);
-  const unknown = trouble === undefined ? unknownOf(world, set, options) : undefined;
+  const variants = planIn(world, options).sidecarSets.filter(({ name }) => name === set.name);
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(world, set, options)) };
+  const trouble = troubleOf(world, subject, options);
+  const unknown = trouble === undefined ? unknownOf(world, subject, options) : undefined;
   const isTriable = trouble === undefined && unknown === undefined;
-  const { tried, trials } = isTriable ? triedOf(world, object, options) : NOT_TRIED;
-  return { conditions: [...summarize(SUMMARY, { trouble, unknown, tried, set }), containers], trials };
+  const { tried, trials } = isTriable ? triedOf(world, object, variants[0], options) : NOT_TRIED;
+  return {
+    conditions: [
+      ...summarize(SUMMARY, { trouble, unknown, tried, subject, held, count: copies?.count }),
+      ...held,
+      containers,
+      ...(copies === undefined ? [] : causeConditions(copies.count)),
+    ],
+    trials,
+  };
+}
+
+/** A set, what it comes to with its pin put in, and the revision that it is pinned to, if that is there. */
+interface Subject {
+  readonly set: SidecarSet;
+  readonly variants: readonly SidecarSet[];
+  readonly pinned: SidecarSetRevision | undefined;
 }
 
 interface SetFacts {
   readonly trouble: ConditionText | undefined;
   readonly unknown: ConditionText | undefined;
   readonly tried: TriedPod['tried'];
-  readonly set: SidecarSet;
+  readonly subject: Subject;
+  /** What is said of a removal of its copies that waits. */
+  readonly held: readonly ConditionInput[];
+  /** Of its copies, when it brings any. */
+  readonly count: Count | undefined;
 }
 
 const SUMMARY: readonly SummaryRow<SetFacts>[] = [
+  ['stalled', ({ held }) => heldText(held)],
   ['stalled', ({ trouble }) => trouble],
+  ['stalled', ({ count }) => count && platformTrouble(count)],
   ['unknown', ({ unknown }) => unknown],
   ['stalled', ({ tried }) => (tried?.status === 'False' ? tried : undefined)],
   ['unknown', ({ tried }) => (tried?.status === 'Unknown' ? tried : undefined)],
+  ['progressing', ({ count }) => count && distributing(count)],
   [
     'ready',
-    ({ set }) => ({
-      reason: 'Injecting',
-      message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
-    }),
+    ({ subject: { set, variants, pinned } }) => {
+      const isMissing = set.pin !== undefined && pinned === undefined;
+      const instead = isMissing ? `, in place of ${pinText(set)}, which does not exist` : '';
+      return {
+        reason: 'Injecting',
+        message: `imagePullSecrets are injected: ${namesGiven(set, variants)}${instead}`,
+      };
+    },
   ],
 ];
 
 const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
 /** A pod with its names, where an API server has stored the set and it names anything. */
-function triedOf(world: World, object: KubeObject, options: InjectionOptions): TriedPod {
-  const set = planIn(world, options).sidecarSets.find(({ name }) => name === object.metadata.name);
+function triedOf(
+  world: World,
+  object: KubeObject,
+  set: SidecarSet | undefined,
+  options: InjectionOptions,
+): TriedPod {
   const isTried =
     object.metadata.creationTimestamp !== undefined && set?.imagePullSecrets.some((one) => one !== '');
   return set === undefined || isTried !== true ? NOT_TRIED : trySet(world, set, object, options);
 }
 
 /** What cannot be told for all pods at once. */
-function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): ConditionText | undefined {
+function unknownOf(
+  world: World,
+  { variants }: Subject,
+  options: InjectionOptions,
+): ConditionText | undefined {
   const { status, reason, message } = injectionState(world, options);
   if (status === 'Unknown') return { reason, message };
-  if (set.containers > 0 || options.withoutContainers) return undefined;
+  if (variants.some(({ containers }) => containers > 0) || options.withoutContainers) return undefined;
   return {
     reason: 'DependsOnOthers',
     message:
@@ -118,18 +226,9 @@ function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): Co
   };
 }
 
-function troubleOf(world: World, object: KubeObject, options: InjectionOptions): ConditionText | undefined {
-  const { set } = sidecarSetOf(object);
-  if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
-  if (!set.selector.ok)
-    return { reason: 'SelectorInvalid', message: `spec.selector: ${set.selector.problem}` };
-  if (set.selector.requirements.length === 0)
-    return { reason: 'SelectorEmpty', message: 'spec.selector is empty and selects no pod' };
-  if (!planIn(world, options).sidecarSets.some(({ name }) => name === set.name))
-    return {
-      reason: 'RevisionMissing',
-      message: 'injectionStrategy.revision names a revision that does not exist',
-    };
+function troubleOf(world: World, subject: Subject, options: InjectionOptions): ConditionText | undefined {
+  const own = specTrouble(subject, options);
+  if (own !== undefined) return own;
   const bringing = planIn(world, options).sidecarSets.filter((other) => other.containers > 0);
   if (bringing.length === 0 && !options.withoutContainers)
     return {
@@ -139,11 +238,42 @@ function troubleOf(world: World, object: KubeObject, options: InjectionOptions):
     };
   const state = injectionState(world, options);
   if (state.status === 'False') return { reason: state.reason, message: state.message };
-  if (isDrawn(set))
+  return isDrawn(subject.set) ? notDrawn(subject) : undefined;
+}
+
+/** What the set itself says that keeps its names from pods. */
+function specTrouble(
+  { set, variants, pinned }: Subject,
+  { kruiseNamespace }: InjectionOptions,
+): ConditionText | undefined {
+  if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
+  if (!set.selector.ok)
+    return { reason: 'SelectorInvalid', message: `spec.selector: ${set.selector.problem}` };
+  if (set.selector.requirements.length === 0)
+    return { reason: 'SelectorEmpty', message: 'spec.selector is empty and selects no pod' };
+  if (set.namespaceSelector?.ok === false)
     return {
-      reason: 'PartialNotDrawn',
-      message:
-        'updateStrategy.partition between 0% and 100% is not drawn per pod: pods that updateStrategy.selector selects get the current names',
+      reason: 'SelectorInvalid',
+      message: `spec.namespaceSelector: ${set.namespaceSelector.problem}; no pod gets names of this set, and Secrets that it brought stay until it is corrected`,
     };
-  return undefined;
+  if (variants.length > 0) return undefined;
+  const { selector } = set.update;
+  if (pinned !== undefined && selector?.ok === false)
+    return {
+      reason: 'SelectorInvalid',
+      message: `spec.updateStrategy.selector, which says who gets the pinned ${pinText(set)}: ${selector.problem}; no pod gets names of this set until it is corrected`,
+    };
+  return {
+    reason: 'RevisionMissing',
+    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${kruiseNamespace}" has no such ControllerRevision: no pod gets names of this set; name one that is there, or set missingRevision to current in the fleet`,
+  };
+}
+
+/** Kruise would choose for each pod at random; here all of them get the current names. */
+function notDrawn({ set, variants, pinned }: Subject): ConditionText {
+  const old = pinned?.imagePullSecrets.join(', ') || 'none';
+  return {
+    reason: 'PartialNotDrawn',
+    message: `updateStrategy.partition of ${set.update.partitionPercent}% is not drawn per pod (${pinText(set)} has ${old}). Pods get: ${namesGiven(set, variants)}. Set it to 0% or 100%, or tell the pods apart by updateStrategy.selector`,
+  };
 }

@@ -11,7 +11,6 @@ import {
 import { PLAIN_COPIES } from '../../rules/injection/profile-copies.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
 import {
-  readRevision,
   readSidecarSet,
   SIDECAR_SET_API_VERSIONS,
   type SidecarSet,
@@ -28,6 +27,7 @@ import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts'
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { sourceName } from './names.ts';
 import { claimObjects, requested } from './requests.ts';
+import { readRevisions, revisionObjects, revisionsOf } from './revisions.ts';
 
 /** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
@@ -35,6 +35,19 @@ export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configurati
 
 /** Who distributes: a profile, or a SidecarSet that names a source namespace. */
 export type Distributor = PullSecretProfile;
+
+/** What a SidecarSet is called among profiles, whose names have no slash. */
+export const SET_PREFIX = 'sidecarset/';
+
+/** What copies call the profile or SidecarSet. */
+export function bringerName({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
+  return kind === PROFILE_KIND ? metadata.name : `${SET_PREFIX}${metadata.name}`;
+}
+
+/** Whether it is a SidecarSet. */
+export function isSidecarSet({ name }: Pick<Distributor, 'name'>): boolean {
+  return name.startsWith(SET_PREFIX);
+}
 
 const readProfiles = new WeakMap<KubeObject, ReadProfile>();
 const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
@@ -77,18 +90,6 @@ export function profilesIn(world: World): readonly PullSecretProfile[] {
   return profiles;
 }
 
-const unreadable = new WeakMap<readonly KubeObject[], ReadonlySet<string>>();
-
-/** Names of the profiles that cannot be read: what they brought stays until they can. */
-export function unreadableIn(world: World): ReadonlySet<string> {
-  const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
-  const known = unreadable.get(objects);
-  if (known !== undefined) return known;
-  const names = new Set(objects.flatMap((object) => (profileOf(object).ok ? [] : [object.metadata.name])));
-  unreadable.set(objects, names);
-  return names;
-}
-
 /** The SidecarSet objects in the newest version that the cluster serves; each once. */
 export function sidecarSetObjects(world: World): readonly KubeObject[] {
   const found = new Map<string, KubeObject>();
@@ -117,7 +118,7 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
   return {
     set,
     distributor: {
-      name: `sidecarset/${set.name}`,
+      name: `${SET_PREFIX}${set.name}`,
       order: Number.MAX_SAFE_INTEGER,
       selector: [],
       namespaceSelector: namespaces.requirements,
@@ -168,19 +169,10 @@ export function planIn(world: World, options: InjectionOptions): InjectionPlan {
 
 /** The SidecarSets of the cluster, whoever injects them, with pinned revisions put in. */
 export function pinnedSetsIn(world: World, options: InjectionOptions): readonly SidecarSet[] {
-  const sets = sidecarSetObjects(world).map((object) => sidecarSetOf(object).set);
-  const revisions = sets.some((set) => set.pin !== undefined) ? revisionsIn(world, options) : [];
-  return sets.flatMap((set) => pinVariants(set, revisions, options.missingRevision));
-}
-
-function revisionsIn(world: World, options: InjectionOptions): readonly SidecarSetRevision[] {
-  return revisionObjects(world, options).flatMap((object) => readRevision(object) ?? []);
-}
-
-/** Only those of Kruise itself: anybody may label a ControllerRevision in a namespace of its own. */
-function revisionObjects(world: World, { kruiseNamespace }: InjectionOptions): readonly KubeObject[] {
-  const kind = { role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
-  return world.list({ ...kind, namespace: kruiseNamespace });
+  return sidecarSetObjects(world).flatMap((object) => {
+    const { set } = sidecarSetOf(object);
+    return pinVariants(set, revisionsOf(world, set, options), options.missingRevision);
+  });
 }
 
 function sameList(a: readonly KubeObject[], b: readonly KubeObject[]): boolean {
@@ -213,13 +205,7 @@ export function distributionIn(world: World, options: InjectionOptions): Distrib
   const known = madeFrom.get(profiles);
   if (known !== undefined && known.sets.every((list, at) => sameList(list, sets[at] ?? [])))
     return known.made;
-  const made = settle(
-    makeDistribution(
-      world,
-      profiles,
-      pinned.flatMap((object) => readRevision(object) ?? []),
-    ),
-  );
+  const made = settle(makeDistribution(world, profiles, readRevisions(pinned)));
   madeFrom.set(profiles, { sets, made });
   return made;
 }

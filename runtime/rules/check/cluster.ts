@@ -1,6 +1,6 @@
 /** Whether a cluster can take what is rendered: its version, definitions, kinds, priority classes, and what the account may do. */
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { isRecord, recordOf, textOf } from '../record.ts';
+import { isRecord, recordOf, scalarText, textOf } from '../record.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
 /** The newest release that the suites run on. */
@@ -72,7 +72,7 @@ function definitionOf({ spec }: KubeObject): Definition {
     versions: served
       .map(recordOf)
       .filter((one) => one['served'] === true)
-      .map((one) => String(one['name'])),
+      .map((one) => scalarText(one['name'])),
   };
 }
 

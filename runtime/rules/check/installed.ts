@@ -1,7 +1,8 @@
 /** Whether what was applied is there, served and at work. */
 import type { StatusRow } from '../diagnose/status-table.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { recordOf, textOf } from '../record.ts';
+import { recordOf, scalarText, textOf } from '../record.ts';
+import { countedOf } from '../text/counted.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
 const keyOf = ({ kind, metadata }: KubeObject): string =>
@@ -19,11 +20,18 @@ export function presentLine({ objects, plan }: CheckInput): CheckLine {
   const there = new Set(objects.map(keyOf));
   const missing = plan.map(keyOf).filter((key) => !there.has(key));
   if (missing.length === 0)
-    return { check: 'objects', level: 'ok', message: `all ${plan.length} objects of the plan are there` };
+    return {
+      check: 'objects',
+      level: 'ok',
+      message:
+        plan.length === 1
+          ? 'the object of the plan is there'
+          : `all ${plan.length} objects of the plan are there`,
+    };
   return {
     check: 'objects',
     level: 'fail',
-    message: `${missing.length} of ${plan.length} objects of the plan are not there: ${fewNames(missing)}`,
+    message: `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
     fix: 'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
   };
 }
@@ -171,12 +179,12 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): CheckLin
     };
   const silent = configs
     .map(({ service }) => recordOf(service))
-    .filter(({ namespace, name: service }) => !answers(objects, String(namespace), String(service)));
+    .filter(({ namespace, name: service }) => !answers(objects, scalarText(namespace), scalarText(service)));
   if (silent.length > 0)
     return {
       check,
       level: 'fail',
-      message: `${name} leads to a service without a ready pod: ${silent.map((one) => `${String(one['namespace'])}/${String(one['name'])}`).join(', ')}`,
+      message: `${name} leads to a service without a ready pod: ${silent.map((one) => `${scalarText(one['namespace'])}/${scalarText(one['name'])}`).join(', ')}`,
       fix: 'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
     };
   return { check, level: 'ok', message: `${name} has a CA, and its service a ready pod` };

@@ -3,6 +3,7 @@ import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { type LabelRequirement, selects } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { recordOf, textOf } from '../record.ts';
+import { counted, countedOf } from '../text/counted.ts';
 import { releaseMinor, templateSpec } from './cluster.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
@@ -17,7 +18,7 @@ export function eligibleLine(input: CheckInput): readonly CheckLine[] {
     return [{ check, level: 'warn', message: `${input.live ? 'the cluster' : 'the folder'} has no node` }];
   const free = nodes.filter(({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] === undefined);
   const taken = free.filter((node) => isTaken(node, input.nodes));
-  const message = `${taken.length} of ${nodes.length} nodes are eligible`;
+  const message = `${countedOf(taken.length, nodes.length, ['node', 'nodes'], ['is', 'are'])} eligible`;
   if (taken.length > 0) return [{ check, level: 'ok', message }];
   if (free.length === 0)
     return [
@@ -60,7 +61,7 @@ export function mcoLine({ objects }: CheckInput): readonly CheckLine[] {
     {
       check: 'machine-config-operator',
       level: 'warn',
-      message: `the Machine Config Operator looks after ${nodes.length} nodes (${fewNames(nodes.map(({ metadata }) => metadata.name))}): their files are left to it`,
+      message: `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(({ metadata }) => metadata.name))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
       fix: 'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
     },
   ];
@@ -87,7 +88,7 @@ export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLi
       ? {
           check: 'runtime',
           level: 'fail',
-          message: `${others.length} of ${known.length} nodes do not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
+          message: `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
           fix: `Leave ${provider ? 'credential-provider' : 'registry-overrides'} out of the fleet for this cluster, or run CRI-O`,
         }
       : { check: 'runtime', level: 'ok', message: `the nodes run ${runtimes}` };
@@ -98,7 +99,7 @@ export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLi
     {
       check: 'kubelet',
       level: 'fail',
-      message: `${old.length} of ${known.length} kubelets are older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+      message: `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
       fix: 'Upgrade these nodes',
     },
   ];

@@ -3,7 +3,7 @@
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { operatorOf } from '../kubernetes/hypershift-operators.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
-import { recordOf, textOf } from '../record.ts';
+import { recordOf, scalarText, textOf } from '../record.ts';
 import { type CheckInput, type CheckLine, ofKind } from './types.ts';
 
 interface Tool {
@@ -104,7 +104,7 @@ function seenBy(tool: Tool, objects: readonly KubeObject[]): string | undefined 
 /** A definition of its group, or an object of one. */
 function defines({ groups = [] }: Tool, { apiVersion, kind, spec }: KubeObject): boolean {
   const group = kind === 'CustomResourceDefinition' ? recordOf(spec)['group'] : apiVersion.split('/')[0];
-  return groups.includes(String(group));
+  return groups.includes(scalarText(group));
 }
 
 function runs({ image }: Tool, object: KubeObject): boolean {

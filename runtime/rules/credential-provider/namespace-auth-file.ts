@@ -159,13 +159,21 @@ function neededEntries(
   unserved: readonly PullSource[],
 ): readonly (readonly [string, Texts])[] {
   if (present.size === 0 || unserved.length === 0) return [];
+  const entries = [...present].map((entry) => ({ entry, key: canonicalKey(entry[0]) }));
+  // Of a repository of thousands of segments only such keys as can be there: to hash each of its beginnings takes time quadratic in it.
+  const lengths = new Set(entries.flatMap(({ key }) => [key.length, hostOf(key).length]));
   const looked = new Set<string>();
-  for (const { repository } of unserved) firstLookupKey(repository, (key) => !looked.add(key));
-  return [...present].filter(([spelled]) => {
-    const key = canonicalKey(spelled);
-    // Of a key that is a URL the runtime takes the host alone, when nothing else is there.
-    return looked.has(key) || (spelled.includes('://') && looked.has(hostOf(key)));
-  });
+  for (const { repository } of unserved)
+    firstLookupKey(repository, (key) => {
+      if (lengths.has(key.length)) looked.add(key);
+      return false;
+    });
+  return entries
+    .filter(({ entry: [spelled], key }) => {
+      // Of a key that is a URL the runtime takes the host alone, when nothing else is there.
+      return looked.has(key) || (spelled.includes('://') && looked.has(hostOf(key)));
+    })
+    .map(({ entry }) => entry);
 }
 
 /** A helper of a host is asked before any entry, so one of a host that the namespace serves would overrule it. */

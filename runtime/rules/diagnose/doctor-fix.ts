@@ -1,7 +1,8 @@
 /** The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them. */
 
 import type { KubeObject } from '../kubernetes/object.ts';
-import type { DoctorInput, Link } from './doctor-types.ts';
+import { recreation } from '../kubernetes/pod-owner.ts';
+import type { DoctorInput, Fault, Link } from './doctor-types.ts';
 
 /**
  * Takes `bad` out of the list of Secrets and puts `good` in: in the template when it has a list of its own, which hides that of
@@ -21,7 +22,7 @@ export function fixAccount(
   const imagePullSecrets = names.map((name) => ({ name }));
   if (ownList && isPod)
     return {
-      advice: `Write imagePullSecrets ${names.join(', ') || '(none)'} into the template that the pod is made from, and delete the pod`,
+      advice: `Write imagePullSecrets ${names.join(', ') || '(none)'} into the template that the pod is made from, and ${recreation(template)}`,
     };
   const { apiVersion, kind, metadata } = template;
   const place = { name: metadata.name, namespace };
@@ -36,7 +37,37 @@ export function fixAccount(
         imagePullSecrets,
       },
     ],
-    ...(isPod ? { advice: 'Then delete the pod: its list was made when it was made' } : {}),
+    ...(isPod
+      ? { advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}` }
+      : {}),
+  };
+}
+
+/**
+ * Of a pod without a credential that Secrets of its namespace have. Whoever would give one of them has a reason not to, which a list
+ * by hand would hide.
+ *
+ * @param lack what is about what, and what is missing
+ */
+export function useOther(
+  input: DoctorInput,
+  elsewhere: readonly string[],
+  lack: Required<Pick<Fault, 'about' | 'message'>>,
+): Fault | undefined {
+  const [better] = elsewhere;
+  if (better === undefined) return undefined;
+  const found = input.notGiven?.find(({ secret }) => elsewhere.includes(secret));
+  if (found === undefined) {
+    const message = `${lack.message}; Secret "${better}" of the namespace does`;
+    return { about: lack.about, message, ...fixAccount(input, undefined, better) };
+  }
+  const { secret, by, why } = found;
+  const { isPod, template } = input;
+  const again = isPod ? `; then, for pod "${template.metadata.name}": ${recreation(template)}` : '';
+  return {
+    about: by,
+    message: `${lack.message}; Secret "${secret}" of the namespace does, and ${by}, which has it for pods, does not give it to this one: ${why}`,
+    advice: `Change that, or list the Secret in imagePullSecrets${again}`,
   };
 }
 

@@ -1,7 +1,7 @@
 /** What breaks each link of the chain from an image to its credential, and what fixes it. */
 
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
-import { fixAccount, fixProvider } from './doctor-fix.ts';
+import { fixAccount, fixProvider, useOther } from './doctor-fix.ts';
 import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';
 import type { Explanation } from './explain.ts';
 import type { PullComplaint } from './pull-complaint.ts';
@@ -85,19 +85,24 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | und
   };
 }
 
-function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | undefined {
+function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Fault | undefined {
   const [first] = missing;
   if (first === undefined) return undefined;
-  if (!isPod && first.pod === undefined)
+  const { by: about, secret, pod, hindrance } = first;
+  const lack = `${about} gives such pods Secret "${secret}", and`;
+  if (!isPod && pod === undefined)
     return {
-      about: first.by,
-      message: `${first.by} gives such pods Secret "${first.secret}", and nothing injects it: no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists`,
+      about,
+      message: `${lack} nothing injects it: ${hindrance ?? 'no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists'}`,
       advice: 'Switch admission on, or list the Secret in the ServiceAccount',
     };
   return {
-    about: first.by,
-    message: `${first.by} gives such pods Secret "${first.secret}", and ${first.pod === undefined ? 'this one' : `pod "${first.pod}"`} does not list it: it was made before, or while nothing injected`,
-    advice: `Delete the pod${first.pod === undefined ? '' : ` "${first.pod}"`}: the one that follows it gets the Secret`,
+    about,
+    message: `${lack} ${pod === undefined ? 'this one' : `pod "${pod}"`} does not list it: it was made before, or while nothing injected`,
+    advice:
+      hindrance === undefined
+        ? `Pod "${pod ?? template.metadata.name}": ${first.remedy ?? 'create it again'}`
+        : `A new pod would lack it too: ${hindrance}`,
   };
 }
 
@@ -155,7 +160,6 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
 function noCredential(input: DoctorInput): Fault | undefined {
   for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
-    const [better] = elsewhere;
     const about = `images of ${hostOf(explanation.repository)}`;
     const message = `no credential that is listed matches "${explanation.image}"`;
     if (leftOutNode !== undefined)
@@ -165,12 +169,8 @@ function noCredential(input: DoctorInput): Fault | undefined {
         advice:
           'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
       };
-    if (better !== undefined)
-      return {
-        about,
-        message: `${message}; Secret "${better}" of the namespace does`,
-        ...fixAccount(input, undefined, better),
-      };
+    const other = useOther(input, elsewhere, { about, message });
+    if (other !== undefined) return other;
     const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
     // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
     if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))

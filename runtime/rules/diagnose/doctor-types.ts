@@ -40,6 +40,17 @@ export interface DoctorInput {
     readonly by: string;
     /** The pod of a template that lacks it, where its next one would not. */
     readonly pod?: string;
+    /** How to get another pod in place of one that exists. */
+    readonly remedy?: string;
+    /** Why a new pod would lack it too, as the profile says. */
+    readonly hindrance?: string;
+  }[];
+  /** Names that profiles and SidecarSets of the namespace have, and that this pod does not get. @default none is known */
+  readonly notGiven?: readonly {
+    readonly secret: string;
+    /** `PullSecretProfile/team` */
+    readonly by: string;
+    readonly why: string;
   }[];
   /** Profiles that give such pods a name and bring its Secret, each with what its `Ready` says unless it is True. */
   readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];

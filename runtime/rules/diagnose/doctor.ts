@@ -3,6 +3,7 @@
  * fix first, because everything behind it depends on it.
  */
 
+import { counted } from '../text/counted.ts';
 import { FAULT_OF } from './doctor-links.ts';
 import type { DoctorInput, Link, LinkName, NodeEvidence } from './doctor-types.ts';
 import { LINKS } from './doctor-types.ts';
@@ -61,7 +62,7 @@ function injectionText({ images, isPod }: DoctorInput): string {
   if (names.size === 0) return `${who} lists no Secret, and no profile or SidecarSet gives it one`;
   const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
   const given = injected.size === 0 ? '' : `, ${injected.size} of them by profiles and SidecarSets`;
-  return `${who} lists ${names.size} Secret${names.size === 1 ? '' : 's'}${given}; nothing that they give is missing`;
+  return `${who} lists ${counted(names.size, 'Secret')}${given}; nothing that ${names.size === 1 ? 'it gives' : 'they give'} is missing`;
 }
 
 /** A Secret that is listed and missing, where the chain holds without it. */

@@ -94,7 +94,8 @@ function kubelet(explanation: Explanation, paint: Paint, place: (entry: EntryPla
     others.length === 0
       ? []
       : [{ text: paint('dim', `not ${others.length} for other registries: ${names.join(', ')}`) }];
-  const what = anonymous ? 'one anonymous attempt' : `${tried.length} in this order, no anonymous attempt`;
+  const order = tried.length === 1 ? 'one credential' : `${tried.length} in this order`;
+  const what = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
   return { text: `${paint('bold', 'kubelet')}  ${what}`, below: [...used, ...not, ...rest] };
 }
 

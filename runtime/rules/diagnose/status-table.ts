@@ -4,6 +4,7 @@ import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
 import { startsReporting } from '../kubernetes/pod-template.ts';
 import type { Verdict } from '../kubernetes/pull-status.ts';
+import { counted } from '../text/counted.ts';
 import { textTable } from '../text/table.ts';
 
 /** One line of the table. */
@@ -100,9 +101,9 @@ export function nodesRow(
       ...base,
       state: 'Attention',
       reason: 'DaemonSetMissing',
-      message: `${eligible} nodes are eligible, and no agent runs`,
+      message: `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`,
     };
-  const message = `${eligible} of ${nodes.length} nodes eligible`;
+  const message = `${eligible} of ${counted(nodes.length, 'node')} eligible`;
   return { ...base, ...checked(agentState(daemonSet, message), report, startsReporting(daemonSet)) };
 }
 
@@ -140,7 +141,7 @@ function agentState({ status, metadata }: KubeObject, eligible: string): AgentSt
     desiredNumberScheduled = 0,
     observedGeneration = 0,
   } = status as Partial<Record<'numberReady' | 'desiredNumberScheduled' | 'observedGeneration', number>>;
-  const message = `${numberReady} of ${desiredNumberScheduled} agents ready, ${eligible}`;
+  const message = `${numberReady} of ${counted(desiredNumberScheduled, 'agent')} ready, ${eligible}`;
   if (observedGeneration < (metadata.generation ?? 0))
     return {
       state: 'Progressing',

@@ -7,6 +7,7 @@ import {
 } from '../kubernetes/conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { pullStatus, type Verdict } from '../kubernetes/pull-status.ts';
+import { counted } from '../text/counted.ts';
 import {
   endingSoon,
   type PullVerdict,
@@ -139,14 +140,14 @@ function attention({ report }: VerifyStatusInput): ConditionText | undefined {
   const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
   return {
     reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
-    message: `${broken} images cannot be pulled, ${refused} credentials are refused: the verdicts say which`,
+    message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: the verdicts say which`,
   };
 }
 
 function verified({ report }: VerifyStatusInput): ConditionText {
   return {
     reason: 'Verified',
-    message: `${report.images.length} images and ${report.credentials.length} credentials are in order`,
+    message: `${counted(report.images.length, 'image')} and ${counted(report.credentials.length, 'credential')} are in order`,
   };
 }
 
@@ -160,7 +161,10 @@ function conditionsOf(
       type: 'EndingSoon',
       status: soon.size > 0 ? 'True' : 'False',
       reason: soon.size > 0 ? 'RenewCredentials' : 'NothingEnds',
-      message: soon.size > 0 ? `${soon.size} credentials end soon or have ended` : 'no credential ends soon',
+      message:
+        soon.size > 0
+          ? `${counted(soon.size, 'credential ends soon or has', 'credentials end soon or have')} ended`
+          : 'no credential ends soon',
     },
   ];
 }

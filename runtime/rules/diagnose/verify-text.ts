@@ -1,5 +1,6 @@
 /** A verification for people: what wants attention first, then every credential, then the sums. */
 
+import { counted } from '../text/counted.ts';
 import { textRecords } from '../text/records.ts';
 import type { Paint } from './explain-text.ts';
 import {
@@ -82,5 +83,5 @@ function sums({ images, credentials }: VerifyReport): string {
   for (const { verdict } of credentials) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
   const unknown = count('unknown') === 0 ? '' : `, ${count('unknown')} unknown`;
   const judged = [...verdicts].map(([verdict, number]) => `${number} ${verdict}`).join(', ') || 'none';
-  return `${images.length} images: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
+  return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
 }

@@ -8,6 +8,7 @@ import { matchesImage } from '../auth-lookup/match-images.ts';
 import { compareBytes } from '../go/bytes.ts';
 import type { Verdict } from '../kubernetes/pull-status.ts';
 import { reveal } from '../redacted.ts';
+import { counted } from '../text/counted.ts';
 import { type EncodedEntry, encodeEntry } from './canonical.ts';
 import type { ConfigProblem, DockerConfig, DockerConfigEntry } from './docker-config.ts';
 
@@ -200,7 +201,10 @@ export function documentVerdict(problem: ConfigProblem, kept: number): Verdict {
     problem.position === undefined
       ? ''
       : ` (line ${problem.position.line}, column ${problem.position.column})`;
-  const after = kept === 0 ? '' : `; ${kept} entries of the last good one stay in use`;
+  const after =
+    kept === 0
+      ? ''
+      : `; ${counted(kept, 'entry of the last good one stays', 'entries of the last good one stay')} in use`;
   return {
     subject: '.dockerconfigjson',
     verdict: 'Rejected',

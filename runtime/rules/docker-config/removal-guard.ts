@@ -8,6 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Redacted } from '../redacted.ts';
+import { counted } from '../text/counted.ts';
 import { parseDockerConfig } from './docker-config.ts';
 import type { RegistryKey } from './registry-key.ts';
 
@@ -108,7 +109,11 @@ function judge(
   { before, after, release, options }: RemovalInput,
   gone: readonly Keyed[],
 ): Pick<HeldEntryRemoval, 'reason' | 'message'> | undefined {
-  if (after.length === 0) return { reason: 'Everything', message: `removes all ${count(gone.length)}` };
+  if (after.length === 0)
+    return {
+      reason: 'Everything',
+      message: gone.length === 1 ? 'removes the only registry' : `removes all ${gone.length} registries`,
+    };
   if (release !== undefined && covers(gone, release) && !covers(after, release))
     return { reason: 'ReleaseRegistry', message: `removes the registry of the release payload, ${release}` };
   return gone.length / before.length <= (options.share ?? DEFAULT_SHARE) ? undefined : ofShare(before, gone);
@@ -118,11 +123,10 @@ function ofShare(
   before: readonly Keyed[],
   gone: readonly Keyed[],
 ): Pick<HeldEntryRemoval, 'reason' | 'message'> {
-  return { reason: 'Share', message: `removes ${gone.length} of ${count(before.length)}` };
-}
-
-function count(entries: number): string {
-  return entries === 1 ? '1 registry' : `${entries} registries`;
+  return {
+    reason: 'Share',
+    message: `removes ${gone.length} of ${counted(before.length, 'registry', 'registries')}`,
+  };
 }
 
 function covers(entries: readonly Keyed[], repository: string): boolean {
@@ -150,15 +154,27 @@ export const UNJUDGED = 'unjudged';
 /** Keys that a sentence names. */
 const MAX_NAMES = 5;
 
-/** What a removal takes, for a sentence: `removes all 2 registries: "a.io", "b.io"`. */
-export function removalText({ message, keys }: HeldEntryRemoval): string {
-  if (keys.length === 0) return `${message}: those that nodes have`;
+/**
+ * What a removal would take and where it is not taken, for a sentence.
+ *
+ * @example
+ * ```ts
+ * import { removalText } from './removal-guard.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const text = (message: string, ...keys: string[]) => removalText({ message, keys });
+ * assert.equal(text('removes 1 of 2 registries', 'a.io'), 'removes 1 of 2 registries: "a.io" stays');
+ * assert.equal(text('removes all 2 registries', 'a.io', 'b.io'), 'removes all 2 registries: "a.io", "b.io" stay');
+ * ```
+ */
+export function removalText({ message, keys }: Pick<HeldEntryRemoval, 'message' | 'keys'>): string {
+  if (keys.length === 0) return `${message}: those that nodes have stay`;
   const names = keys
     .slice(0, MAX_NAMES)
     .map((key) => `"${key}"`)
     .join(', ');
   const more = keys.length > MAX_NAMES ? ` and ${keys.length - MAX_NAMES} more` : '';
-  return `${message}: ${names}${more}`;
+  return `${message}: ${names}${more} ${keys.length === 1 ? 'stays' : 'stay'}`;
 }
 
 /** The hashes in an annotation or a flag, which may name several. */

@@ -4,6 +4,7 @@ import { parseGoDuration } from '../go/duration.ts';
 import { isLabelKey, isLabelValue } from '../kubernetes/label-selector.ts';
 import { LAST_APPLIED } from '../kubernetes/object.ts';
 import type { Shape } from '../kubernetes/shape.ts';
+import { scalarText } from '../record.ts';
 
 /** Read. */
 export interface ProfileCopies {
@@ -83,7 +84,7 @@ function removeAfterOf(raw: Raw, path: string, problems: string[]): number | und
   const { onSourceDeleted = 'Keep', removeAfter } = raw;
   if (!(ON_SOURCE_DELETED as readonly unknown[]).includes(onSourceDeleted))
     problems.push(
-      `${path}.onSourceDeleted: ${JSON.stringify(String(onSourceDeleted).slice(0, 80))} is none of ${ON_SOURCE_DELETED.join(', ')}`,
+      `${path}.onSourceDeleted: ${JSON.stringify(scalarText(onSourceDeleted).slice(0, 80))} is none of ${ON_SOURCE_DELETED.join(', ')}`,
     );
   const given = removeAfter ?? DEFAULT_REMOVE_AFTER;
   const text = typeof given === 'string' ? given : JSON.stringify(given);

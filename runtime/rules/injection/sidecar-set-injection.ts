@@ -5,8 +5,8 @@
  */
 import type { SidecarSet, SidecarSetRevision } from './sidecar-set.ts';
 
-/** By name, else the newest of the custom version. */
-function pinnedRevision(
+/** The revision that the set is pinned to: by name, else the newest of the custom version. */
+export function pinnedRevision(
   { name, pin }: SidecarSet,
   revisions: readonly SidecarSetRevision[],
 ): SidecarSetRevision | undefined {
@@ -69,6 +69,42 @@ export function pinVariants(
     { ...set, only: { requirements, meeting: true } },
     { ...old, only: { requirements, meeting: false } },
   ];
+}
+
+/**
+ * Which names pods get, as a sentence for whoever reads the status of the set: a pinned set does not give what its spec lists.
+ *
+ * @param variants what {@link pinVariants} made of the set
+ *
+ * @example
+ * ```ts
+ * import { readSidecarSet } from './sidecar-set.ts';
+ * import { namesGiven, pinVariants } from './sidecar-set-injection.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const set = readSidecarSet({
+ *   metadata: { name: 'log' },
+ *   spec: { imagePullSecrets: [{ name: 'new' }], injectionStrategy: { revision: { customVersion: 'v1' } } },
+ * });
+ * const old = { name: 'log-1', sidecarSet: 'log', customVersion: 'v1', revision: 1, imagePullSecrets: ['old'], containers: 1 };
+ * assert.equal(namesGiven(set, pinVariants(set, [old])), 'old, of the pinned custom version "v1"');
+ * ```
+ */
+export function namesGiven(set: SidecarSet, variants: readonly SidecarSet[]): string {
+  const said = variants.map((variant) => {
+    const names = variant.imagePullSecrets.filter((name) => name !== '').join(', ') || 'none';
+    const from = variant.imagePullSecrets === set.imagePullSecrets ? '' : `, of the pinned ${pinText(set)}`;
+    if (variant.only === undefined) return `${names}${from}`;
+    return `${names}${from}, into pods that updateStrategy.selector ${variant.only.meeting ? 'selects' : 'leaves out'}`;
+  });
+  return said.join('; ');
+}
+
+/** The pin, in the words of the set. */
+export function pinText({ pin }: SidecarSet): string {
+  return pin?.revisionName === undefined
+    ? `custom version "${pin?.customVersion ?? ''}"`
+    : `revision "${pin.revisionName}"`;
 }
 
 /** Whether upstream draws for each pod which content it gets. */

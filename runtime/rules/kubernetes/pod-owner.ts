@@ -2,7 +2,7 @@
  * Who makes a pod again that was evicted. A pod with any other controller is part of something that ends with it (a step of a
  * pipeline), and a Job counts it as a failure.
  */
-import { recordOf } from '../record.ts';
+import { recordOf, scalarText } from '../record.ts';
 import type { KubeObject } from './object.ts';
 
 const REPLACES: Readonly<Record<string, readonly string[]>> = {
@@ -33,6 +33,27 @@ export function replacesPods({
 }): boolean {
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   return Object.hasOwn(REPLACES, group) && (REPLACES[group] ?? []).includes(kind);
+}
+
+/**
+ * How somebody gets another pod in place of one whose list of Secrets cannot be changed.
+ *
+ * @example
+ * ```ts
+ * import { recreation } from './pod-owner.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'a', uid: 'u', controller: true };
+ * const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a-1', ownerReferences: [owner] } };
+ * assert.equal(recreation(pod), 'delete it, and its DaemonSet makes another');
+ * ```
+ */
+export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined || !replacesPods(owner)) return 'create it again';
+  if (owner.kind === 'Job')
+    return 'create its Job again: a pod that is deleted is one of the tries that it has';
+  return `delete it, and its ${owner.kind} makes another`;
 }
 
 const DEFAULT_TRIES = 6;
@@ -87,7 +108,7 @@ function actionOnDisruption(spec: Readonly<Record<string, unknown>>): string | u
       })
     );
   });
-  return met === undefined ? undefined : String(met['action']);
+  return met === undefined ? undefined : scalarText(met['action']);
 }
 
 function numberOf(value: unknown): number {

@@ -32,6 +32,13 @@ export function shardLeases(shards: number): readonly string[] {
   return [...numbers.map(shardLease), ...numbers.map(replicaLease)];
 }
 
+/** The Leases of which each has hosted clusters of its own. */
+export function reportingLeases(shards = 1): readonly string[] {
+  return shards === 1
+    ? [RECONCILER_LEASE]
+    : Array.from({ length: shards }, (_, number) => shardLease(number));
+}
+
 /**
  * The shard that a hosted cluster belongs to, from 0: the same for whoever asks, whatever other clusters there are.
  *

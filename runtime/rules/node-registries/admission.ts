@@ -10,7 +10,7 @@ import type { KubeObject } from '../kubernetes/object.ts';
 import { MIRROR_SET_KINDS, type MirrorProblem, type MirrorSetKind } from '../mirrors/collect.ts';
 import type { RuleOrigin } from '../mirrors/mirrors.ts';
 import { mirrorProblem, sourceProblem } from '../mirrors/syntax.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, textOf } from '../record.ts';
 import { IMAGE_CONFIG, isOf, record } from './input.ts';
 
 export interface SchemaFault {
@@ -103,7 +103,7 @@ function entryFaults(
 ): readonly SchemaFault[] {
   const { source, mirrors = [], mirrorSourcePolicy: policy } = record(entry);
   const wrong = typeof source !== 'string' ? 'it is missing' : hasFormats ? sourceProblem(source) : undefined;
-  const isPolicy = policy === undefined || POLICIES.includes(policy);
+  const isPolicy = policy === undefined || POLICIES.includes(textOf(policy));
   return [
     ...(wrong === undefined ? [] : [fault(path, 'SourceInvalid', `has no usable source: ${wrong}`)]),
     ...mirrorFaults(mirrors, path, fault, hasFormats),
@@ -119,7 +119,7 @@ function entryFaults(
   ];
 }
 
-const POLICIES: readonly unknown[] = ['NeverContactSource', 'AllowContactingSource'];
+const POLICIES: readonly string[] = ['NeverContactSource', 'AllowContactingSource'];
 
 function mirrorFaults(
   mirrors: unknown,

@@ -3,6 +3,7 @@ import { firstBroken } from '../diagnose/doctor.ts';
 import type { Link, LinkName } from '../diagnose/doctor-types.ts';
 import type { Paint } from '../diagnose/explain-text.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
+import { counted } from '../text/counted.ts';
 
 /** One that was examined, and how many pods it stands for; none for a template that makes no pod. */
 export interface FailingPod {
@@ -153,10 +154,6 @@ function linesOf(one: PodCause, paint: Paint): readonly string[] {
     `  such as  ${named(one.objects.slice(0, 1))}: ${one.message}`,
     ...fix.map((text) => `  fix      ${text}`),
   ];
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 function named(names: readonly string[]): string {

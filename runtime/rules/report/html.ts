@@ -3,6 +3,7 @@
  * at the end of the page, which no browser runs; names in it are text wherever they are put.
  */
 import { createHash } from 'node:crypto';
+import { counted } from '../text/counted.ts';
 import { onOneLine, printable } from '../text/printable.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
 import type { Report } from './types.ts';
@@ -72,7 +73,7 @@ function jsonInHtml(value: unknown): string {
 function noScript(report: Report): string {
   const items = report.problems.map(
     ({ verdict, title, clusters, cases }) =>
-      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${title} (${cases.length} in ${clusters.length} clusters)`)}</li>`,
+      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${title} (${cases.length} in ${counted(clusters.length, 'cluster')})`)}</li>`,
   );
   return `<noscript><h1>${escaped(headline(report))}</h1><ul>${items.join('')}</ul><p>The rest of this page needs its script.</p></noscript>`;
 }

@@ -1,4 +1,5 @@
 /** A report as Markdown: for the comment of a change, where no script runs. */
+import { counted } from '../text/counted.ts';
 import { onOneLine } from '../text/printable.ts';
 import { changeLine } from './text.ts';
 import type { Report, ReportCause, ReportCluster } from './types.ts';
@@ -46,7 +47,7 @@ export function reportMarkdown(report: Report): string {
     ...clusters.slice(0, MOST_CLUSTERS).map(clusterRow),
     '',
     ...more(clusters.length - MOST_CLUSTERS, 'clusters'),
-    ...(unread.length === 0 ? [] : [`${unread.length} things could not be read.`, '']),
+    ...(unread.length === 0 ? [] : [`${counted(unread.length, 'thing')} could not be read.`, '']),
   ].join('\n');
 }
 

@@ -3,6 +3,7 @@ import type { StatusRow } from '../diagnose/status-table.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import type { RuleOrigin } from '../mirrors/mirrors.ts';
 import type { NodeMirrors } from '../node-registries/node-mirrors.ts';
+import { counted, countedOf } from '../text/counted.ts';
 import {
   type FoundProblem,
   groupedByCause,
@@ -136,13 +137,13 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
 }
 
 function problemsText(count: number): string {
-  return count === 1 ? '1 problem' : `${count} problems`;
+  return counted(count, 'problem');
 }
 
 function summaryOf(evidence: Evidence | undefined, rows: readonly StatusRow[]): string {
   if (evidence !== undefined) return evidence.summary;
   const ready = rows.filter(({ state }) => state === 'Ready').length;
-  return `${ready} of ${rows.length} objects report that they are in order`;
+  return `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
 }
 
 function verdictOfRow({ state }: StatusRow): ReportVerdict {
@@ -164,7 +165,7 @@ const EVIDENCE: Readonly<Record<ReportSystemName, (parts: Parts) => Evidence | u
             pulls.map(({ verdict }) => verdict),
             'unknown',
           ),
-          summary: `${pulls.length} images examined`,
+          summary: `${counted(pulls.length, 'image')} examined`,
         },
   'global-pull-secret': ({ keys, nodes }) => {
     if (keys.every(({ source }) => source.endsWith('/pull-secret')) && nodes.eligible === 0) return undefined;

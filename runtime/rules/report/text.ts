@@ -1,5 +1,6 @@
 /** A report on a terminal: what is wrong, where, and what to do; then the clusters. */
 import type { Paint } from '../diagnose/explain-text.ts';
+import { counted } from '../text/counted.ts';
 import { onOneLine } from '../text/printable.ts';
 import { textTable } from '../text/table.ts';
 import { wrapped } from '../text/wrap.ts';
@@ -73,7 +74,7 @@ function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems
   return [
     onOneLine(name),
     verdict,
-    `${nodes.inSync} of ${nodes.eligible} (${nodes.total} nodes)`,
+    `${nodes.inSync} of ${nodes.eligible} (${counted(nodes.total, 'node')})`,
     String(keys.length),
     String(pulls.length + pullsLeftOut),
     systems.map((one) => `${one.system} ${one.verdict}`).join(', '),

@@ -1,4 +1,5 @@
 /** Which of several verdicts is the worst, and what people are told of them. */
+import { counted } from '../text/counted.ts';
 import type { Report, ReportChange, ReportVerdict } from './types.ts';
 
 const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
@@ -40,10 +41,10 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
 export function headline({ problems, clusters, namespace }: Report): string {
   const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
   if (namespace !== undefined)
-    return `${count === 0 ? 'No problem is known' : `${count} ${count === 1 ? 'problem' : 'problems'}`} in namespace ${namespace}`;
+    return `${count === 0 ? 'No problem is known' : counted(count, 'problem')} in namespace ${namespace}`;
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
-  const all = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
-  if (count > 0) return `${count} ${count === 1 ? 'problem' : 'problems'} in ${where} of ${all}`;
+  const all = counted(clusters.length, 'cluster');
+  if (count > 0) return `${counted(count, 'problem')} in ${where} of ${all}`;
   const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
   return unknown === 0
     ? `Nothing is wrong in ${all}`

@@ -3,7 +3,7 @@
  * whether the policy is asked at all for a request of the account, and whether it refuses where it cannot be evaluated.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
-import { isRecord, recordOf } from '../record.ts';
+import { isRecord, recordOf, scalarText } from '../record.ts';
 
 /** A policy that stands between an account and a resource. */
 export interface PolicyBound {
@@ -71,7 +71,9 @@ export function liftedBy(
     .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
     .map(({ metadata }) => metadata.name)
     .filter((name) => reaches('validatingadmissionpolicies', name));
-  const byPolicy = Map.groupBy(objects.filter(isDenying), (binding) => String(specOf(binding)['policyName']));
+  const byPolicy = Map.groupBy(objects.filter(isDenying), (binding) =>
+    scalarText(specOf(binding)['policyName']),
+  );
   // While one of several bindings is left, it refuses.
   const unbound = [...byPolicy].filter(([, own]) =>
     own.every(({ metadata }) => reaches('validatingadmissionpolicybindings', metadata.name)),
@@ -102,14 +104,14 @@ export function boundsOf(objects: readonly KubeObject[], write: AskedWrite): rea
     if (listOf(spec['validations']).length === 0) return [];
     // The default is Fail, too.
     if (spec['failurePolicy'] === 'Ignore' || spec['paramKind'] !== undefined) return [];
-    const conditions = listOf(spec['matchConditions']).map((one) => String(one['expression']));
+    const conditions = listOf(spec['matchConditions']).map((one) => scalarText(one['expression']));
     const others = conditions.filter((expression) => !namesAccount(expression, write.account));
     const isAsked = conditions.length === 0 || others.length < conditions.length || others.every(isOfObject);
     if (!isAsked || !covers(spec, write, operations)) return [];
     return [
       {
         policy: policy.metadata.name,
-        only: listOf(spec['validations']).map((one) => String(one['message'] ?? one['expression'])),
+        only: listOf(spec['validations']).map((one) => scalarText(one['message'] ?? one['expression'])),
         unless: [...others, ...selectorsOf(spec, write)],
       },
     ];

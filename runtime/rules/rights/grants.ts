@@ -6,7 +6,7 @@
  */
 import { readSelector, selects } from '../kubernetes/label-selector.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { isRecord, recordOf, textOf } from '../record.ts';
+import { isRecord, recordOf, scalarText, textOf } from '../record.ts';
 
 /** One rule of a Role, as the API server reads it. */
 export interface RbacRule {
@@ -126,7 +126,7 @@ function rulesOf(binding: KubeObject, roles: ReadonlyMap<string, KubeObject>): r
   const ref = recordOf(binding['roleRef']);
   const kind = ref['kind'] === 'Role' ? 'Role' : 'ClusterRole';
   const namespace = binding.kind === 'RoleBinding' ? (binding.metadata.namespace ?? 'default') : undefined;
-  const name = String(ref['name']);
+  const name = scalarText(ref['name']);
   const key = describeObject({ kind, name, namespace: kind === 'Role' ? namespace : undefined });
   const through = `${binding.kind}/${namespace === undefined ? '' : `${namespace}/`}${binding.metadata.name}`;
   const role = roles.get(key);

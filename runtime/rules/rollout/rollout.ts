@@ -9,6 +9,7 @@
 import { exponentialMs } from '../back-off.ts';
 import { type FailureKind, isOpen, opened, retryInMs, withoutBreaker } from './breaker.ts';
 import type { Change, Journal } from './journal.ts';
+import { inWindow, type Window } from './spread.ts';
 
 /** What the file should be. */
 export interface Wanted {
@@ -30,8 +31,8 @@ export interface Seen {
 /** When the unit is restarted, and how often that is tried. */
 export interface Policy {
   readonly restart: 'on-change' | 'on-removal' | 'never';
-  /** How long after the write the restart of this change may happen, at the earliest; see {@link spreadDelay}. */
-  readonly delayMs: (source: string) => number;
+  /** How long after the write the restart of this change may happen, at the earliest. */
+  readonly window: Window;
   /** @default {3} */
   readonly attempts?: number;
   /**
@@ -91,15 +92,14 @@ export function decide(journal: Journal, seen: Seen, policy: Policy): Decision {
     case 'recovering':
       return { journal, step: waitMs > 0 ? backOff(waitMs) : recovery(change) };
     default:
-      return forward(journal, change, seen, policy);
+      return forward(journal, inWindow(change, policy.window), seen, policy);
   }
 }
 
 function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
   const { wanted } = seen;
   if (wanted === undefined) return { journal, step: { do: 'rest', ready: false, reason: 'NoSource' } };
-  if (wanted.digest === seen.present)
-    return { journal, step: { do: 'rest', ready: true, reason: 'Settled' } };
+  if (wanted.digest === seen.present) return atRest(journal);
   if (isOpen(journal.breakers, wanted.source, seen.now)) return broken(journal, wanted.source, seen.now);
   const change: Change = {
     phase: 'writing',
@@ -144,19 +144,18 @@ function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy)
   };
 }
 
-function forward(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
+function forward(before: Journal, change: Change, seen: Seen, policy: Policy): Decision {
+  const journal = { ...before, change };
   if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
-  if (!change.restart)
-    return { journal: settled(journal, change), step: { do: 'rest', ready: true, reason: 'Settled' } };
+  if (!change.restart) return atRest(settled(journal, change));
   if (change.phase === 'writing') {
     // Killed right after the write: what the unit was doing then is not known.
     const next = written({ ...change, failures: 0, waitMs: 0 }, '', seen.now, policy);
-    return forward({ ...journal, change: next }, next, seen, policy);
+    return forward(journal, next, seen, policy);
   }
   if (change.failures >= (policy.attempts ?? 3)) return giveUp(journal, change, seen.now);
   const rereadMs = rereadInMs(change, seen.now, policy);
-  if (rereadMs <= 0)
-    return { journal: settled(journal, change), step: { do: 'rest', ready: true, reason: 'Settled' } };
+  if (rereadMs <= 0) return atRest(settled(journal, change));
   const ms = Math.min(remaining(change, seen.now), rereadMs);
   if (ms > 0)
     return { journal, step: { do: 'wait', ms, reason: change.failures > 0 ? 'BackOff' : 'Spread' } };
@@ -210,15 +209,8 @@ function giveUp(journal: Journal, change: Change, now: number): Decision {
 
 function broken(journal: Journal, source: string, now: number): Decision {
   const wakeInMs = retryInMs(journal.breakers, source, now);
-  return {
-    journal,
-    step: {
-      do: 'rest',
-      ready: false,
-      reason: 'BreakerOpen',
-      ...(wakeInMs === undefined ? {} : { wakeInMs }),
-    },
-  };
+  const step = { do: 'rest', ready: false, reason: 'BreakerOpen' } as const;
+  return { journal, step: wakeInMs === undefined ? step : { ...step, wakeInMs } };
 }
 
 /** How a step ended. */
@@ -251,7 +243,7 @@ function written(change: Change, invocation: string, now: number, policy: Policy
   // A change that already waits for its turn keeps its place.
   const next = { ...change, phase: 'restarting', invocation, writtenAt: now } as const;
   if (change.waitMs > 0 && change.failures === 0) return next;
-  const waitMs = change.restart ? policy.delayMs(change.source) : 0;
+  const waitMs = change.restart ? policy.window.delayMs(change.source) : 0;
   return { ...next, failures: 0, notBefore: now + waitMs, waitMs };
 }
 
@@ -285,6 +277,10 @@ function wantsRestart(policy: Policy, wanted: Wanted): boolean {
 
 function recovery({ invocation, failedBy }: Change): Step {
   return { do: 'recover', invocation, touched: failedBy === 'unit' };
+}
+
+function atRest(journal: Journal): Decision {
+  return { journal, step: { do: 'rest', ready: true, reason: 'Settled' } };
 }
 
 function backOff(ms: number): Step {

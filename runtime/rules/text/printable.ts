@@ -39,6 +39,59 @@ export function onOneLine(text: string): string {
   return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
+/**
+ * `value` with every text in it on one line: for what is rendered as text for people, where a newline that somebody else chose would
+ * begin a line. Only arrays and plain objects are gone through; keys stay, since programs ask for them.
+ *
+ * @example
+ * ```ts
+ * import { oneLined } from './printable.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(oneLined({ names: ['a\nReady'], count: 1 }), { names: ['a\\nReady'], count: 1 });
+ * ```
+ */
+export function oneLined<T>(value: T): T {
+  return copied(value) as T;
+}
+
+function copied(value: unknown): unknown {
+  if (typeof value === 'string') return onOneLine(value);
+  if (Array.isArray(value)) return value.map(copied);
+  if (!isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copied(part)]));
+}
+
+/** What has a class, as a `Redacted`, shows itself as it wants. */
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/**
+ * `::error::` where a line begins (GitHub trims it first), and `##[error]` and `##vso[...]`, which are found anywhere in one. The blanks
+ * before a command hold nothing that begins a line, so that each is looked at once.
+ */
+const COMMAND = /^(?<blanks>[^\S\n\r\u2028\u2029]*):(?=:)|#(?=#\w*\[)/gmu;
+
+/**
+ * `text` without what CI systems that read a log take for a command to them (GitHub Actions, Azure Pipelines): its first sign stands as an
+ * escape, which is one of JSON and of YAML between double quotes, too.
+ *
+ * @example
+ * ```ts
+ * import { withoutCommands } from './printable.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(withoutCommands('::error::x\n[::1]:5000 ##[error]x'), '\\u003a:error::x\n[::1]:5000 \\u0023#[error]x');
+ * ```
+ */
+export function withoutCommands(text: string): string {
+  return text.replace(
+    COMMAND,
+    (found, blanks: string = '') => `${blanks}${escaped(found.slice(blanks.length))}`,
+  );
+}
+
 function escaped(found: string): string {
   return Array.from(
     { length: found.length },

@@ -25,11 +25,15 @@ async function main(): Promise<number> {
   if (layout === undefined)
     return refuse(2, `--layout is "${values.layout}": expected one of ${LAYOUTS.join(', ')}`);
   if (missing !== undefined) return refuse(1, `Cannot start a node: ${missing}`);
-  if (values.build) {
-    await nodeBinaries();
-    return 0;
+  try {
+    if (values.build) {
+      await nodeBinaries();
+      return 0;
+    }
+    return machineFolder() === undefined ? await runInside(import.meta.filename) : await play(layout);
+  } catch (error) {
+    return refuse(1, error instanceof Error ? error.message : 'Cannot start a node');
   }
-  return machineFolder() === undefined ? runInside(import.meta.filename) : play(layout);
 }
 
 function refuse(code: number, problem: string): number {

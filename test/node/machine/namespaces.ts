@@ -18,6 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { nodeBinaries } from './build.ts';
 
 const VARIABLE = 'PULLWRIGHT_TEST_MACHINE';
 const PREFIX = 'pullwright-node-';
@@ -30,6 +31,8 @@ export function machineFolder(): string | undefined {
 
 /** Runs `file` again inside, with the arguments and streams of this process; its exit code. */
 export async function runInside(file: string): Promise<number> {
+  // Inside there is no network to build with.
+  await nodeBinaries();
   sweep();
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
   const name = basename(folder);

@@ -1,6 +1,10 @@
-/** Which replica has which shard of the hosted clusters, by what their Leases say. */
+/** What is said of hosted clusters: which replica has which shard of them, by what the Leases say, and how each fares. */
+
+import { countedOf } from '../text/counted.ts';
+import { readiness } from './conditions.ts';
 import { describeObject, type KubeObject } from './object.ts';
 import { templateContainers } from './pod-template.ts';
+import type { PullStatusInput, Verdict } from './pull-status.ts';
 import { MOST_SHARDS, shardLease } from './shards.ts';
 
 /** What is to be said of one shard: a row of `status`. */
@@ -39,7 +43,7 @@ function argumentsOf({ args }: Readonly<Record<string, unknown>>): readonly unkn
  *
  * @example
  * ```ts
- * import { shardRows } from './shard-status.ts';
+ * import { shardRows } from './hosted-clusters.ts';
  * import assert from 'node:assert/strict';
  *
  * const metadata = { name: 'pullwright-reconciler', namespace: 'pullwright-system' };
@@ -104,4 +108,93 @@ function judged(
       message: `replica ${replica} had it, and renewed it last at ${renewTime}: no change reaches its hosted clusters`,
     };
   return { state: 'Ready', reason: 'ShardOwned', message: `replica ${replica}` };
+}
+
+/** One hosted cluster, as the reconciler sees it. */
+export interface SeenCluster {
+  /** `<namespace>/<HostedCluster>` */
+  readonly scope: string;
+  /** `refused`: its kubeconfig leads to another one's cluster. */
+  readonly state: 'ready' | 'starting' | 'failing' | 'refused';
+  /** Why it is failing or refused; without it, it may pass. */
+  readonly trouble?: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
+}
+
+/** The CRD takes no longer ones. */
+const MOST_SUBJECT = 1024;
+const MOST_MESSAGE = 4096;
+
+/**
+ * Condition and verdicts: one verdict for each cluster that is in trouble, none for those that are not.
+ *
+ * @param clusters in any order
+ *
+ * @example
+ * ```ts
+ * import { hostedClustersSaid } from './hosted-clusters.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const trouble = { code: 'KubeconfigMissing', message: 'Cannot read "Secret/clusters-a/kubeconfig"' };
+ * const { conditions, verdicts } = hostedClustersSaid([
+ *   { scope: 'clusters/a', state: 'failing', trouble },
+ *   { scope: 'clusters/b', state: 'ready' },
+ * ]);
+ * assert.equal(conditions[0]?.status, 'False');
+ * assert.equal(conditions[0]?.message, '1 of 2 hosted clusters is not looked after: "clusters/a" (KubeconfigMissing)');
+ * assert.equal(verdicts[0]?.reason, 'KubeconfigMissing');
+ * ```
+ */
+export function hostedClustersSaid(
+  clusters: readonly SeenCluster[],
+): Pick<PullStatusInput, 'conditions' | 'verdicts'> {
+  const sorted = clusters.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+  const verdicts = sorted.flatMap(verdictOf);
+  const ready = clusters.filter(({ state }) => state === 'ready').length;
+  const starting = clusters.length - ready - verdicts.length;
+  return { conditions: conditionsOf({ all: clusters.length, starting, verdicts }), verdicts };
+}
+
+function conditionsOf(count: {
+  readonly all: number;
+  readonly starting: number;
+  readonly verdicts: readonly Verdict[];
+}): PullStatusInput['conditions'] {
+  const { all, starting, verdicts } = count;
+  if (all === 0)
+    return readiness('ready', {
+      reason: 'NoHostedClusters',
+      message: 'There is no hosted cluster to look after',
+    });
+  const are = (some: number): string =>
+    countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
+  if (verdicts.length > 0) {
+    const names = verdicts
+      .slice(0, 3)
+      .map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
+    const more = verdicts.length > names.length ? ` and ${verdicts.length - names.length} more` : '';
+    const message = `${are(verdicts.length)} not looked after: ${names.join(', ')}${more}`;
+    return readiness('stalled', { reason: 'HostedClustersFailing', message });
+  }
+  if (starting > 0)
+    return readiness('progressing', {
+      reason: 'HostedClustersStarting',
+      message: `${are(starting)} being read`,
+    });
+  return readiness('ready', {
+    reason: 'HostedClustersServed',
+    message: `${are(all)} looked after`,
+  });
+}
+
+function verdictOf({ scope, state, trouble }: SeenCluster): readonly Verdict[] {
+  if (trouble === undefined || (state !== 'failing' && state !== 'refused')) return [];
+  const { code, message, hint } = trouble;
+  return [
+    {
+      subject: scope.slice(0, MOST_SUBJECT),
+      verdict: state === 'refused' ? 'Rejected' : 'Pending',
+      reason: code.slice(0, MOST_SUBJECT),
+      message: (hint === undefined ? message : `${message}. ${hint}`).slice(0, MOST_MESSAGE),
+    },
+  ];
 }

@@ -1,0 +1,173 @@
+/**
+ * Tells people how hosted clusters fare: counts as metrics, an event on the HostedControlPlane of each that is in trouble, and a
+ * PullStatus for each Lease of this process. A log is read by nobody who asks `status`.
+ */
+import type { KubeClient } from '../kube/client.ts';
+import { asPullwrightError } from '../kube/failure.ts';
+import { hostedClustersSaid, type SeenCluster } from '../rules/kubernetes/hosted-clusters.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  type PullStatusInput,
+  pullStatus,
+  pullStatusName,
+} from '../rules/kubernetes/pull-status.ts';
+import { MOST_SHARDS, reportingLeases, shardOf } from '../rules/kubernetes/shards.ts';
+import type { Cluster } from './cluster.ts';
+import { DISCOVERY_MANAGER } from './cluster-ownership-memory.ts';
+import type { DiscoveryOptions, Follower } from './discovery-options.ts';
+import type { RefusalReport } from './refusal-report.ts';
+
+/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
+export const PASSING_FAILURES = 5;
+
+/** Looks from one try to the next. */
+const PAUSE_AFTER_REFUSAL = 12;
+/** Looks after which what was written is looked at again: others may have deleted or changed it. */
+const LOOK_AGAIN = 120;
+const PULL_STATUSES = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND };
+const OURS = new Set(
+  [...reportingLeases(), ...reportingLeases(MOST_SHARDS)].map((lease) => pullStatusName('Lease', lease)),
+);
+
+interface Written {
+  readonly text: string;
+  /** Of the object, as it was stored. */
+  readonly resourceVersion: string | undefined;
+  /** Until it is looked at again. */
+  looks: number;
+}
+
+export class HostedReport {
+  readonly #options: DiscoveryOptions;
+  readonly #followers: ReadonlyMap<string, Follower>;
+  readonly #refusals: RefusalReport;
+  /** By Lease. */
+  readonly #written = new Map<string, Written>();
+  #problem = '';
+  /** Looks that are left out after a refusal: nobody is asked every few seconds for what an older installation does not allow. */
+  #pause = 0;
+  #writing = false;
+  #isTidy = false;
+
+  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>, refusals: RefusalReport) {
+    this.#options = options;
+    this.#followers = followers;
+    this.#refusals = refusals;
+  }
+
+  /**
+   * Looks at each cluster once. Called every few seconds.
+   *
+   * @param isKnown whether it is known which hosted clusters there are: that none is in trouble is said of no others
+   */
+  look(isKnown: boolean): void {
+    const seen = [...this.#followers].map(([name, follower]) => this.#seen(name, follower));
+    const counts = { ready: 0, starting: 0, failing: 0, refused: 0 };
+    for (const { state } of seen) counts[state] += 1;
+    this.#options.metrics.hostedClusters(counts);
+    if (isKnown) void this.#write(seen);
+  }
+
+  #seen(scope: string, follower: Follower): SeenCluster {
+    const { manager } = this.#options;
+    if (follower.state !== 'good') {
+      const { failure } = follower;
+      const lasts = follower.state === 'refused' || follower.failures >= PASSING_FAILURES;
+      return {
+        scope,
+        state: follower.state,
+        ...(lasts && failure !== undefined ? { trouble: failure } : {}),
+      };
+    }
+    const failure = manager.failureOf(scope);
+    if (failure === undefined) {
+      if (follower.unread >= PASSING_FAILURES) this.#refusals.over(scope);
+      follower.unread = 0;
+      const isReady = follower.used !== undefined && manager.waitingFor(scope) === undefined;
+      return { scope, state: isReady ? 'ready' : 'starting' };
+    }
+    follower.unread += 1;
+    if (follower.unread < PASSING_FAILURES) return { scope, state: 'failing' };
+    this.#refusals.tell(follower.scope, failure);
+    return { scope, state: 'failing', trouble: failure };
+  }
+
+  /** Never rejects: what is not written now is written the next time. */
+  async #write(seen: readonly SeenCluster[]): Promise<void> {
+    const { held } = this.#options;
+    this.#pause = Math.max(0, this.#pause - 1);
+    if (held === undefined || this.#writing || this.#pause > 0) return;
+    this.#writing = true;
+    try {
+      const leases = held.leases();
+      if (leases.length > 0) await this.#tidy();
+      for (const lease of this.#written.keys()) if (!leases.includes(lease)) this.#written.delete(lease);
+      for (const lease of leases)
+        await this.#say(
+          lease,
+          seen.filter(({ scope }) => held.all[shardOf(scope, held.all.length)] === lease),
+        );
+      this.#problem = '';
+    } catch (error) {
+      const { code, message, hint } = asPullwrightError(error);
+      if (message !== this.#problem)
+        this.#options.log.info('cannot report on hosted clusters', { code, problem: message, hint });
+      this.#problem = message;
+      this.#pause = PAUSE_AFTER_REFUSAL;
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  /** Once: what was said while there were more shards is not true for ever. */
+  async #tidy(): Promise<void> {
+    const { management, held } = this.#options;
+    if (this.#isTidy || held === undefined) return;
+    const { namespace, all } = held;
+    const { items } = await management.client.list({ ...PULL_STATUSES, namespace });
+    const names = new Set(all.map((lease) => pullStatusName('Lease', lease)));
+    for (const { metadata } of items)
+      if (OURS.has(metadata.name) && !names.has(metadata.name))
+        await management.client.remove({ ...PULL_STATUSES, namespace, name: metadata.name });
+    this.#isTidy = true;
+  }
+
+  /** Writes only what is news. */
+  async #say(lease: string, seen: readonly SeenCluster[]): Promise<void> {
+    const { management, held } = this.#options;
+    const said = hostedClustersSaid(seen);
+    const text = JSON.stringify(said);
+    const before = this.#written.get(lease);
+    if (held === undefined || (before?.text === text && (before.looks -= 1) > 0)) return;
+    const { client }: Cluster = management.as(() => held.leases().includes(lease));
+    const about = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      namespace: held.namespace,
+      name: lease,
+    };
+    const input = { reporter: 'pullwright', about, ...said, now: new Date() };
+    const { object } = pullStatus({ ...input, present: undefined });
+    const ref = { ...object, namespace: held.namespace, name: object.metadata.name };
+    const present = await client.get(ref);
+    const isSame = before?.text === text && present?.metadata.resourceVersion === before.resourceVersion;
+    const resourceVersion =
+      present !== undefined && isSame ? before.resourceVersion : await this.#put(client, input, present);
+    this.#written.set(lease, { text, resourceVersion, looks: LOOK_AGAIN });
+  }
+
+  /** Gives the version of what is stored then. */
+  async #put(
+    client: KubeClient,
+    input: Omit<PullStatusInput, 'present'>,
+    present: KubeObject | undefined,
+  ): Promise<string | undefined> {
+    const { object, status } = pullStatus({ ...input, present });
+    const manager = { manager: DISCOVERY_MANAGER, force: true };
+    if (present === undefined) await client.apply(object, manager);
+    const stored = await client.apply({ ...object, status }, { ...manager, subresource: 'status' });
+    return stored.metadata.resourceVersion;
+  }
+}

@@ -1,0 +1,38 @@
+/** The command line, given what somebody chose to do harm. */
+import { join } from 'node:path';
+import { COMMANDS } from '../../runtime/commands/table.ts';
+
+/** Every command, on the dump in the folder `from`, and with `word` wherever a command takes one. */
+export function commandsOn(from: string, word: string): readonly (readonly string[])[] {
+  const nowhere = join(from, word);
+  return [
+    ['explain', `quay.io/a:${word}`, '--from', from],
+    ['explain', 'quay.io/a/b:1', '--pod', 'web', '--namespace', 'web', '--from', from],
+    ['doctor', 'web', '--namespace', 'web', '--from', from],
+    ['doctor', word, '--namespace', 'web', '--from', from],
+    ['doctor', '--all', '--all-namespaces', '--from', from],
+    ['mirrors', `quay.io/${word}`, '--from', from],
+    ['mirrors', 'quay.io/a@sha256:'.padEnd(81, '0'), '--from', from],
+    ['status', '--from', from],
+    ['validate', from],
+    ['reconcile', '--from', from, '--dry-run'],
+    ['reconcile', '--from', nowhere],
+    ['import', '--from', from],
+    ['rights', '--from', from],
+    ['rights', '--from', nowhere],
+    ['rights', '--from', from, '--baseline', nowhere],
+    ['report', '--from', from],
+    ['report', '--from', from, '--markdown'],
+    ['report', '--from', from, '--diff', nowhere],
+    ['adapter', 'status', word],
+    ['adapter', 'status', 'cls-1', '--kubeconfig', nowhere],
+    ['verify', `r.io/${word}`, '--from', from],
+    ['synth', '--fleet', nowhere],
+    ['test', nowhere],
+    ['migrate-icsp', '--from', nowhere],
+    ['release', `quay.io/${word}`, '--from', from],
+    [word],
+    // Whatever else a command takes, and those that come later.
+    ...Object.keys(COMMANDS).map((name) => [name, `--${word}`]),
+  ];
+}

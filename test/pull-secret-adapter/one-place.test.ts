@@ -1,0 +1,125 @@
+/** A broker hands out so many messages at a time: how many of these places one cluster has that cannot be looked at. */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Handled } from '../../runtime/brokers/broker.ts';
+import { type EventOutcome, eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
+import { createLogger } from '../../runtime/telemetry/logger.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { eventFor } from './scene.ts';
+
+const test = suite('places that one cluster has');
+
+interface Bench {
+  readonly send: (cluster: string, event: string) => Promise<Handled>;
+  readonly counts: Partial<Record<EventOutcome, number>>;
+  readonly looks: string[];
+  readonly open: () => number;
+  readonly end: () => void;
+}
+
+/** The handler over looks that end as `ask` says. */
+function bench(ask: (id: string) => Promise<void>): Bench {
+  const counts: Partial<Record<EventOutcome, number>> = {};
+  const looks: string[] = [];
+  const ended = new AbortController();
+  let open = 0;
+  const handle = eventHandler({
+    ask: (id) => {
+      looks.push(id);
+      return ask(id);
+    },
+    logger: createLogger({ write: () => undefined, level: () => 'error' }),
+    count: (outcome) => {
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    },
+    pause: (ms, signal) => sleep(ms, undefined, { signal: AbortSignal.any([signal, ended.signal]) }),
+  });
+  return {
+    counts,
+    looks,
+    open: () => open,
+    end: () => ended.abort(),
+    send: async (cluster, event) => {
+      open += 1;
+      return handle(eventFor(cluster, event)).finally(() => {
+        open -= 1;
+      });
+    },
+  };
+}
+
+const turn = (): Promise<void> => sleep(20);
+
+interface Row extends Case {
+  readonly ask: (id: string) => Promise<void>;
+}
+
+const fails = (): Promise<void> => Promise.reject(new Error('no answer'));
+const hangs = (): Promise<void> => new Promise(() => undefined);
+
+table<Row>(
+  test,
+  [
+    { name: 'looks that fail', reason: 'each waits half a minute for five of them', ask: fails },
+    { name: 'a look that hangs', reason: 'whoever comes later waits for the same', ask: hangs },
+  ],
+  async ({ ask }) => {
+    const { send, open, counts, looks, end } = bench((id) =>
+      id === 'cls-bad' ? ask(id) : Promise.resolve(),
+    );
+    const sent = Array.from({ length: 1000 }, (_, at) => send('cls-bad', `bad-${at}`));
+    await turn();
+    assert.equal(open(), 1, 'the newest waits');
+    assert.equal(counts.superseded, 999);
+    assert.deepEqual(await send('cls-good', 'good'), { outcome: 'done' });
+    assert.equal(looks.at(-1), 'cls-good');
+    const other = send('cls-bad', 'newest');
+    await turn();
+    assert.equal(open(), 1);
+    end();
+    if (ask === fails)
+      assert.deepEqual(await other, { outcome: 'again' }, 'given back when the process ends');
+    assert.ok((await Promise.all(sent)).every(({ outcome }) => outcome === 'done'));
+  },
+);
+
+test('the newest is looked at after it came, and nothing is lost when that works', async () => {
+  let works = false;
+  const { send, looks, counts } = bench(() => (works ? Promise.resolve() : fails()));
+  const old = send('cls-1', 'old');
+  await turn();
+  works = true;
+  assert.deepEqual(await send('cls-1', 'new'), { outcome: 'done' });
+  assert.deepEqual(await old, { outcome: 'done' });
+  assert.deepEqual([looks.length, counts.superseded, counts.done], [2, 1, 1]);
+});
+
+test('the same event, delivered again while it waits, ends with it and not before', async () => {
+  let release = (): void => undefined;
+  const { send, open, looks, counts } = bench(() => new Promise((resolve) => (release = resolve)));
+  const both = [send('cls-1', 'same'), send('cls-1', 'same')];
+  await turn();
+  assert.equal(open(), 2, 'a broker may take the end of one delivery for that of the message');
+  release();
+  assert.deepEqual(await Promise.all(both), [{ outcome: 'done' }, { outcome: 'done' }]);
+  assert.deepEqual([looks.length, counts.done, counts.duplicate], [1, 1, 1]);
+});
+
+test('the old one again, after the newest, is looked at: nobody has said that it was', async () => {
+  const { send, looks } = bench(() => Promise.resolve());
+  await Promise.all([send('cls-1', 'old'), send('cls-1', 'new')]);
+  await send('cls-1', 'old');
+  assert.equal(looks.length, 3);
+});
+
+test('each cluster has a place of its own', async () => {
+  const { send, open, end } = bench(fails);
+  const sent = ['a', 'b', 'c'].flatMap((id) => [send(`cls-${id}`, `${id}-1`), send(`cls-${id}`, `${id}-2`)]);
+  await turn();
+  assert.equal(open(), 3);
+  end();
+  const outcomes = (await Promise.all(sent)).map(({ outcome }) => outcome).sort();
+  assert.deepEqual(outcomes, ['again', 'again', 'again', 'done', 'done', 'done']);
+});
+
+test.run();

@@ -1,0 +1,241 @@
+/** A SidecarSet that takes many Secrets away by a slip: held as a profile's removal is, whoever writes the status of the set. */
+import assert from 'node:assert/strict';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import {
+  conditionOf,
+  namespace,
+  type ReportedStatus,
+  ready,
+  readyMessage,
+  type Scene,
+  scene,
+  source,
+  teams,
+  teamsWith,
+  worldOf,
+} from './scene.ts';
+
+const test = suite('removals of a SidecarSet');
+const COUNT = 12;
+const FROM = 'pullwright.dev/source-namespace';
+const CONFIRM = 'pullwright.dev/confirm-removal';
+const quay = source('platform/quay', ['quay.io']);
+const kruise: KubeObject = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  metadata: { name: 'kruise-mutating-webhook-configuration' },
+  webhooks: [{ name: 'mpod.kb.io' }],
+};
+
+function set(spec: object = {}, annotations: Record<string, string> = { [FROM]: 'platform' }): KubeObject {
+  return {
+    apiVersion: 'apps.kruise.io/v1beta1',
+    kind: 'SidecarSet',
+    metadata: { name: 'side', annotations },
+    spec: {
+      selector: { matchLabels: { app: 'web' } },
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      imagePullSecrets: [{ name: 'quay' }],
+      containers: [{ name: 'c', image: 'registry.example.com/side:1' }],
+      ...spec,
+    },
+  };
+}
+
+/** The set anew, as an API server keeps uid and status. */
+function changed(seen: Scene, next: KubeObject): KubeObject {
+  const stored = seen.store.get({ ...next, name: 'side' });
+  assert.ok(stored !== undefined);
+  return {
+    ...stored,
+    spec: next.spec,
+    metadata: { ...stored.metadata, annotations: next.metadata.annotations ?? {} },
+  };
+}
+
+const copies = (seen: Scene): number => teamsWith(seen, 'quay', COUNT);
+
+/** What is said of the set: by its own status, or, where Kruise injects, by the PullStatus beside it. */
+function saidOf(seen: Scene, by: 'own' | 'kruise'): ReportedStatus | undefined {
+  return by === 'own'
+    ? seen.status('SidecarSet', 'side')
+    : seen.status('PullStatus', 'sidecarset-side', 'pullwright-system');
+}
+
+const hashIn = (status: ReportedStatus | undefined): string =>
+  /confirm-removal: "([0-9a-f]{12})" on SidecarSet "side"/.exec(readyMessage(status))?.[1] ?? 'none';
+
+interface Slip extends Case {
+  readonly change: (seen: Scene) => readonly (KubeObject | { readonly gone: KubeObject })[];
+  readonly left: number;
+}
+
+const mistake = { namespaceSelector: { matchLabels: { team: 'x' } } };
+
+table<Slip>(
+  test,
+  [
+    {
+      name: 'a slip in namespaceSelector',
+      reason: 'held',
+      change: (seen) => [changed(seen, set(mistake))],
+      left: COUNT,
+    },
+    {
+      name: 'a namespaceSelector that cannot be read',
+      reason: 'what it brought stays until it can',
+      change: (seen) => [
+        changed(
+          seen,
+          set({ namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'Inn', values: ['a'] }] } }),
+        ),
+      ],
+      left: COUNT,
+    },
+    {
+      name: 'a Secret that is named otherwise',
+      reason: 'held',
+      change: (seen) => [changed(seen, set({ imagePullSecrets: [{ name: 'other' }] }))],
+      left: COUNT,
+    },
+    {
+      name: 'the annotation is gone',
+      reason: 'held',
+      change: (seen) => [changed(seen, set({}, {}))],
+      left: COUNT,
+    },
+    {
+      name: 'other labels of all namespaces',
+      reason: 'held',
+      change: () => teams(COUNT, { team: 'b' }),
+      left: COUNT,
+    },
+    {
+      name: 'paused',
+      reason: 'nothing is removed',
+      change: (seen) => [changed(seen, set({ injectionStrategy: { paused: true } }))],
+      left: COUNT,
+    },
+    { name: 'the set is deleted', reason: 'that is meant', change: () => [{ gone: set() }], left: 0 },
+    {
+      name: 'the source is taken back',
+      reason: "that is its owner's",
+      change: (seen) => {
+        const stored = seen.store.get({ ...quay, name: 'quay', namespace: 'platform' });
+        assert.ok(stored !== undefined);
+        return [{ ...stored, metadata: { ...stored.metadata, annotations: {} } }];
+      },
+      left: 0,
+    },
+    {
+      name: 'all namespaces opt out',
+      reason: 'that is the consent of the target',
+      change: () => teams(COUNT, { team: 'a', 'pullwright.dev/distribute': 'false' }),
+      left: 0,
+    },
+  ],
+  ({ change, left }) => {
+    const before = scene([...teams(COUNT), set(), quay]);
+    assert.equal(copies(before), COUNT);
+    assert.equal(copies(before.after(change(before))), left);
+  },
+);
+
+for (const by of ['own', 'kruise'] as const) {
+  const start = (): Scene =>
+    scene([
+      ...teams(COUNT),
+      set(),
+      quay,
+      ...(by === 'kruise' ? [kruise, namespace('pullwright-system')] : []),
+    ]);
+
+  test(`it is said by ${by === 'own' ? 'its own status' : 'a PullStatus, where Kruise injects'}, with what confirms it`, () => {
+    const before = start();
+    const held = before.after([changed(before, set(mistake))]);
+    const status = saidOf(held, by);
+    assert.equal(ready(status), 'False RemovalHeld');
+    assert.equal(conditionOf(status, 'RemovalHeld'), 'True Share');
+    assert.match(
+      readyMessage(status),
+      /^removes 12 of 12 copies: "team-0\/quay", .* and 7 more stay until the annotation .*: "[0-9a-f]{12}" on SidecarSet "side" confirms it$/,
+    );
+    const { events = [] } = pullSecretInjection().reconcile(worldOf(held.store), {
+      scope: 'local',
+      name: 'sidecarset/side',
+    });
+    assert.deepEqual(
+      events
+        .filter(({ reason }) => reason === 'RemovalHeld')
+        .map(({ type, regarding }) => [type, regarding.kind, regarding.name]),
+      [['Warning', 'SidecarSet', 'side']],
+    );
+    const back = held.after([changed(held, set())]);
+    assert.equal(conditionOf(saidOf(back, by), 'RemovalHeld'), undefined);
+    assert.equal(ready(saidOf(back, by))?.startsWith('True'), true);
+  });
+
+  test(`only its own annotation confirms it (${by})`, () => {
+    const before = start();
+    const held = before.after([changed(before, set(mistake))]);
+    const hash = hashIn(saidOf(held, by));
+    const annotated = (value: string): KubeObject =>
+      changed(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: value }));
+    assert.equal(copies(held.later(60, [annotated('0123456789ab')])), COUNT);
+    const confirmed = held.later(120, [annotated(hash)]);
+    assert.equal(copies(confirmed), 0);
+    assert.equal(conditionOf(saidOf(confirmed, by), 'RemovalHeld'), undefined);
+    // The next slip is another one, with the annotation still there.
+    const again = confirmed.later(180, [
+      changed(confirmed, set({}, { [FROM]: 'platform', [CONFIRM]: hash })),
+    ]);
+    assert.equal(copies(again), COUNT);
+    const second = again.later(240, [changed(again, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash }))]);
+    assert.equal(copies(second), COUNT);
+  });
+
+  test(`without the annotation that says from where, it is still said (${by})`, () => {
+    const before = start();
+    const held = before.after([changed(before, set({}, {}))]);
+    assert.equal(ready(saidOf(held, by)), 'False RemovalHeld');
+    const hash = hashIn(saidOf(held, by));
+    assert.equal(copies(held.later(60, [changed(held, set({}, { [CONFIRM]: hash }))])), 0);
+  });
+}
+
+test('a PullStatus that somebody deletes takes the old confirmation along, and no copy', () => {
+  const before = scene([...teams(COUNT), set(), quay, kruise, namespace('pullwright-system')]);
+  const held = before.after([changed(before, set(mistake))]);
+  const hash = hashIn(saidOf(held, 'kruise'));
+  const status = held.store.get({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullStatus',
+    name: 'sidecarset-side',
+    namespace: 'pullwright-system',
+  });
+  assert.ok(status !== undefined);
+  const later = held.later(60, [{ gone: status }]);
+  assert.equal(copies(later), COUNT);
+  assert.equal(ready(saidOf(later, 'kruise')), 'False RemovalHeld');
+  assert.notEqual(hashIn(saidOf(later, 'kruise')), hash);
+});
+
+test('a restart in the middle of a confirmed removal lets the rest go', () => {
+  const before = scene([...teams(COUNT), set(), quay]);
+  const held = before.after([changed(before, set(mistake))]);
+  const hash = hashIn(saidOf(held, 'own'));
+  held.store.set(changed(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash })));
+  // The key of the set comes first, that of the copies only after a restart.
+  const confirmed = pullSecretInjection().reconcile(worldOf(held.store), {
+    scope: 'local',
+    name: 'sidecarset/side',
+  });
+  const [patch] = confirmed.status ?? [];
+  const conditions = (patch?.status as ReportedStatus | undefined)?.conditions ?? [];
+  assert.equal(conditions.find(({ type }) => type === 'RemovalHeld')?.reason, 'Confirmed');
+  assert.equal(copies(held.after([])), 0);
+});
+
+test.run();

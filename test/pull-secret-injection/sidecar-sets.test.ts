@@ -1,0 +1,210 @@
+/** What is said of a SidecarSet: the names that pods really get, and what became of the Secrets that it brings. */
+import assert from 'node:assert/strict';
+import { statusRows } from '../../runtime/commands/status.ts';
+import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { conditionOf, namespace, profile, type Scene, scene, source } from './scene.ts';
+
+const test = suite('what is said of SidecarSets');
+const shop = namespace('shop', { team: 'a' });
+const CONTAINERS = [{ name: 'c', image: 'registry.example.com/side:1' }];
+
+function set(spec: object = {}, annotations: Record<string, string> = {}): KubeObject {
+  return {
+    apiVersion: 'apps.kruise.io/v1beta1',
+    kind: 'SidecarSet',
+    metadata: { name: 'side', generation: 1, annotations },
+    spec: {
+      selector: { matchLabels: { app: 'web' } },
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      imagePullSecrets: [{ name: 'new' }],
+      containers: CONTAINERS,
+      ...spec,
+    },
+  };
+}
+
+function revision(name: string, secret: string, labels: Record<string, string> = {}): KubeObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name,
+      namespace: 'kruise-system',
+      labels: { 'kruise.io/sidecarset-name': 'side', ...labels },
+    },
+    revision: 1,
+    data: { spec: { imagePullSecrets: [{ name: secret }], containers: CONTAINERS } },
+  };
+}
+
+const REVISIONS = [
+  revision('side-1', 'old'),
+  revision('side-2', 'versioned', { 'apps.kruise.io/sidecarset-custom-version': 'v1' }),
+];
+
+function readyOf(seen: Scene): string {
+  const found = seen.status('SidecarSet', 'side')?.conditions.find(({ type }) => type === 'Ready');
+  return `${found?.status} ${found?.reason}: ${found?.message}`;
+}
+
+interface Row extends Case {
+  readonly pin?: object;
+  readonly update?: object;
+  readonly options?: Partial<InjectionOptions>;
+  readonly says: string | RegExp;
+}
+
+const NEXT = { selector: { matchLabels: { ring: 'next' } } };
+const INJECTED = 'True Injecting: imagePullSecrets are injected: ';
+
+const ROWS: readonly Row[] = [
+  { name: 'no pin', reason: 'the names of the spec', says: `${INJECTED}new` },
+  {
+    name: 'pinned by name',
+    reason: 'pods get the old name, whatever the spec lists',
+    pin: { revisionName: 'side-1' },
+    says: `${INJECTED}old, of the pinned revision "side-1"`,
+  },
+  {
+    name: 'pinned by version',
+    reason: 'the same by label',
+    pin: { customVersion: 'v1' },
+    says: `${INJECTED}versioned, of the pinned custom version "v1"`,
+  },
+  {
+    name: 'all of them held back',
+    reason: 'a partition of all',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: { partition: '100%' },
+    says: `${INJECTED}old, of the pinned revision "side-1"`,
+  },
+  {
+    name: 'a number of pods held back',
+    reason: 'upstream draws nobody then',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: { partition: 3 },
+    says: `${INJECTED}new`,
+  },
+  {
+    name: 'two sorts of pods',
+    reason: 'each is told',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: NEXT,
+    says: `${INJECTED}new, into pods that updateStrategy.selector selects; old, of the pinned revision "side-1", into pods that updateStrategy.selector leaves out`,
+  },
+  {
+    name: 'a part of the pods, by chance',
+    reason: 'what pods get instead is said',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: { partition: '40%' },
+    says: /^False PartialNotDrawn: .*40% is not drawn per pod \(revision "side-1" has old\)\. Pods get: new\. /,
+  },
+  {
+    name: 'no such revision',
+    reason: 'which one, where it was looked for, and what comes of it',
+    pin: { revisionName: 'never' },
+    says: /^False RevisionMissing: .*revision "never", and namespace "kruise-system" has no such .*no pod gets names/,
+  },
+  {
+    name: 'no such revision, and the fleet takes the current names',
+    reason: 'that they stand in for others is said',
+    pin: { customVersion: 'never' },
+    options: { missingRevision: 'current' },
+    says: `${INJECTED}new, in place of custom version "never", which does not exist`,
+  },
+  {
+    name: 'a selector of the update that nobody can read',
+    reason: 'the revision is there: the selector is to be corrected',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: { selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
+    says: /^False SelectorInvalid: spec\.updateStrategy\.selector, .*"Like" is not .*until it is corrected/,
+  },
+];
+
+table(test, ROWS, ({ pin, update = {}, options, says }) => {
+  const spec = { injectionStrategy: pin === undefined ? {} : { revision: pin }, updateStrategy: update };
+  const said = readyOf(scene([shop, set(spec), ...REVISIONS], options));
+  if (typeof says === 'string') assert.equal(said, says);
+  else assert.match(said, says);
+});
+
+const BRINGS = { 'pullwright.dev/source-namespace': 'platform' };
+const platform = namespace('platform');
+
+test('a set that brings its Secrets says what keeps them from coming, and comes back', () => {
+  const good = source('platform/new', ['new.example.com']);
+  const seen = scene([shop, platform, set({}, BRINGS)]);
+  assert.match(readyOf(seen), /^False SourceMissing: Secret "platform\/new" does not exist .*1 of 1 names/);
+  const events = seen.result.reports.flatMap((report) => report.events);
+  assert.ok(events.some(({ regarding, reason }) => regarding.name === 'side' && reason === 'SourceMissing'));
+  const ungranted = seen.after([source('platform/new', ['new.example.com'], 'nobody')]);
+  assert.match(readyOf(ungranted), /^False NotGranted: /);
+  const brought = ungranted.after([good]);
+  assert.deepEqual(brought.registries('shop', 'new'), ['new.example.com']);
+  assert.equal(readyOf(brought), `${INJECTED}new`);
+  assert.equal(conditionOf(brought.status('SidecarSet', 'side'), 'Granted'), 'True AsWanted');
+});
+
+test('what the pinned revision names is brought, and is missed, too', () => {
+  const pinned = set({ injectionStrategy: { revision: { revisionName: 'side-1' } } }, BRINGS);
+  const seen = scene([shop, platform, pinned, ...REVISIONS, source('platform/new', ['new.example.com'])]);
+  assert.match(readyOf(seen), /^False SourceMissing: Secret "platform\/old" does not exist/);
+  const brought = seen.after([source('platform/old', ['old.example.com'])]);
+  assert.deepEqual(brought.registries('shop', 'old'), ['old.example.com']);
+  assert.equal(readyOf(brought), `${INJECTED}old, of the pinned revision "side-1"`);
+});
+
+test('beside Kruise the PullStatus says it', () => {
+  const kruise = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'kruise-mutating-webhook-configuration' },
+    webhooks: [{ name: 'mpod.kb.io' }],
+  };
+  const seen = scene([shop, platform, namespace('pullwright-system'), set({}, BRINGS), kruise]);
+  const said = (one: Scene): string | undefined =>
+    conditionOf(one.status('PullStatus', 'sidecarset-side', 'pullwright-system'), 'Ready');
+  assert.equal(said(seen), 'False SourceMissing');
+  assert.equal(said(seen.after([source('platform/new', ['new.example.com'])])), 'True LeftToKruise');
+});
+
+test('a set that loses a name is told nothing that no SidecarSet can do', () => {
+  const other = profile('team', {
+    secrets: [{ name: 'new', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  });
+  const sources = [source('platform/quay', ['quay.io']), source('platform/new', ['new.example.com'])];
+  const seen = scene([shop, platform, other, set({}, BRINGS), ...sources]);
+  assert.match(readyOf(seen), /^False Collision: "team" brings another Secret "new"/);
+  assert.doesNotMatch(readyOf(seen), /successor/);
+});
+
+test('`status` lists the sets that we report on, and claims and grants', () => {
+  const claim = {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretClaim',
+    metadata: { name: 'mine', namespace: 'shop' },
+    spec: { profile: 'nobody' },
+  };
+  const grant = {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: 'teams', namespace: 'platform' },
+    spec: { secrets: [{ name: 'new' }], profiles: [{ name: '*' }], namespaces: ['shop'] },
+  };
+  const seen = scene([shop, platform, set({}, BRINGS), claim, grant]);
+  const kruises = { ...set(), metadata: { name: 'kruises' }, status: { matchedPods: 3 } };
+  seen.store.set(kruises);
+  const rows = statusRows(seen.store).map(({ object, state, reason }) => `${object} ${state} ${reason}`);
+  assert.deepEqual(
+    rows.filter((row) => !row.startsWith('Deployment')),
+    [
+      'PullSecretClaim/shop/mine Attention ProfileMissing',
+      'SidecarSet/side Attention SourceMissing',
+      'PullSecretGrant/platform/teams Progressing SourceMissing',
+    ],
+  );
+});
+
+test.run();
