@@ -13,31 +13,8 @@ import { kubeconfigText } from '../test/control-plane/users.ts';
 import { Authority } from '../test/control-plane/x509.ts';
 import { DeafServer } from './deaf-server.ts';
 import { Merges } from './hosted-merges.ts';
+import { controlPlane, SERVED } from './hosted-objects.ts';
 import { bodyOf, type Hostility, harm, type Json, pullSecretFor, send } from './hostile-answers.ts';
-
-/** Group and version to the kinds that are served. */
-const SERVED: Readonly<
-  Record<string, readonly (readonly [kind: string, plural: string, namespaced: boolean])[]>
-> = {
-  '/apis/hypershift.openshift.io/v1beta1': [
-    ['HostedControlPlane', 'hostedcontrolplanes', true],
-    ['NodePool', 'nodepools', true],
-    ['HostedCluster', 'hostedclusters', true],
-  ],
-  '/apis/apiextensions.k8s.io/v1': [['CustomResourceDefinition', 'customresourcedefinitions', false]],
-  '/apis/cluster.x-k8s.io/v1beta1': [['Machine', 'machines', true]],
-  '/apis/pullwright.dev/v1alpha1': [['PullStatus', 'pullstatuses', true]],
-  '/apis/rbac.authorization.k8s.io/v1': [
-    ['ClusterRole', 'clusterroles', false],
-    ['ClusterRoleBinding', 'clusterrolebindings', false],
-    ['Role', 'roles', true],
-    ['RoleBinding', 'rolebindings', true],
-  ],
-  '/apis/admissionregistration.k8s.io/v1': [
-    ['ValidatingAdmissionPolicy', 'validatingadmissionpolicies', false],
-    ['ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', false],
-  ],
-};
 
 export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
@@ -46,6 +23,8 @@ export class HostedStub {
   /** What the first so many clusters do; they are like the others without it. */
   hostility: Hostility | undefined;
   hostile = 1;
+  /** Kubeconfig of the hostile clusters, when another program answers for them. */
+  elsewhere: string | undefined;
   /** Requests that the hostile clusters got, and changes that they said there were. */
   hostileRequests = 0;
   changes = 0;
@@ -177,8 +156,12 @@ export class HostedStub {
   }
 
   #kubeconfigFor(path: string): string {
-    const isDeaf = this.hostility === 'no TLS handshake' && this.#isHostile(path);
-    const port = isDeaf ? this.#deaf?.port : (this.#server.address() as AddressInfo).port;
+    const isHostile = this.#isHostile(path);
+    if (isHostile && this.elsewhere !== undefined) return this.elsewhere;
+    const port =
+      isHostile && this.hostility === 'no TLS handshake'
+        ? this.#deaf?.port
+        : (this.#server.address() as AddressInfo).port;
     return kubeconfigText(`https://127.0.0.1:${port}${path}`, this.#authority.certificate, { token: 'stub' });
   }
 
@@ -279,18 +262,4 @@ export class HostedStub {
     if (cluster !== undefined) this.merges.saw(cluster, body);
     send(response, before === undefined ? 201 : 200, stored);
   }
-}
-
-function controlPlane(index: number, version: number): Json {
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
-      name: `hosted-${index}`,
-      namespace: `clusters-hosted-${index}`,
-      resourceVersion: String(version),
-      uid: `u${index}`,
-      annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
-    },
-  };
 }

@@ -20,6 +20,7 @@ export const HOSTILITIES = [
   'pages of eight megabytes',
   'ten thousand changes a second',
   'changes of eight megabytes',
+  'changes without end',
 ] as const;
 export type Hostility = (typeof HOSTILITIES)[number];
 
@@ -67,6 +68,7 @@ const TO_ALL: Readonly<Partial<Record<Hostility, (response: ServerResponse) => v
 /** What is said to whoever watches. */
 const TO_WATCHES: Readonly<Partial<Record<Hostility, (response: ServerResponse) => void>>> = {
   'watches that end at once': (response) => response.writeHead(200).end(),
+  'changes without end': (response) => drip(response, 1 << 20, 5),
   'versions that are always too old': (response) =>
     response.writeHead(200).end(`${JSON.stringify({ type: 'ERROR', object: { code: 410 } })}\n`),
 };

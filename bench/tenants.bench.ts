@@ -5,7 +5,7 @@
  * For the start, a process whose clusters are all good is started at the same instant and asked for the same: what else the machine does
  * hits both. For rotations the one cluster is good, hostile, good again, hostile in the next way, and so on in one process, a few seconds
  * each: what is slow for a while is slow in all, and what one hostility leaves behind is part of the next look. Each hostility is compared
- * with all turns in which the one was good; the first row, of every other one of these turns against the rest, is the noise. Ratios of starts are
+ * with all turns in which the one was good, and its server is a program of its own, as it is a machine of its own; the first row, of every other one of these turns against the rest, is the noise. Ratios of starts are
  * medians over all rounds, and p99 of rotations is the median of that of each turn: a machine that stands still for a second does so in one of them.
  *
  * `npm run bench tenants.bench` takes some twenty minutes a round; `node bench/tenants.bench.ts 'no JSON'` runs one hostility beside the noise,
@@ -19,6 +19,7 @@ import { processorMs } from '../test/hostile/heavy-secrets.ts';
 import { NODE, ReconcilerProcess } from '../test/reconcile/process.ts';
 import { HostedStub } from './hosted-stub.ts';
 import { HOSTILITIES, type Hostility } from './hostile-answers.ts';
+import { HostileProcess } from './hostile-process.ts';
 import { ms, percentile, printTable, ratio, spread } from './measure.ts';
 
 const CLUSTERS = Number(process.env['PULLWRIGHT_CLUSTERS'] ?? 200);
@@ -38,6 +39,7 @@ const good = Array.from({ length: CLUSTERS - 1 }, (_, at) => `hosted-${at + 1}`)
 /** Two servers of many clusters: one for the process whose clusters are all good. */
 const [plain, harmed] = await Promise.all([HostedStub.start(), HostedStub.start()]);
 for (const stub of [plain, harmed]) stub.clusters = CLUSTERS;
+const hostile = new HostileProcess();
 
 /** What one process of a pair showed, in milliseconds. */
 interface Started {
@@ -112,7 +114,7 @@ type Pair = Readonly<Record<'without' | 'beside', Started>>;
 
 async function pair(hostility: Hostility | undefined): Promise<Pair> {
   for (const stub of [plain, harmed]) stub.forget();
-  harmed.hostility = hostility;
+  await make(hostility);
   const reconcilers = [begin(plain), begin(harmed)] as const;
   try {
     const [without, beside] = await Promise.all([
@@ -127,12 +129,17 @@ async function pair(hostility: Hostility | undefined): Promise<Pair> {
   }
 }
 
+/** The one cluster does this from now on, as seen by whoever reads its kubeconfig anew. */
+async function make(hostility: Hostility | undefined): Promise<void> {
+  harmed.elsewhere = hostility === undefined ? undefined : await hostile.become(hostility);
+  harmed.hostility = hostility;
+}
+
 /** The one cluster goes, and comes back as one that does this. */
 async function become(hostility: Hostility | undefined): Promise<void> {
   harmed.show(ONE, 'gone');
   await delay(500);
-  harmed.hostility = hostility;
-  [harmed.hostileRequests, harmed.changes] = [0, 0];
+  await make(hostility);
   harmed.show(ONE, 'there');
   await eventually(
     () => {
@@ -150,7 +157,7 @@ type Seen = ReadonlyMap<Hostility | 'evens' | 'odds', Turns>;
 /** Good and hostile by turns, in one process. */
 async function byTurns(hostilities: readonly Hostility[], seen: Seen): Promise<void> {
   harmed.forget();
-  harmed.hostility = undefined;
+  await make(undefined);
   const reconciler = begin(harmed);
   const turn = async (into: Turns | undefined): Promise<void> => {
     const before = processorMs(reconciler.pid);
@@ -179,8 +186,8 @@ async function byTurns(hostilities: readonly Hostility[], seen: Seen): Promise<v
 
 /** A look at which the hostile cluster was hardly asked says nothing. */
 function hasHarmed(hostility: Hostility): boolean {
-  const { hostileRequests, changes } = harmed;
-  return hostility === 'ten thousand changes a second' ? changes >= 10_000 : hostileRequests >= 2;
+  const { requests, changes } = hostile;
+  return hostility === 'ten thousand changes a second' ? changes >= 10_000 : requests >= 2;
 }
 
 const { values, positionals } = parseArgs({
@@ -200,7 +207,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
   }
   if (values.part !== 'starts') await byTurns(hostilities, seen);
 }
-await Promise.all([plain.stop(), harmed.stop()]);
+await Promise.all([plain.stop(), harmed.stop(), hostile.stop()]);
 
 function printStarts(): void {
   printTable(

@@ -1,9 +1,8 @@
 /** One informer, the objects that it has, and who hears of them. */
 import type { KubeClient } from '../kube/client.ts';
-import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { Informer, type InformerOptions, type InformerSink } from '../kube/informer.ts';
 import { MOST_TEXT_BYTES } from '../kube/json-items.ts';
 import { leanObject } from '../kube/lean.ts';
-import type { Pace } from '../kube/pace.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
@@ -24,6 +23,9 @@ export interface SharedStore {
   /** Takes the answer to a look. */
   observe(answer: KubeObject): void;
 }
+
+/** What the informers of one cluster have in common. */
+type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'pace' | 'reach'>>;
 
 /** Secrets whose values are asked for at once, by name. */
 const PARALLEL_LOOKS = 16;
@@ -59,11 +61,11 @@ export class CachedSource implements WideSource, InformerSink {
     return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
   }
 
-  start(client: KubeClient, timing: Partial<InformerTiming>, pace: Pace): void {
+  start(client: KubeClient, shared: SharedOfCluster): void {
     const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
     const byName = name === undefined ? [] : [`metadata.name=${name}`];
     const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
-    this.#informer = new Informer({
+    const informer = new Informer({
       client,
       collection: { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) },
       selector: {
@@ -75,12 +77,12 @@ export class CachedSource implements WideSource, InformerSink {
       sink: this,
       lean: (object, leftOut) => this.#seen(object) ?? this.#kept(leanObject(object), leftOut),
       wantsWhole: (object) => this.#budget?.wants(object) === true,
-      timing,
-      pace,
+      ...shared,
     });
-    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
-    this.#look = (object) => client.get(objectRef(object));
-    void this.#informer.run();
+    this.#informer = informer;
+    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, shared.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
+    this.#look = (object) => informer.read(objectRef(object));
+    void informer.run();
   }
 
   stop(): void {

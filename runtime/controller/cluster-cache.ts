@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
 import { leanObject } from '../kube/lean.ts';
 import { Pace } from '../kube/pace.ts';
+import { Reach } from '../kube/reach.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { CachedSource } from './cached-source.ts';
 import { matchesSelectors } from './selection.ts';
@@ -21,6 +22,7 @@ export class ClusterCache {
   readonly #timing: Partial<InformerTiming>;
   /** One for all watches: many that say little each are as much as one. */
   readonly #pace = new Pace();
+  readonly #reach = new Reach();
   readonly #sources = new Map<string, CachedSource>();
   /** By the watch over all namespaces: those with a watch of their own, or `denied` when the rights do not reach so far. */
   readonly #narrow = new Map<string, Set<string> | 'denied'>();
@@ -78,7 +80,7 @@ export class ClusterCache {
       observe: (answer) => this.observe(answer),
     });
     this.#sources.set(id, source);
-    source.start(this.#client, this.#timing, this.#pace);
+    source.start(this.#client, { timing: this.#timing, pace: this.#pace, reach: this.#reach });
     return source;
   }
 

@@ -13,8 +13,9 @@ import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
 import { ShrinkingPages } from './list-pages.ts';
-import { costOfLine, Pace } from './pace.ts';
-import { type Collection, objectRef } from './resources.ts';
+import { costOfFailure, costOfLine, Pace } from './pace.ts';
+import { Reach } from './reach.ts';
+import { type Collection, type ObjectRef, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
 export interface InformerSink {
@@ -42,6 +43,8 @@ export interface InformerOptions {
   readonly timing?: Partial<InformerTiming>;
   /** How fast its watches are read, with others of the same cluster: one that is ended and opened again gets no more. @default {its own} */
   readonly pace?: Pace;
+  /** Whether its cluster answers at all, with others of the same cluster. @default {its own} */
+  readonly reach?: Reach;
   readonly random?: () => number;
 }
 
@@ -80,6 +83,7 @@ export class Informer {
   readonly #random: () => number;
   readonly #stop = new AbortController();
   readonly #pace: Pace;
+  readonly #reach: Reach;
   #synced = false;
   #failures = 0;
   /** Watches in a row that ended at once. */
@@ -92,6 +96,7 @@ export class Informer {
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
     this.#pace = options.pace ?? new Pace();
+    this.#reach = options.reach ?? new Reach();
     this.#pages = new ShrinkingPages(this.#timing.pageSize);
   }
 
@@ -119,6 +124,7 @@ export class Informer {
     let empty = 0;
     do {
       const page = await this.#page(next);
+      this.#reach.answered();
       empty = page.items.length === 0 ? empty + 1 : 0;
       if (empty > MOST_EMPTY_PAGES) throw withoutEnd(this.#options.collection);
       for (const object of page.items) objects.push(await this.#whole(object));
@@ -132,14 +138,17 @@ export class Informer {
   #page(next: string | undefined): Promise<ListPage> {
     const { client, collection, selector } = this.#options;
     const { signal } = this.#stop;
-    return this.#pages.read(({ limit, maxBytes, count }) => {
-      const lean = (object: KubeObject, leftOut: number): KubeObject => {
-        count();
-        return this.#lean(object, leftOut);
-      };
-      const asked = { ...selector, limit, maxBytes, lean, signal, ...(next === undefined ? {} : { next }) };
-      return this.#pace.page(() => client.list(collection, asked), maxBytes, signal);
-    });
+    return this.#pages.read(({ limit, maxBytes, count }) =>
+      this.#pace.page((weigh) => {
+        const lean = (object: KubeObject, leftOut: number): KubeObject => {
+          count();
+          weigh();
+          return this.#lean(object, leftOut);
+        };
+        const asked = { ...selector, limit, maxBytes, lean, signal };
+        return client.list(collection, next === undefined ? asked : { ...asked, next });
+      }, signal),
+    );
   }
 
   /** Watches, and watches again from where it ended, until the server has forgotten that place. */
@@ -174,6 +183,7 @@ export class Informer {
       const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
       const signal = control.signal;
       const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
+      this.#reach.answered();
       this.#succeeded();
       let turnBegan = performance.now();
       for await (const event of events) {
@@ -184,13 +194,16 @@ export class Informer {
         }
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
+        this.#reach.answered();
         yield event;
         const waitMs = this.#pace.taken(costOfLine(event.bytes ?? 0));
         if (waitMs > 0) await pause(waitMs, signal);
       }
     } catch (error) {
       // Ending it on purpose is no failure.
-      if (!control.signal.aborted) throw error;
+      if (control.signal.aborted) return;
+      this.#pace.taken(costOfFailure(error));
+      throw error;
     } finally {
       clearTimeout(timer);
       this.#stop.signal.removeEventListener('abort', abort);
@@ -204,15 +217,29 @@ export class Informer {
 
   async #whole(object: KubeObject): Promise<KubeObject> {
     if (this.#options.wantsWhole?.(object) !== true) return object;
-    const { client } = this.#options;
-    let weight = 0;
-    const found = await client.get(objectRef(object), (bytes) => {
-      weight = bytes;
-    });
-    // A server that says little of an object and much when it is asked for it is as heavy as one that says it at once.
-    const waitMs = this.#pace.taken(costOfLine(weight));
-    if (waitMs > 0) await pause(waitMs, this.#stop.signal);
+    const found = await this.read(objectRef(object));
     return found === undefined || found.metadata.uid !== object.metadata.uid ? object : this.#lean(found);
+  }
+
+  /**
+   * One object of the collection, whole, when it is its cluster's turn: a server that says little of an object and much when it is asked for
+   * it is as heavy as one that says it at once.
+   *
+   * @throws what the client throws
+   */
+  async read(ref: ObjectRef): Promise<KubeObject | undefined> {
+    await this.#pace.turn(this.#stop.signal);
+    let cost = 0;
+    try {
+      return await this.#options.client.get(ref, (bytes) => {
+        cost = costOfLine(bytes);
+      });
+    } catch (error) {
+      cost = costOfFailure(error);
+      throw error;
+    } finally {
+      this.#pace.taken(cost);
+    }
   }
 
   async #take(event: WatchEvent): Promise<string> {
@@ -241,7 +268,7 @@ export class Informer {
     }
     const waitMs = missing ? this.#timing.missingMs : this.#backOffMs();
     this.#failures += 1;
-    await pause(waitMs, this.#stop.signal);
+    await this.#reach.again(failure, waitMs, this.#stop.signal);
   }
 
   #backOffMs(): number {

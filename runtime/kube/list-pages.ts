@@ -16,13 +16,13 @@ export const WANTED_PAGE_BYTES: number = 2 * 1024 * 1024;
 /** What was asked for, and what came: bytes, or `too large`. */
 export interface ReadPage {
   readonly limit: number;
-  /** Objects that came before an answer was too large; as long as none is known, the next page is half of it. @default {0} */
+  /** Objects that came before an answer was too large; where it is not known, the next page is half of it. */
   readonly came?: number;
   readonly answer: number | 'too large';
 }
 
 /**
- * Of what was too large, as many as weigh two megabytes, by those that came, and half of it at most; else as many objects as weigh two megabytes, at most twice as many as before and never more than `most`.
+ * Of what was too large, as many as weigh two megabytes, by those that came, and half of it at most: one where not even the first came whole. Else as many objects as weigh two megabytes, at most twice as many as before and never more than `most`.
  *
  * @example
  * ```ts
@@ -31,14 +31,15 @@ export interface ReadPage {
  *
  * assert.equal(nextPageSize({ limit: 500, answer: 'too large' }, 500), 250);
  * assert.equal(nextPageSize({ limit: 500, answer: 'too large', came: 12 }, 500), 3);
+ * assert.equal(nextPageSize({ limit: 500, answer: 'too large', came: 0 }, 500), 1);
  * assert.equal(nextPageSize({ limit: 500, answer: 400_000 }, 500), 500);
  * assert.equal(nextPageSize({ limit: 4, answer: 6_000_000 }, 500), 1);
  * assert.equal(nextPageSize({ limit: 4, answer: 1000 }, 500), 8);
  * ```
  */
-export function nextPageSize({ limit, answer, came = 0 }: ReadPage, most: number): number {
+export function nextPageSize({ limit, answer, came }: ReadPage, most: number): number {
   if (answer === 'too large') {
-    const light = came === 0 ? limit : (came * WANTED_PAGE_BYTES) / MOST_PAGE_BYTES;
+    const light = came === undefined ? limit : (came * WANTED_PAGE_BYTES) / MOST_PAGE_BYTES;
     return Math.max(1, Math.floor(Math.min(limit / 2, light)));
   }
   const fitting = Math.floor((limit * WANTED_PAGE_BYTES) / Math.max(1, answer));
@@ -64,12 +65,13 @@ export interface AskedPage {
  * import assert from 'node:assert/strict';
  *
  * const asked: number[] = [];
- * const page = await new ShrinkingPages(500).read(async ({ limit }) => {
+ * const page = await new ShrinkingPages(500).read(async ({ limit, count }) => {
  *   asked.push(limit);
+ *   for (let came = 0; came < 300; came += 1) count();
  *   if (limit > 200) throw new PullwrightError('Cannot list', { code: 'AnswerTooLarge' });
  *   return { items: [], resourceVersion: '1', bytes: 1000 };
  * });
- * assert.deepEqual([asked, page.bytes], [[500, 250, 125], 1000]);
+ * assert.deepEqual([asked, page.bytes], [[500, 75], 1000]);
  * ```
  */
 export class ShrinkingPages {

@@ -25,30 +25,35 @@ const REQUEST = 20;
 const PAGES_AT_ONCE = 2;
 /** A list that hangs does not keep the others of its cluster waiting. */
 const PATIENCE_MS = 5000;
-/** A page that was too large was read up to there, and is asked for again in smaller ones. */
-const TOO_LARGE = 4;
+/** A page that was too large was read up to there, and is asked for again in smaller ones: a list of heavy objects begins so. */
+const PAGE_TOO_LARGE = 512;
+/** No API server has one object that is too large: whoever sends it sends it again. As much as a page or a line of eight megabytes. */
+const OBJECT_TOO_LARGE = 8192;
+/** A minute for the heaviest; more would tell nobody when the cluster is read again. */
+const MOST_OF_LINE = 30_000;
 
 /** What a page of a list costs, in changes. */
 export function costOfPage(bytes: number): number {
-  return REQUEST + weighed(bytes, WANTED_PAGE_BYTES);
-}
-
-function costOfFailure(error: unknown, mostBytes: number): number {
-  const isTooLarge = error instanceof PullwrightError && error.code === 'AnswerTooLarge';
-  return REQUEST + (isTooLarge ? (TOO_LARGE * mostBytes) / BYTES : 0);
-}
-
-/** What a line of a watch costs, in changes. */
-export function costOfLine(bytes: number): number {
-  return Math.max(1, weighed(bytes, STORED_BYTES));
+  return REQUEST + (bytes / BYTES) * Math.max(1, bytes / WANTED_PAGE_BYTES) ** 3;
 }
 
 /**
- * By the third power beyond what is usual: eight megabytes take the time of all for as long as a hundred changes, and no good server sends
- * them again and again.
+ * What a request costs that failed, in changes.
+ *
+ * @param came objects that came before: none of an answer that is too large is one that no API server gives
  */
-function weighed(bytes: number, usual: number): number {
-  return (bytes / BYTES) * Math.max(1, bytes / usual) ** 2;
+export function costOfFailure(error: unknown, came: number = 0): number {
+  if (!(error instanceof PullwrightError) || error.code !== 'AnswerTooLarge') return REQUEST;
+  return REQUEST + (came > 0 ? PAGE_TOO_LARGE : OBJECT_TOO_LARGE);
+}
+
+/**
+ * What a line of a watch costs, in changes. As with pages, by a high power beyond what is usual: eight megabytes take the time of all for as
+ * long as a hundred changes, and no good server sends them again and again.
+ */
+export function costOfLine(bytes: number): number {
+  const weighed = (bytes / BYTES) * Math.max(1, bytes / STORED_BYTES) ** 2;
+  return Math.min(MOST_OF_LINE, Math.max(1, weighed));
 }
 
 /**
@@ -99,28 +104,37 @@ export class Pace {
   }
 
   /**
+   * Resolves when something may be asked for, or when `signal` is aborted.
+   *
+   * @param moved called again and again until then
+   */
+  async turn(signal: AbortSignal, moved?: () => void): Promise<void> {
+    for (let waitMs = this.taken(0); waitMs > 0 && !signal.aborted; waitMs = this.taken(0)) {
+      moved?.();
+      await pause(Math.min(waitMs, PATIENCE_MS / 2), signal);
+    }
+    moved?.();
+  }
+
+  /**
    * Asks for a page when it is its turn, and counts it.
    *
-   * @param mostBytes what `ask` reads of an answer that is too large
+   * @param ask counts each object that comes
    * @throws what `ask` throws
    */
   async page<T extends { readonly bytes: number }>(
-    ask: () => Promise<T>,
-    mostBytes: number,
+    ask: (count: () => void) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
+    let came = 0;
     const place = await this.#places.enter();
     try {
-      for (let waitMs = this.taken(0); waitMs > 0 && !signal.aborted; waitMs = this.taken(0)) {
-        place.moved();
-        await pause(Math.min(waitMs, PATIENCE_MS / 2), signal);
-      }
-      place.moved();
-      const page = await ask();
+      await this.turn(signal, () => place.moved());
+      const page = await ask(() => void (came += 1));
       this.taken(costOfPage(page.bytes));
       return page;
     } catch (error) {
-      this.taken(costOfFailure(error, mostBytes));
+      this.taken(costOfFailure(error, came));
       throw error;
     } finally {
       place.leave();

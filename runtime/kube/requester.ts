@@ -16,6 +16,7 @@ import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
 import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
 import { MOST_OBJECT_BYTES } from './list-pages.ts';
 import { queryText } from './query-text.ts';
+import { Reach } from './reach.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
@@ -31,6 +32,8 @@ export interface RequesterOptions {
   /** Tries of one request. @default {5} */
   readonly tries?: number;
   readonly random?: () => number;
+  /** Whether the server answers at all. @default {its own} */
+  readonly reach?: Reach;
 }
 
 export interface Call {
@@ -67,6 +70,8 @@ const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
+/** Where nobody has answered for so long, one try tells as much as five. */
+const SILENCE_MS = 10_000;
 /** The largest list of a page that an API server gives, and to spare: it is taken apart as it arrives. */
 const MOST_LIST_BYTES = 256 * 1024 * 1024;
 /** Why something was refused is said in a few words. */
@@ -86,11 +91,13 @@ export class Requester {
   readonly #server: string;
   readonly #client: HttpClient;
   readonly #closing = new AbortController();
+  readonly #reach: Reach;
   #judged = false;
 
   constructor(options: RequesterOptions) {
     const { server, ca, serverName, proxy, addresses } = options.connection;
     this.#options = options;
+    this.#reach = options.reach ?? new Reach();
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
       new HttpsEngine({
@@ -135,7 +142,7 @@ export class Requester {
       tries: this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
       longestWaitMs: LONGEST_WAIT_MS,
-      again: (tried) => (this.#isOver(call) ? undefined : again(call, tried)),
+      again: (tried) => (this.#isOver(call) || this.#isSilent ? undefined : again(call, tried)),
       pause: (ms) => pause(ms, call.signal ?? this.#closing.signal),
     });
   }
@@ -211,6 +218,7 @@ export class Requester {
         ...(method === 'GET' ? {} : { fence: () => this.#judge(call) }),
         ...(text === undefined ? {} : { body: text }),
       });
+      this.#reach.answered();
       onRequest?.({ code: String(answer.status), method });
       return answer;
     } catch (error) {
@@ -229,6 +237,10 @@ export class Requester {
     return this.#options.timeoutMs ?? 30_000;
   }
 
+  get #isSilent(): boolean {
+    return this.#reach.silentMs >= SILENCE_MS;
+  }
+
   #isOver(call: Call): boolean {
     return call.signal?.aborted === true || this.#closing.signal.aborted;
   }
@@ -245,6 +257,7 @@ export class Requester {
 
   #readable(call: Call, error: unknown): unknown {
     if (!(error instanceof HttpError)) return error;
+    this.#reach.unanswered({ code: error.failure });
     const { host } = new URL(this.#server);
     return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${error.message} (${host})`, {
       code: error.failure,

@@ -70,6 +70,25 @@ const ROWS: readonly Row[] = [
     says: /spec\.secrets\[0\]\.name: .*\[ProfileInvalid\]/,
   },
   {
+    name: 'a SidecarSet',
+    reason: 'with its path; no selector selects nothing there',
+    text: 'apiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: log}\nspec: {imagePullSecrets: [{name: No_Name}]}\n',
+    code: 1,
+    says: /\[SelectorEmpty\][\s\S]*SidecarSet\/log spec\.imagePullSecrets\[0\]\.name: .*\[SecretNameInvalid\][\s\S]*\[NoContainers\]/,
+  },
+  {
+    name: 'a SidecarSet beside one that brings a container',
+    reason: 'the Secrets of both are injected there',
+    text: ['a', 'b']
+      .map(
+        (name) =>
+          `apiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: ${name}}\nspec: {selector: {matchLabels: {app: web}}, imagePullSecrets: [{name: quay}]${name === 'a' ? '' : ', containers: [{name: log}]'}}\n`,
+      )
+      .join('---\n'),
+    code: 0,
+    says: /2 judged, 0 errors, 0 warnings/,
+  },
+  {
     name: 'a provider configuration',
     reason: 'patterns are read by the kubelet',
     text: 'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: ["a.io:port", "a.io/*"]}\n',

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
 import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import { Informer } from '../../runtime/kube/informer.ts';
-import { costOfLine, costOfPage, Pace } from '../../runtime/kube/pace.ts';
+import { costOfFailure, costOfLine, costOfPage, Pace } from '../../runtime/kube/pace.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
@@ -40,6 +40,8 @@ test('four watches of one cluster together get what one of them would', async ()
 /** Watches and lists of one cluster. */
 const READERS = 26;
 
+const TOO_LARGE = new PullwrightError('Cannot list', { code: 'AnswerTooLarge' });
+
 /** What so many take that each go on as soon as they may. */
 function takenIn10Seconds(cost: number): number {
   let [now, taken] = [0, 0];
@@ -59,9 +61,14 @@ test('pages and heavy lines cost what they take to read, whoever of one cluster 
   for (const [what, cost, most] of [
     ['empty pages: 500 at once, and 25 a second', costOfPage(0), 750],
     ['pages of two megabytes: as heavy as they are asked for', costOfPage(2 << 20), 288],
-    ['pages of eight megabytes: five at once, and one every four seconds', costOfPage(8 << 20), 7],
+    ['pages of two megabytes and a half, as they come', costOfPage(5 << 19), 153],
+    ['pages of eight megabytes: two at once, and one every sixteen seconds', costOfPage(8 << 20), 2],
+    ['pages that are too large: twenty at once, and one a second', costOfFailure(TOO_LARGE, 9), 28],
+    ['objects that are too large: as pages of eight megabytes', costOfFailure(TOO_LARGE), 2],
+    ['other failures: as empty pages', costOfFailure(new Error('torn')), 750],
     ['lines of a megabyte: as many as can be stored at once', costOfLine(1 << 20), 937],
     ['lines of eight megabytes: two at once, and one every sixteen seconds', costOfLine(8 << 20), 2],
+    ['lines that are heavier than any: one a minute', costOfLine(32 << 20), 1],
     ['light lines, as ever', costOfLine(500), 15_000],
   ] as const) {
     const taken = takenIn10Seconds(cost);
@@ -85,13 +92,9 @@ for (const [what, answer, most] of [
   [
     'pages of eight megabytes',
     () => Promise.resolve({ items: [], resourceVersion: '1', bytes: 8 << 20, next: 'more' }),
-    6,
+    3,
   ],
-  [
-    'answers that are too large, in whatever pages',
-    () => Promise.reject(new PullwrightError('Cannot list', { code: 'AnswerTooLarge' })),
-    21,
-  ],
+  ['answers that are too large, in whatever pages', () => Promise.reject(TOO_LARGE), 3],
 ] as const)
   test(`many lists of one cluster that each begin with ${what}`, async () => {
     let [asked, open, mostOpen] = [0, 0, 0];
@@ -103,7 +106,7 @@ for (const [what, answer, most] of [
       open -= 1;
       return answer();
     });
-    await eventually(() => assert.ok(asked >= most - 2));
+    await eventually(() => assert.ok(asked >= most - 1));
     await delay(500);
     cache.close();
     assert.ok(asked <= most, `${asked} pages at once`);

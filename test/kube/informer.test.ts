@@ -6,7 +6,7 @@ import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
-import { events, expired, FAST, object, page, quiet, run } from './scripted-server.ts';
+import { events, expired, FAST, object, page, quiet, run, type Script } from './scripted-server.ts';
 
 const test = suite('Informer');
 
@@ -25,7 +25,8 @@ test('lists in pages and watches from where the list was taken', async () => {
 });
 
 test('a page that is too large is read in smaller ones from the same place, and those after it by their weight', async () => {
-  const tooLarge = (): ListPage => {
+  const tooLarge: Script['lists'][number] = ({ lean }) => {
+    for (let came = 0; came < 100; came += 1) lean?.(object('b', '7'), 0);
     throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
   };
   const { sink, informer, limits } = run({
@@ -43,9 +44,9 @@ test('a page that is too large is read in smaller ones from the same place, and 
   assert.deepEqual(limits, [
     [500, undefined],
     [500, 'more'],
-    [250, 'more'],
-    [125, 'more'],
-    [43, 'last'],
+    [25, 'more'],
+    [12, 'more'],
+    [4, 'last'],
   ]);
   assert.deepEqual(
     sink.states.map(({ is }) => is),

@@ -1,6 +1,6 @@
 /** An API server that answers an informer by a script, and what the informer made of it. */
 import { ApiError } from '../../runtime/kube/api-error.ts';
-import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import {
   Informer,
   type InformerSink,
@@ -21,7 +21,7 @@ export function object(name: string, resourceVersion: string): KubeObject {
 
 /** What the server does at each request, in order; then it repeats the last. */
 export interface Script {
-  readonly lists: readonly (() => ListPage)[];
+  readonly lists: readonly ((asked: Pick<ListOptions, 'lean'>) => ListPage)[];
   readonly watches: readonly ((from: string) => AsyncGenerator<WatchEvent>)[];
 }
 
@@ -68,11 +68,11 @@ export function run(
   const limits: unknown[] = [];
   let [lists, watches] = [0, 0];
   const client = {
-    list: (_collection: unknown, options: { limit?: number; next?: string }) => {
+    list: (_collection: unknown, options: ListOptions) => {
       limits.push([options.limit, options.next]);
       const answer = script.lists[Math.min(lists++, script.lists.length - 1)];
       try {
-        return Promise.resolve(answer?.());
+        return Promise.resolve(answer?.(options));
       } catch (error) {
         return Promise.reject(error);
       }

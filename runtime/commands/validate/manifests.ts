@@ -9,6 +9,7 @@ import { PROFILE_KIND, type PullSecretProfile, readProfile } from '../../rules/i
 import { DEFAULT_TRUSTED_KEYS, GRANT_ANNOTATION, readGrant } from '../../rules/injection/profile-grant.ts';
 import { CLAIM_KIND, readPullSecretClaim } from '../../rules/injection/pull-secret-claim.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../rules/injection/pull-secret-grant.ts';
+import { readSidecarSet } from '../../rules/injection/sidecar-set.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import {
   NAMESPACE_NAME_LABEL,
@@ -25,6 +26,7 @@ import {
 import { type Shape, shapeProblems } from '../../rules/kubernetes/shape.ts';
 import { counted } from '../../rules/text/counted.ts';
 import { judgeMirrorSets, NODE_MIRROR_KINDS } from './mirror-sets.ts';
+import { NO_CONTAINERS, sidecarSetProblems } from './sidecar-sets.ts';
 
 /** A problem, and the file where it stands. */
 export interface FileProblem {
@@ -41,6 +43,8 @@ export interface FileProblem {
   readonly message: string;
 }
 
+/** Of Kruise, in whichever version. */
+export const SIDECAR_SET = 'SidecarSet';
 const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
 /** Kinds that can be judged. */
@@ -49,6 +53,7 @@ export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   PROFILE_KIND,
   GRANT_KIND,
   CLAIM_KIND,
+  SIDECAR_SET,
   PROVIDER_CONFIG,
   ...NODE_MIRROR_KINDS,
 ]);
@@ -57,8 +62,14 @@ type Judged = Omit<FileProblem, 'file' | 'line' | 'subject'>;
 
 /** All problems, in the order of the manifests. */
 export function judgeManifests(manifests: readonly Manifest[]): readonly FileProblem[] {
+  const isBringing = manifests.some(
+    ({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0,
+  );
   const each = manifests.flatMap((manifest) =>
-    judgeObject(manifest.object).map((problem) => located(manifest, problem)),
+    judgeObject(manifest.object)
+      // One set may bring the container beside which the Secrets of another are injected.
+      .filter(({ code }) => code !== NO_CONTAINERS || !isBringing)
+      .map((problem) => located(manifest, problem)),
   );
   return [...each, ...mirrorProblems(manifests), ...mergeProblems(manifests)];
 }
@@ -74,6 +85,8 @@ function judgeObject(object: KubeObject): readonly Judged[] {
       return grantProblems(object);
     case CLAIM_KIND:
       return claimProblems(object);
+    case SIDECAR_SET:
+      return sidecarSetProblems(object);
     case PROVIDER_CONFIG:
       return providerProblems(object);
     default:

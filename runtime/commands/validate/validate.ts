@@ -18,14 +18,20 @@ import { type Flags, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { inForm } from './forms.ts';
 import { type LineFinder, lineFinder } from './lines.ts';
-import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
+import {
+  type FileProblem,
+  judgeManifests,
+  SIDECAR_SET,
+  selectionNotes,
+  VALIDATED_KINDS,
+} from './manifests.ts';
 import { isNodeMirrorKind, NODE_MIRROR_KINDS } from './mirror-sets.ts';
 
 const TABLE = {
   name: 'validate',
   summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
   about: [
-    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants and claims, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
   ],
   args: [
     {
@@ -101,6 +107,7 @@ function apart(
 
 /** Such as the Image of image.openshift.io, which is in every dump. */
 function isForeign({ object }: Manifest): boolean {
+  if (object.kind === SIDECAR_SET) return !object.apiVersion.startsWith('apps.kruise.io/');
   return NODE_MIRROR_KINDS.includes(object.kind) && !isNodeMirrorKind(object);
 }
 

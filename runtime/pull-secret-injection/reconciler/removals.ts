@@ -6,6 +6,7 @@ import type { World } from '../../controller/contract.ts';
 import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { DISTRIBUTE_LABEL } from '../../rules/injection/profile-plan.ts';
 import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../../rules/injection/removal-breaker.ts';
+import { SOURCE_NAMESPACE_ANNOTATION } from '../../rules/injection/sidecar-set.ts';
 import { timestamp } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -22,7 +23,6 @@ import {
   isTerminating,
   namespaceLabels,
   SET_PREFIX,
-  SOURCE_NAMESPACE_ANNOTATION,
   serves,
   sidecarSetObjects,
 } from './view.ts';

@@ -15,6 +15,7 @@ import {
   SIDECAR_SET_API_VERSIONS,
   type SidecarSet,
   type SidecarSetRevision,
+  SOURCE_NAMESPACE_ANNOTATION,
 } from '../../rules/injection/sidecar-set.ts';
 import { pinVariants } from '../../rules/injection/sidecar-set-injection.ts';
 import {
@@ -29,8 +30,6 @@ import { sourceName } from './names.ts';
 import { claimObjects, requested } from './requests.ts';
 import { readRevisions, revisionObjects, revisionsOf } from './revisions.ts';
 
-/** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
-export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
 
 /** Who distributes: a profile, or a SidecarSet that names a source namespace. */

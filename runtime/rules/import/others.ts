@@ -10,6 +10,7 @@
  */
 
 import type { KubeObject } from '../kubernetes/object.ts';
+import { isNamespaceName } from '../kubernetes/object-names.ts';
 import { recordOf } from '../record.ts';
 import { dropped, together } from './copies.ts';
 import type { ImportedPart, ImportedProfile, ImportNote } from './types.ts';
@@ -18,8 +19,6 @@ import { subjectOf } from './types.ts';
 type Raw = Readonly<Record<string, unknown>>;
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
-/** It compares whole names: what is none excludes nothing. */
-const NAMESPACE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const PULL_SECRET = 'kubernetes.io/dockerconfigjson';
 const NOTHING: ImportedPart = { notes: [] };
 
@@ -261,7 +260,8 @@ function importPatcher(object: KubeObject): ImportedPart {
   const excluded = (valueOf('CONFIG_EXCLUDED_NAMESPACES') ?? '')
     .split(',')
     .map((one) => one.trim())
-    .filter((one) => NAMESPACE_NAME.test(one));
+    // It compares whole names: what is none excludes nothing.
+    .filter(isNamespaceName);
   const copy = valueOf('CONFIG_SECRETNAME') ?? 'image-pull-secret';
   const message = `profile ${copy}: pods get the name at admission instead of by their ServiceAccount; namespaces that opted out by annotation need the label pullwright.dev/inject=false`;
   return {

@@ -6,6 +6,7 @@
 
 import type { LabelRequirement } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { isNamespaceName, isObjectName } from '../kubernetes/object-names.ts';
 import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
 import { recordOf } from '../record.ts';
 import { droppedFieldProblems, ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
@@ -161,7 +162,7 @@ function successorOf(value: unknown, problems: string[]): { readonly successor?:
 function serviceAccountsOf(value: unknown, problems: string[]): readonly string[] {
   const path = 'spec.serviceAccounts';
   const names = listOf(value, path, MAX_ACCOUNTS, problems).map((name, at) => {
-    if (typeof name === 'string' && name.length <= 253 && SECRET_NAME.test(name)) return name;
+    if (isObjectName(name)) return name;
     problems.push(`${path}[${at}]: ${shown(name)} is not the name of a ServiceAccount`);
     return '';
   });
@@ -190,9 +191,6 @@ export function compareProfiles(
 ): number {
   return a.order - b.order || (a.name < b.name ? -1 : 1);
 }
-
-const SECRET_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
-const NAMESPACE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 function orderOf(value: unknown, problems: string[]): number {
   if (value === undefined || value === null) return 0;
@@ -252,7 +250,7 @@ function secretOf(entry: Raw, path: string, problems: string[]): ProfileSecret {
 
 function sourceOf(source: Raw, path: string, problems: string[]): ProfileSource {
   const namespace = source['namespace'];
-  const valid = typeof namespace === 'string' && NAMESPACE_NAME.test(namespace);
+  const valid = isNamespaceName(namespace);
   if (!valid) problems.push(`${path}.namespace: ${shown(namespace)} is not the name of a namespace`);
   return {
     namespace: valid ? namespace : '',
@@ -261,7 +259,7 @@ function sourceOf(source: Raw, path: string, problems: string[]): ProfileSource 
 }
 
 function nameOf(value: unknown, path: string, problems: string[]): string {
-  if (typeof value === 'string' && value.length <= 253 && SECRET_NAME.test(value)) return value;
+  if (isObjectName(value)) return value;
   problems.push(`${path}: ${shown(value)} is not the name of a Secret`);
   return '';
 }

@@ -21,6 +21,9 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1alpha1',
 ];
 
+/** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
+export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
+
 /** What a revision pins: these parts come from the revision, selectors and strategy stay current. */
 export interface SidecarSetContent {
   readonly imagePullSecrets: readonly string[];

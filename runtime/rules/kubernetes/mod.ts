@@ -9,6 +9,7 @@
  * - `immutable-field.ts`: What to say of a field that the API server does not let anybody change
  * - `label-example.ts`: Labels that a selector selects, for a pod that is made up to try something
  * - `label-selector.ts`: Label selectors as the API server reads them
+ * - `object-names.ts`: Which texts can be names of objects
  * - `object.ts`: Kubernetes objects as raw JSON
  * - `pod-owner.ts`: Who makes a pod again that was evicted
  * - `pod-template.ts`: Containers of what has a template of pods, as a cluster or a folder has them
