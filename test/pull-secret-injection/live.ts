@@ -18,7 +18,11 @@ import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd
 import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
 import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -28,8 +32,14 @@ import { plantedAuth } from '../support/canary.ts';
 const root = new URL('../..', import.meta.url).pathname;
 
 /** A control plane with our kinds and policies. */
-export async function startPlane(): Promise<ControlPlane> {
-  const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
+export async function startPlane(
+  more: Pick<ControlPlaneOptions, 'apiServerFlags'> = {},
+): Promise<ControlPlane> {
+  const plane = await startControlPlane({
+    controllerManager: true,
+    crds: ['pullstatuses.pullwright.dev'],
+    ...more,
+  });
   await Promise.all(
     [pullSecretProfileCrd(), pullSecretGrantCrd(), pullSecretClaimCrd(), sidecarSetCrd()].map((crd) =>
       installCrd(plane.client, crd),

@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
@@ -18,6 +19,8 @@ export class FaultServer {
   requests = 0;
   /** After so many writes the next ones get no answer and do not happen. */
   writesLeft: number = Number.POSITIVE_INFINITY;
+  /** By the path of a discovery document, resources that it leaves out: a cluster that does not serve them. */
+  hidden: Readonly<Record<string, readonly string[]>> = {};
   /** Writes that were held. */
   held = 0;
   readonly #server: Server;
@@ -105,10 +108,17 @@ export class FaultServer {
       agent: this.#agent,
     });
     upstream.once('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      const hidden = this.hidden[request.url ?? ''];
+      const { 'content-length': length, ...answered } = answer.headers;
+      const isWhole = hidden === undefined && length !== undefined;
+      response.writeHead(answer.statusCode ?? 502, {
+        ...answered,
+        ...(isWhole ? { 'content-length': length } : {}),
+      });
       response.flushHeaders();
       answer.on('error', () => response.destroy());
-      answer.pipe(response);
+      if (hidden === undefined) answer.pipe(response);
+      else void json(answer).then((document) => response.end(without(document as Discovery, hidden)));
     });
     // There may be more than one: of the connection, and of the body that is still sent.
     upstream.on('error', () => response.destroy());
@@ -119,6 +129,17 @@ export class FaultServer {
     if ((request.url ?? '').includes('watch=true')) this.#watches.add(response);
     request.pipe(upstream);
   }
+}
+
+interface Discovery {
+  readonly resources: readonly { readonly name: string }[];
+}
+
+function without(document: Discovery, hidden: readonly string[]): string {
+  return JSON.stringify({
+    ...document,
+    resources: document.resources.filter(({ name }) => !hidden.includes(name)),
+  });
 }
 
 /** Leases say who leads, and events what was done: what is done are the others. */

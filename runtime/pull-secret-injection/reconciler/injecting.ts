@@ -3,8 +3,6 @@ import type { World } from '../../controller/contract.ts';
 import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { scalarText } from '../../rules/record.ts';
 import type { InjectionOptions } from '../options.ts';
 import { policyVersion } from './policy-plan.ts';
 
@@ -50,17 +48,8 @@ function policyState(world: World): InjectionState {
         ? 'The admission policy is not there yet'
         : 'The admission policy has no binding yet, and changes no pod',
     );
-  const [warning] = typeWarnings(policy);
-  if (warning !== undefined)
-    return no('PolicyInvalid', `The API server cannot evaluate the admission policy: ${warning}`);
+  // It has no status that would say whether its expressions can be evaluated: a pod that is tried shows that.
   return { status: 'True', reason: 'Policy', message: 'New pods get the names from the admission policy' };
-}
-
-function typeWarnings(policy: KubeObject): readonly string[] {
-  const { typeChecking } = (policy.status ?? {}) as {
-    typeChecking?: { expressionWarnings?: readonly { warning?: unknown }[] };
-  };
-  return (typeChecking?.expressionWarnings ?? []).map(({ warning }) => scalarText(warning).slice(0, 300));
 }
 
 interface Hook {
