@@ -18,7 +18,7 @@ const blocks = docBlocks('docs/install.md');
 
 test('every block says its language, and only what needs others is left out', () => {
   assert.ok(blocks.length > 10);
-  for (const { language } of blocks) assert.ok(['sh', 'yaml'].includes(language), language);
+  for (const { language } of blocks) assert.ok(['json', 'sh', 'yaml'].includes(language), language);
   assert.deepEqual(
     blocks.flatMap(({ skipped }) => skipped ?? []),
     [
@@ -27,6 +27,7 @@ test('every block says its language, and only what needs others is left out', ()
       'needs a registry',
       'needs a release and its key',
       'needs a registry',
+      'belongs to nodes',
       'needs Argo CD',
       'needs Flux',
     ],

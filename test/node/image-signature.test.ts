@@ -1,0 +1,145 @@
+// deadline: 240 s
+/**
+ * What a release signs of its image, as a node verifies it: CRI-O with the policy of docs/install.md, which asks for signatures by the release's
+ * key, in the registry.
+ */
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Descriptor } from '../../build/image/layout.ts';
+import { envelope, signImage, signingKey } from '../../build/sign.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { docBlocks } from '../support/doc-blocks.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { missingNode } from './machine/build.ts';
+import { machineFolder, runInside } from './machine/namespaces.ts';
+import { NodeMachine, podOf } from './machine/node.ts';
+import { waiterImage } from './machine/registries.ts';
+
+const HOST = 'registry.example.com';
+const [POLICY, ATTACHMENTS] = ['"sigstoreSigned"', 'use-sigstore-attachments'].map(
+  (words) => docBlocks('docs/install.md').find(({ text }) => text.includes(words))?.text ?? '',
+) as [string, string];
+const KEY = '/etc/pki/pullwright/release.pub';
+
+interface Row extends Case {
+  readonly repository: string;
+  /** @default {the image itself} */
+  readonly signed?: 'nothing' | 'another image';
+  readonly by?: 'another key';
+  /** The repository that the signature names. @default {its own} */
+  readonly as?: string;
+  /** What the kubelet says; without it the pod runs. */
+  readonly refused?: RegExp;
+}
+
+const rows: readonly Row[] = [
+  { name: 'an image as a release signs it', reason: 'nodes take it', repository: 'good' },
+  {
+    name: 'an image that nobody signed',
+    reason: 'whoever asks for a signature takes nothing without',
+    repository: 'bare',
+    signed: 'nothing',
+    refused: /A signature was required, but no signature exists/,
+  },
+  {
+    name: 'the signature of another image in the place of its own',
+    reason: 'who can write to the registry can put it there',
+    repository: 'moved',
+    signed: 'another image',
+    refused: /Signature for docker digest|digest .*does not match/i,
+  },
+  {
+    name: 'the signature of another key',
+    reason: 'anybody can make one',
+    repository: 'forged',
+    by: 'another key',
+    refused: /signature verification failed|invalid signature/i,
+  },
+  {
+    name: 'the signature for another repository',
+    reason: 'the same key may sign something else',
+    repository: 'renamed',
+    as: `${HOST}/other/product`,
+    refused: /identity .*is not accepted/i,
+  },
+];
+
+const missing = missingNode();
+if (missing === undefined && machineFolder() === undefined)
+  process.exitCode = await runInside(import.meta.filename);
+else {
+  const test = suite('signatures of the image on a node');
+  if (missing !== undefined) test.skip('a node', missing);
+  else {
+    const node = await NodeMachine.start();
+    const { plane, folder } = node;
+    const registry = node.registry(HOST);
+    const pair = (): { readonly pem: string; readonly pub: string } => {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      return {
+        pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+        pub: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+      };
+    };
+    const [ours, another] = [pair(), pair()];
+    write(KEY, ours.pub);
+    write('/etc/containers/policy.json', POLICY);
+    write('/etc/containers/registries.d/pullwright.yaml', ATTACHMENTS);
+    await plane.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/dockerconfigjson',
+      metadata: { name: 'pull', namespace: 'default' },
+      stringData: { '.dockerconfigjson': registry.config() },
+    });
+
+    table(test, rows, async ({ repository, signed, by, as, refused }) => {
+      const name = `pullwright/${repository}`;
+      const [mine, theirs] = [repository, `${repository}-other`].map((mark) =>
+        waiterImage(folder, node.binaries.waiter, mark),
+      ) as [string, string];
+      registry.push(mine, `${name}:1`);
+      const signatures = join(folder, `signatures-${repository}`);
+      const digests = digestsIn(signed === 'another image' ? theirs : mine);
+      const key = signingKey(by === undefined ? ours.pem : another.pem);
+      signImage(
+        key,
+        { repository: as ?? `${HOST}/${name}`, digests, attestation: envelope(key, {}) },
+        signatures,
+      );
+      for (const [at, digest] of signed === 'nothing' ? [] : digestsIn(mine).entries())
+        registry.push(`${signatures}:${tagOf(digests[at] ?? '')}`, `${name}:${tagOf(digest)}`);
+      const pod = podOf(repository, `${HOST}/${name}:1`, 'default', { imagePullSecrets: [{ name: 'pull' }] });
+      await eventually(() => plane.apply(pod));
+      const wanted = refused ?? /"running"/;
+      await eventually(
+        async () => assert.match(JSON.stringify((await plane.get(pod))?.['status'] ?? {}), wanted),
+        { withinMs: 60_000 },
+      );
+    });
+    test.lastly('the machine stops', () => node.stop());
+  }
+  test.run();
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+function tagOf(digest: string): string {
+  return `${digest.replace(':', '-')}.sig`;
+}
+
+/** Of the index, and of each image in it. */
+function digestsIn(layout: string): readonly string[] {
+  const folder = layout.slice(0, layout.lastIndexOf(':'));
+  const read = (path: string): { readonly manifests: readonly Descriptor[] } =>
+    JSON.parse(readFileSync(join(folder, path), 'utf8')) as { readonly manifests: readonly Descriptor[] };
+  return read('index.json').manifests.flatMap(({ digest }) => [
+    digest,
+    ...read(join('blobs', digest.replace(':', '/'))).manifests.map((image) => image.digest),
+  ]);
+}
