@@ -25,7 +25,6 @@
  * `plane.kubeconfig` is an admin's (system:masters); `user.kubeconfig` has only the rights given.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
@@ -33,6 +32,7 @@ import { type Binaries, controlPlaneBinaries } from './build.ts';
 import { ALL_CRDS, type CrdName, installCrds } from './crds.ts';
 import { Daemon, startWatchdog } from './daemon.ts';
 import { apiServerFlags, etcdFlags, SERVICE_ADDRESS } from './flags.ts';
+import { freePorts } from './ports.ts';
 import { type Answer, type Requester, requester } from './request.ts';
 import { resourcePath, type TestObject } from './resource-path.ts';
 import { accountKubeconfig, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
@@ -236,25 +236,4 @@ async function compactEtcd(server: string): Promise<void> {
   };
   const { header } = await post('/v3/kv/range', { key: Buffer.from('/registry').toString('base64') });
   await post('/v3/kv/compaction', { revision: header.revision, physical: true });
-}
-
-/**
- * Ports below the range that Linux gives to outgoing connections: a server that is restarted finds its port free, and a
- * client that knocks while it is down cannot be connected to itself.
- */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    if (await isFree(port)) ports.add(port);
-  }
-  return [...ports];
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => resolve(false));
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-  });
 }
