@@ -86,13 +86,14 @@ class FetchAnswer implements HttpAnswer {
     return this.#response.headers.get(name) ?? undefined;
   }
 
-  async bytes(limitBytes: number): Promise<Uint8Array> {
+  async bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let size = 0;
     try {
       for await (const part of this.body) {
         size += part.length;
         if (size > limitBytes) break;
+        hold?.(size);
         parts.push(part);
       }
     } catch (error) {

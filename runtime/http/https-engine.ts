@@ -175,15 +175,21 @@ class MessageAnswer implements HttpAnswer {
     return Array.isArray(value) ? value[0] : value;
   }
 
-  bytes(limitBytes: number): Promise<Uint8Array> {
+  bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array> {
     const message = this.body;
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
       let size = 0;
       message.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        if (size > limitBytes) message.destroy(tooLarge(limitBytes));
-        else parts.push(chunk);
+        parts.push(chunk);
+        try {
+          if (size > limitBytes) throw tooLarge(limitBytes);
+          hold?.(size);
+        } catch (error) {
+          parts.length = 0;
+          message.destroy(error as Error);
+        }
       });
       message.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
       message.once('error', (error) => reject(torn(error)));

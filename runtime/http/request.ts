@@ -34,8 +34,12 @@ export interface HttpAnswer {
   readonly header: (name: string) => string | undefined;
   /** The body as it arrives, as the server packed it. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
-  bytes(limitBytes: number): Promise<Uint8Array>;
+  /**
+   * The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived.
+   *
+   * @param hold told how many bytes have arrived; what it throws ends the connection too
+   */
+  bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array>;
   /** The body is not wanted: the connection ends, or is used again. */
   discard(): void;
 }

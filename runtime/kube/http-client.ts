@@ -99,7 +99,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
-    const chunks = await this.#requester.stream({
+    const { chunks, held } = await this.#requester.stream({
       verb: 'watch',
       subject: describeCollection(collection),
       method: 'GET',
@@ -114,7 +114,7 @@ export class HttpKubeClient implements KubeClient {
       ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadata') } : {}),
       signal: options.signal,
     });
-    return watchEvents(jsonLines(chunks, options.mostText), collection);
+    return watchEvents(jsonLines(chunks, options.mostText, held), collection);
   }
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {

@@ -86,6 +86,8 @@ export class Informer {
   readonly #reach: Reach;
   #synced = false;
   #failures = 0;
+  /** What the next watch costs before anything came of it, see {@link costOfFailure}. */
+  #deposit = 0;
   /** Watches in a row that ended at once. */
   #cutShort = 0;
   readonly #pages: ShrinkingPages;
@@ -175,6 +177,9 @@ export class Informer {
   /** One watch, ended when nothing comes any more. */
   async *#watch(resourceVersion: string): AsyncGenerator<WatchEvent> {
     const { client, collection, selector } = this.#options;
+    // Whoever's last watch was too large pays for the next before it is opened: else fifty of one cluster would be too large at once.
+    await this.#pace.turn(this.#stop.signal);
+    this.#pace.taken(this.#deposit);
     const control = new AbortController();
     const abort = (): void => control.abort();
     this.#stop.signal.addEventListener('abort', abort, { once: true });
@@ -194,6 +199,7 @@ export class Informer {
         }
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
+        this.#deposit = 0;
         this.#reach.answered();
         yield event;
         const waitMs = this.#pace.taken(costOfLine(event.bytes ?? 0));
@@ -202,7 +208,9 @@ export class Informer {
     } catch (error) {
       // Ending it on purpose is no failure.
       if (control.signal.aborted) return;
-      this.#pace.taken(costOfFailure(error));
+      const cost = costOfFailure(error);
+      this.#pace.taken(Math.max(0, cost - this.#deposit));
+      this.#deposit = cost;
       throw error;
     } finally {
       clearTimeout(timer);

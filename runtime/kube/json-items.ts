@@ -81,6 +81,11 @@ export class JsonItems {
     return this.#size + this.#leftOut;
   }
 
+  /** Bytes that are held of it, and of what is around. */
+  get held(): number {
+    return this.#size + this.#around.length;
+  }
+
   /**
    * Reads on.
    *

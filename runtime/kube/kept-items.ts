@@ -22,6 +22,12 @@ export interface ItemsAnswer<T> {
   readonly bytes: number;
 }
 
+/** How much of an answer is read, and who is told how much of it is held. */
+export interface ReadingLimits {
+  readonly most: number;
+  readonly hold: (bytes: number) => void;
+}
+
 /**
  * Reads `body`, at most `most` bytes of it.
  *
@@ -29,7 +35,7 @@ export interface ItemsAnswer<T> {
  */
 export async function itemsOf<T>(
   body: AsyncIterable<Uint8Array>,
-  most: number,
+  { most, hold }: ReadingLimits,
   { keep, mostText }: KeptItems<T>,
 ): Promise<ItemsAnswer<T>> {
   const items: T[] = [];
@@ -47,6 +53,7 @@ export async function itemsOf<T>(
       bytes += chunk.length;
       if (bytes > most) throw tooLarge(most);
       reader.push(chunk);
+      hold(reader.held);
       if (bytes < (turns + 1) * TURN_BYTES) continue;
       turns = Math.floor(bytes / TURN_BYTES);
       await setImmediate();

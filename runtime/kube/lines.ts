@@ -1,5 +1,6 @@
 /** JSON values out of a stream of lines, each line at most as long as allowed. Linear also for lines of megabytes. */
 import { PullwrightError } from '../rules/errors.ts';
+import { type HeldAnswer, mostOfAll } from './arriving.ts';
 import { JsonItems } from './json-items.ts';
 
 /** A line longer than this ends the stream: no object of an API server is that large. */
@@ -16,10 +17,12 @@ export interface JsonLine {
  * Yields each line. Throws on what is no JSON and on a line that is too long.
  *
  * @param mostText longer texts are left out, see {@link JsonItems}
+ * @param held told how much of a line is held until it ends
  */
 export async function* jsonLines(
   chunks: AsyncIterable<Uint8Array>,
   mostText?: number,
+  held?: HeldAnswer,
 ): AsyncGenerator<JsonLine> {
   let lines: JsonLine[] = [];
   let bytes = 0;
@@ -31,18 +34,26 @@ export async function* jsonLines(
       bytes = 0;
     },
   });
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    const damaged = pushed(reader, chunk);
-    const read = lines;
-    lines = [];
-    yield* read;
-    if (damaged !== undefined) throw damaged;
-    if (reader.read > MAX_LINE_BYTES)
-      throw new PullwrightError(`Cannot read the watch: a line is longer than ${MAX_LINE_BYTES} bytes`, {
-        code: 'AnswerTooLarge',
-      });
+  try {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      const damaged = pushed(reader, chunk);
+      const read = lines;
+      lines = [];
+      held?.hold(reader.held);
+      yield* read;
+      if (damaged !== undefined) throw damaged;
+      if (reader.read > MAX_LINE_BYTES) throw tooLong(`a line is longer than ${MAX_LINE_BYTES} bytes`);
+    }
+  } catch (error) {
+    throw held?.isRefused === true ? tooLong(mostOfAll().message) : error;
+  } finally {
+    held?.release();
   }
+}
+
+function tooLong(why: string): PullwrightError {
+  return new PullwrightError(`Cannot read the watch: ${why}`, { code: 'AnswerTooLarge' });
 }
 
 /** Without the parser's words, which quote the text: it may be of a Secret. */

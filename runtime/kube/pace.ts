@@ -29,8 +29,8 @@ const PATIENCE_MS = 5000;
 const PAGE_TOO_LARGE = 512;
 /** No API server has one object that is too large: whoever sends it sends it again. As much as a page or a line of eight megabytes. */
 const OBJECT_TOO_LARGE = 8192;
-/** A minute for the heaviest; more would tell nobody when the cluster is read again. */
-const MOST_OF_LINE = 30_000;
+/** A minute, whatever was read: longer would tell nobody when the cluster is read again. */
+const MOST_DEBT = 30_000;
 
 /** What a page of a list costs, in changes. */
 export function costOfPage(bytes: number): number {
@@ -52,8 +52,7 @@ export function costOfFailure(error: unknown, came: number = 0): number {
  * long as a hundred changes, and no good server sends them again and again.
  */
 export function costOfLine(bytes: number): number {
-  const weighed = (bytes / BYTES) * Math.max(1, bytes / STORED_BYTES) ** 2;
-  return Math.min(MOST_OF_LINE, Math.max(1, weighed));
+  return Math.max(1, (bytes / BYTES) * Math.max(1, bytes / STORED_BYTES) ** 2);
 }
 
 /**
@@ -98,7 +97,7 @@ export class Pace {
   taken(changes = 1): number {
     const now = this.#now();
     const refilled = this.#left + ((now - this.#at) * this.#perSecond) / 1000;
-    this.#left = Math.min(this.#burst, refilled) - changes;
+    this.#left = Math.max(-MOST_DEBT, Math.min(this.#burst, refilled) - changes);
     this.#at = now;
     return this.#left > 0 ? 0 : Math.max(PAUSE_MS, (-this.#left * 1000) / this.#perSecond);
   }

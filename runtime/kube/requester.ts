@@ -5,12 +5,14 @@ import { HttpClient } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
-import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
+import { pause, retry, retryAfterMs } from '../http/retry.ts';
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { reveal } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
+import { again } from './again.ts';
 import { apiErrorOf } from './api-error.ts';
+import { ARRIVING, type HeldAnswer } from './arriving.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
 import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
@@ -77,15 +79,6 @@ const MOST_LIST_BYTES = 256 * 1024 * 1024;
 /** Why something was refused is said in a few words. */
 const MOST_WORDS_BYTES = 1024 * 1024;
 
-/** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = [
-  'AnswerTooLarge',
-  'CertificateNotTrusted',
-  'DisruptionBudget',
-  'NotLeader',
-  'TlsWanted',
-];
-
 export class Requester {
   readonly #options: RequesterOptions;
   readonly #server: string;
@@ -148,10 +141,13 @@ export class Requester {
   }
 
   /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
-  async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
+  async stream(
+    call: Call,
+  ): Promise<{ readonly chunks: AsyncIterable<Uint8Array>; readonly held: HeldAnswer }> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
-    if (answer.status < 400) return answer.body;
-    throw refusal(call, answer, parsed(await wordsOf(answer)));
+    if (answer.status < 400)
+      return { chunks: answer.body, held: ARRIVING.begin(this, () => answer.discard()) };
+    throw refusal(call, answer, parsed(TEXT.decode(await wordsOf(answer))));
   }
 
   async #jsonOnce(call: Call): Promise<JsonAnswer> {
@@ -160,7 +156,11 @@ export class Requester {
       this.#client.read(request, async (found) => ({
         status: found.status,
         header: (name: string) => found.header(name),
-        text: found.status < 400 ? TEXT.decode(await found.bytes(most)) : await wordsOf(found),
+        text: TEXT.decode(
+          found.status < 400
+            ? await ARRIVING.reading(this, found, (hold) => found.bytes(most, hold))
+            : await wordsOf(found),
+        ),
       })),
     );
     const body = parsed(answer.text);
@@ -178,8 +178,8 @@ export class Requester {
         status: found.status,
         header: (name: string) => found.header(name),
         ...(found.status < 400
-          ? await itemsOf(found.body, most, kept)
-          : { refused: parsed(await wordsOf(found)) }),
+          ? await ARRIVING.reading(this, found, (hold) => itemsOf(found.body, { most, hold }, kept))
+          : { refused: parsed(TEXT.decode(await wordsOf(found))) }),
       })),
     );
     if ('refused' in answer) throw refusal(call, answer, answer.refused);
@@ -265,19 +265,6 @@ export class Requester {
   }
 }
 
-/** Whether another try may help, and when. */
-function again<T>(call: Call, tried: Tried<T>): { readonly afterMs?: number | undefined } | undefined {
-  if ('value' in tried || !(tried.error instanceof PullwrightError)) return undefined;
-  const failure = tried.error;
-  const status = 'status' in failure ? Number(failure.status) : undefined;
-  if (FOR_GOOD.includes(failure.code)) return undefined;
-  if (status === undefined)
-    return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
-  if (!isPassingStatus(status)) return undefined;
-  // Only these two say that nothing was done.
-  return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
-}
-
 function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body: unknown): PullwrightError {
   const after = retryAfterMs(answer.header('retry-after'), Date.now());
   const { verb, subject } = call;
@@ -286,8 +273,8 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
 }
 
 /** Of a refusal; none where they are too long or break off: the status says the most of it. */
-async function wordsOf(answer: HttpAnswer): Promise<string> {
-  return TEXT.decode(await answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array()));
+function wordsOf(answer: HttpAnswer): Promise<Uint8Array> {
+  return answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array());
 }
 
 function parsed(text: string): unknown {

@@ -71,7 +71,11 @@ export const STREAM_PARSERS: readonly Parser[] = [
         yield new Uint8Array(Buffer.from(text));
       };
       try {
-        const { items, bytes } = await itemsOf(source(), 30_000, { keep: (item) => item, mostText: 100 });
+        const { items, bytes } = await itemsOf(
+          source(),
+          { most: 30_000, hold: () => undefined },
+          { keep: (item) => item, mostText: 100 },
+        );
         holds(bytes <= 30_000, 'the bound');
         return items;
       } catch (error) {
