@@ -5,6 +5,8 @@ import { PullwrightError } from '../rules/errors.ts';
 import type { Cluster } from './cluster.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
+/** More than a namespace can have: a cluster that sends more is asked again and again, and each time costs the others. */
+const MOST_BYTES = 4 * 1024 * 1024;
 /** A cluster that does not answer in this time is tried again later. */
 const PATIENCE_MS = 10_000;
 
@@ -19,7 +21,8 @@ const ADDRESS = 'server ';
  */
 export async function clusterMark(cluster: Cluster, signal?: AbortSignal): Promise<string> {
   try {
-    const found = await inTime(cluster.client.get(NAMESPACE), cluster.client.host, signal);
+    const asked = cluster.client.get(NAMESPACE, { maxBytes: MOST_BYTES });
+    const found = await inTime(asked, cluster.client.host, signal);
     const uid = found?.metadata.uid;
     if (typeof uid === 'string' && uid !== '') return uid;
   } catch (error) {

@@ -36,6 +36,13 @@ export type WatchEvent =
     }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly bytes?: number };
 
+export interface GetOptions {
+  /** Told how many bytes the answer had. */
+  readonly weighed?: (bytes: number) => void;
+  /** A longer answer is refused: `AnswerTooLarge`. @default {33554432} */
+  readonly maxBytes?: number;
+}
+
 export interface ListOptions extends Selector {
   readonly limit?: number;
   readonly next?: string;
@@ -76,12 +83,8 @@ export interface RemoveOptions {
 export interface KubeClient {
   /** `host:port`, for messages and metrics. */
   readonly host: string;
-  /**
-   * The object, or undefined when there is none (or no such kind).
-   *
-   * @param weighed told how many bytes the answer had
-   */
-  get(ref: ObjectRef, weighed?: (bytes: number) => void): Promise<KubeObject | undefined>;
+  /** The object, or undefined when there is none (or no such kind). */
+  get(ref: ObjectRef, options?: GetOptions): Promise<KubeObject | undefined>;
   /** @throws PullwrightError `KindNotServed` */
   list(collection: Collection, options?: ListOptions): Promise<ListPage>;
   /** Resolves once the server has accepted it; ends when the server ends it. Throws ApiError 410 when the resource version is too old. */

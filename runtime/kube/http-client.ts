@@ -3,6 +3,7 @@ import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import type {
   ApplyOptions,
   CreateOptions,
+  GetOptions,
   KubeClient,
   ListOptions,
   ListPage,
@@ -60,12 +61,13 @@ export class HttpKubeClient implements KubeClient {
     return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
   }
 
-  async get(ref: ObjectRef, weighed?: (bytes: number) => void): Promise<KubeObject | undefined> {
+  async get(ref: ObjectRef, { weighed, maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
-    const { status, body, bytes } = await this.#requester.json(call);
+    const limited = maxBytes === undefined ? call : { ...call, maxBytes };
+    const { status, body, bytes } = await this.#requester.json(limited);
     weighed?.(bytes);
     return status === 404 ? undefined : decode(body);
   }

@@ -239,9 +239,10 @@ export class Informer {
     await this.#pace.turn(this.#stop.signal);
     let cost = 0;
     try {
-      return await this.#options.client.get(ref, (bytes) => {
+      const weighed = (bytes: number): void => {
         cost = costOfLine(bytes);
-      });
+      };
+      return await this.#options.client.get(ref, { weighed });
     } catch (error) {
       cost = costOfFailure(error);
       throw error;

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
-import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
+import type {
+  GetOptions,
+  KubeClient,
+  ListPage,
+  WatchEvent,
+  WatchOptions,
+} from '../../runtime/kube/client.ts';
 import { Informer } from '../../runtime/kube/informer.ts';
 import { costOfFailure, costOfLine, costOfPage, Pace } from '../../runtime/kube/pace.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
@@ -126,7 +132,7 @@ test('objects that weigh little in a watch, and much when their values are asked
   const client = {
     list: () => Promise.resolve({ items: [], resourceVersion: '1', bytes: 0 }),
     watch: (_: Collection, options: WatchOptions) => Promise.resolve(flood(options)),
-    get: (_: unknown, weighed?: (bytes: number) => void) => {
+    get: (_: unknown, { weighed }: GetOptions) => {
       asked += 1;
       weighed?.(8 << 20);
       return Promise.resolve(secret(asked));
