@@ -16,6 +16,9 @@ import { Merges } from './hosted-merges.ts';
 import { controlPlane, SERVED } from './hosted-objects.ts';
 import { bodyOf, type Hostility, harm, type Json, pullSecretFor, send } from './hostile-answers.ts';
 
+const BOOKMARK_MS = 60_000;
+const BOOKMARK = '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n';
+
 export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
   clusters = 1;
@@ -201,7 +204,12 @@ export class HostedStub {
   #watch(cluster: string, response: ServerResponse): void {
     const open = this.#watches.get(cluster) ?? new Set();
     this.#watches.set(cluster, open.add(response));
-    response.once('close', () => open.delete(response));
+    // As an API server does it, each in its own time: a watch that says nothing for long is taken for broken.
+    const timer = setInterval(() => response.write(BOOKMARK), BOOKMARK_MS * (0.8 + 0.4 * Math.random()));
+    response.once('close', () => {
+      open.delete(response);
+      clearInterval(timer);
+    });
     response.writeHead(200).flushHeaders();
   }
 

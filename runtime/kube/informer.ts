@@ -71,6 +71,8 @@ const TIMING: InformerTiming = {
 
 /** A watch that lived so long was a good one: the next is opened at once. */
 const GOOD_WATCH_MS = 5000;
+/** What was listed a moment ago is forgotten by none that is well: so many steps of the back-off are left out. */
+const FORGOTTEN = 2;
 /** No API server gives so many pages in a row that hold nothing. */
 const MOST_EMPTY_PAGES = 100;
 
@@ -86,7 +88,6 @@ export class Informer {
   readonly #reach: Reach;
   #synced = false;
   #failures = 0;
-  /** What the next watch costs before anything came of it, see {@link costOfFailure}. */
   #deposit = 0;
   /** Watches in a row that ended at once. */
   #cutShort = 0;
@@ -141,15 +142,19 @@ export class Informer {
     const { client, collection, selector } = this.#options;
     const { signal } = this.#stop;
     return this.#pages.read(({ limit, maxBytes, count }) =>
-      this.#pace.page((weigh) => {
-        const lean = (object: KubeObject, leftOut: number): KubeObject => {
-          count();
-          weigh();
-          return this.#lean(object, leftOut);
-        };
-        const asked = { ...selector, limit, maxBytes, lean, signal };
-        return client.list(collection, next === undefined ? asked : { ...asked, next });
-      }, signal),
+      this.#pace.page(
+        (weigh) => {
+          const lean = (object: KubeObject, leftOut: number): KubeObject => {
+            count();
+            weigh();
+            return this.#lean(object, leftOut);
+          };
+          const asked = { ...selector, limit, maxBytes, lean, signal };
+          return client.list(collection, next === undefined ? asked : { ...asked, next });
+        },
+        limit,
+        signal,
+      ),
     );
   }
 
@@ -169,7 +174,7 @@ export class Informer {
       this.#cutShort = isShort ? this.#cutShort + 1 : 0;
       if (failure !== undefined && !isForgotten) await this.#afterFailure(failure);
       // A server that ends every watch at once, or forgets at once what it listed, must not be asked in a tight loop.
-      else if (isShort) await pause(this.#backOffMs(), this.#stop.signal);
+      else if (isShort) await pause(this.#backOffMs(isForgotten ? FORGOTTEN : 0), this.#stop.signal);
       if (isForgotten) return;
     }
   }
@@ -280,8 +285,9 @@ export class Informer {
     await this.#reach.again(failure, waitMs, this.#stop.signal);
   }
 
-  #backOffMs(): number {
-    return backOffMs(this.#timing.backOff, Math.max(this.#failures, this.#cutShort - 1), this.#random());
+  #backOffMs(more = 0): number {
+    const tries = Math.max(this.#failures, this.#cutShort - 1);
+    return backOffMs(this.#timing.backOff, tries + more, this.#random());
   }
 }
 

@@ -20,6 +20,8 @@ const BYTES = 64 * 1024;
 const STORED_BYTES = 1024 * 1024;
 /** And a request as much as so many. */
 const REQUEST = 20;
+/** And a page that goes on without having brought much: forty at once, and two a second. */
+const THIN = 250;
 
 /** Pages of one cluster that are read at the same time: a cluster has some fifty lists, and each begins with a page. */
 const PAGES_AT_ONCE = 2;
@@ -32,9 +34,13 @@ const OBJECT_TOO_LARGE = 8192;
 /** A minute, whatever was read: longer would tell nobody when the cluster is read again. */
 const MOST_DEBT = 30_000;
 
-/** What a page of a list costs, in changes. */
-export function costOfPage(bytes: number): number {
-  return REQUEST + (bytes / BYTES) * Math.max(1, bytes / WANTED_PAGE_BYTES) ** 3;
+/**
+ * What a page of a list costs, in changes.
+ *
+ * @param isThin there are more pages, and this one has few of the objects that were asked for: no API server gives many such
+ */
+export function costOfPage(bytes: number, isThin = false): number {
+  return (isThin ? THIN : REQUEST) + (bytes / BYTES) * Math.max(1, bytes / WANTED_PAGE_BYTES) ** 3;
 }
 
 /**
@@ -119,10 +125,12 @@ export class Pace {
    * Asks for a page when it is its turn, and counts it.
    *
    * @param ask counts each object that comes
+   * @param limit objects that it asks for
    * @throws what `ask` throws
    */
-  async page<T extends { readonly bytes: number }>(
+  async page<T extends { readonly bytes: number; readonly next?: string }>(
     ask: (count: () => void) => Promise<T>,
+    limit: number,
     signal: AbortSignal,
   ): Promise<T> {
     let came = 0;
@@ -130,7 +138,7 @@ export class Pace {
     try {
       await this.turn(signal, () => place.moved());
       const page = await ask(() => void (came += 1));
-      this.taken(costOfPage(page.bytes));
+      this.taken(costOfPage(page.bytes, page.next !== undefined && came < limit / 10));
       return page;
     } catch (error) {
       this.taken(costOfFailure(error, came));

@@ -66,6 +66,11 @@ function takenIn10Seconds(cost: number): number {
 test('pages and heavy lines cost what they take to read, whoever of one cluster reads them', () => {
   for (const [what, cost, most] of [
     ['empty pages: 500 at once, and 25 a second', costOfPage(0), 750],
+    [
+      'pages that go on without having brought much: forty at once, and two a second',
+      costOfPage(0, true),
+      60,
+    ],
     ['pages of two megabytes: as heavy as they are asked for', costOfPage(2 << 20), 288],
     ['pages of two megabytes and a half, as they come', costOfPage(5 << 19), 153],
     ['pages of eight megabytes: two at once, and one every sixteen seconds', costOfPage(8 << 20), 2],
