@@ -22,6 +22,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PullwrightError } from '../runtime/rules/errors.ts';
+import { isPathSegment } from '../runtime/rules/kubernetes/file-name.ts';
 import { counted } from '../runtime/rules/text/counted.ts';
 import type { ManifestTree } from './output.ts';
 
@@ -43,8 +44,13 @@ export function headerOf(path: string): string {
   return /\.(?:tpl|txt)$/.test(path) ? `{{- /* ${text} */ -}}\n` : `# ${text}\n`;
 }
 
-/** Compares without writing. A folder that does not exist is empty. */
+/**
+ * Compares without writing. A folder that does not exist is empty.
+ *
+ * @throws PullwrightError `UnsafeName` for a path that leads out of the folder, whoever made it
+ */
 export function compareTree(folder: string, tree: ManifestTree): TreeDifference {
+  for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
   const present = existsSync(folder) ? listFiles(folder) : new Set<string>();
   const difference = {
     added: [] as string[],
@@ -66,7 +72,7 @@ export function compareTree(folder: string, tree: ManifestTree): TreeDifference 
  * Writes what is added and changed and removes what is stale, with folders that became empty.
  *
  * @param overwrite take the place of files that are in the way
- * @throws PullwrightError `ForeignFile` before anything is written, when a file is in the way
+ * @throws PullwrightError before anything is written: `ForeignFile` when a file is in the way, `UnsafeName` as {@link compareTree}
  */
 export function writeTree(
   folder: string,
@@ -84,6 +90,14 @@ export function writeTree(
     writeFileSync(join(folder, path), headerOf(path) + tree.get(path));
   }
   return difference;
+}
+
+function leadsElsewhere(path: string): PullwrightError {
+  return new PullwrightError(`Cannot write ${JSON.stringify(path)}: it is no path within the folder`, {
+    code: 'UnsafeName',
+    disposition: 'terminal',
+    hint: 'Correct the name in the fleet that the path is made of',
+  });
 }
 
 type State = 'added' | 'changed' | 'unchanged' | 'in the way';

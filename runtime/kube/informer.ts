@@ -184,6 +184,7 @@ export class Informer {
     const { client, collection, selector } = this.#options;
     // Whoever's last watch was too large pays for the next before it is opened: else fifty of one cluster would be too large at once.
     await this.#pace.turn(this.#stop.signal);
+    if (this.#stop.signal.aborted) return;
     this.#pace.taken(this.#deposit);
     const control = new AbortController();
     const abort = (): void => control.abort();
@@ -244,9 +245,7 @@ export class Informer {
     await this.#pace.turn(this.#stop.signal);
     let cost = 0;
     try {
-      const weighed = (bytes: number): void => {
-        cost = costOfLine(bytes);
-      };
+      const weighed = (bytes: number): void => void (cost = costOfLine(bytes));
       return await this.#options.client.get(ref, { weighed });
     } catch (error) {
       cost = costOfFailure(error);

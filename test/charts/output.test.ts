@@ -214,4 +214,16 @@ test('lines that git gave other ends, and edits by hand, are changes', () =>
     ]);
   }));
 
+for (const path of ['../out.yaml', 'a/../../out.yaml', '/out.yaml', 'a//out.yaml', 'a/..', '.', ''])
+  test(`a path that leads elsewhere is refused here too, whoever let its name pass: ${JSON.stringify(path)}`, () =>
+    inFolder((folder) => {
+      const to = join(folder, 'to');
+      const both = new Map([
+        ['a/good.yaml', 'kind: X\n'],
+        [path, 'kind: X\n'],
+      ]);
+      assert.throws(() => writeTree(to, both, { overwrite: true }), { code: 'UnsafeName' });
+      assert.deepEqual(filesOf(folder), []);
+    }));
+
 test.run();

@@ -1,8 +1,10 @@
 /** The informer against a scripted server: what the real one does only rarely. The real one is in test/reconcile. */
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import { Pace } from '../../runtime/kube/pace.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
@@ -53,6 +55,18 @@ test('a page that is too large is read in smaller ones from the same place, and 
     ['synced'],
     'nobody is told of a failure',
   );
+});
+
+test('whoever is stopped while its cluster has to wait opens no watch any more', async () => {
+  // The list takes what there is.
+  const pace = new Pace({ burst: 1, perSecond: 0.01 });
+  const { sink, informer, watchedFrom } = run({ lists: [() => page('7', 'a')], watches: [quiet] }, FAST, {
+    pace,
+  });
+  await eventually(() => assert.deepEqual([...sink.names.keys()], ['a']));
+  informer.stop();
+  await delay(50);
+  assert.deepEqual(watchedFrom, []);
 });
 
 test('one object that is too large by itself is said', async () => {
@@ -165,10 +179,9 @@ for (const [what, watch] of [
   });
 
 test('a list that goes on without objects is given up', async () => {
-  const { sink, informer, limits } = run({
-    lists: [() => ({ ...page('7'), next: 'more' })],
-    watches: [quiet],
-  });
+  const script = { lists: [() => ({ ...page('7'), next: 'more' })], watches: [quiet] };
+  // As fast as they come: how long such pages are kept waiting is another test's.
+  const { sink, informer, limits } = run(script, FAST, { pace: new Pace({ burst: 1_000_000 }) });
   await eventually(() => assert.ok(sink.states.length > 0));
   informer.stop();
   const [state] = sink.states;

@@ -3,6 +3,7 @@ import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import {
   Informer,
+  type InformerOptions,
   type InformerSink,
   type InformerState,
   type InformerTiming,
@@ -57,6 +58,7 @@ export function expired(): AsyncGenerator<WatchEvent> {
 export function run(
   script: Script,
   timing: Partial<InformerTiming> = FAST,
+  more: Pick<InformerOptions, 'pace'> = {},
 ): {
   sink: Recorder;
   informer: Informer;
@@ -84,7 +86,7 @@ export function run(
     },
   } as unknown as KubeClient;
   const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
-  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0 });
+  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0, ...more });
   void informer.run();
   return { sink, informer, watchedFrom, limits };
 }
