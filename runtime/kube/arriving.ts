@@ -1,21 +1,19 @@
 /**
- * What has come of answers that are not whole yet. An API server can begin fifty watches with an object each that never ends, and a process of all hosted clusters
- * would hold sixteen megabytes of each. All together have a bound, and beyond it the largest goes, of the cluster that has the most.
+ * What has come of bodies that are not whole yet, answers of servers and requests of clients. Whoever begins many and ends none has them held in memory: an API server an object
+ * on each of fifty watches, anybody who reaches the webhook's port a request on each connection. All together have a bound, and beyond it the largest goes, of whoever has the most.
  */
 import { HttpError } from '../http/http-error.ts';
 import type { HttpAnswer } from '../http/request.ts';
 
-/** Twice the largest object; good servers have some kilobytes under way. */
-const MOST_TOGETHER = 64 * 1024 * 1024;
-/** So little of an answer is not counted. */
-const COUNTED = 64 * 1024;
+/** Twice the largest object of an API server; good ones have some kilobytes under way. */
+export const MOST_TOGETHER: number = 64 * 1024 * 1024;
 
-/** What is held of one answer. */
-export interface HeldAnswer {
+/** What is held of one body. */
+export interface HeldBody {
   /** Whether it had to go. */
   readonly isRefused: boolean;
-  /** So many bytes of it are held now. @throws HttpError `AnswerTooLarge` when it has to go */
-  hold(bytes: number): void;
+  /** So many bytes of it are held now. False when it has to go, or had to before. */
+  hold(bytes: number): boolean;
   /** Nothing is held any more. */
   release(): void;
 }
@@ -28,8 +26,8 @@ export interface HeldAnswer {
  *
  * const arriving = new Arriving(1_000_000);
  * let ended = 0;
- * const [mine, theirs] = [{}, {}];
- * const small = arriving.begin(mine, () => (ended += 1));
+ * const [ours, theirs] = [{}, {}];
+ * const small = arriving.begin(ours, () => (ended += 1));
  * const large = arriving.begin(theirs, () => (ended += 1));
  * small.hold(300_000);
  * large.hold(600_000);
@@ -39,20 +37,20 @@ export interface HeldAnswer {
  */
 export class Arriving {
   readonly #most: number;
-  readonly #clusters = new Map<object, Set<Answer>>();
+  readonly #senders = new Map<object, Set<Body>>();
   #held = 0;
 
-  /** @param most bytes of all answers together */
+  /** @param most bytes of all together */
   constructor(most: number = MOST_TOGETHER) {
     this.#most = most;
   }
 
   /**
-   * @param cluster who is asked
-   * @param end ends the answer, so that whoever reads it lets go of it
+   * @param sender whose it is
+   * @param end ends it, so that whoever reads it lets go of it
    */
-  begin(cluster: object, end: () => void): HeldAnswer {
-    return new Answer(end, (answer, bytes) => this.#count(cluster, answer, bytes));
+  begin(sender: object, end: () => void): HeldBody {
+    return new Body(end, (body, bytes) => this.#count(sender, body, bytes));
   }
 
   /**
@@ -62,13 +60,15 @@ export class Arriving {
    * @throws HttpError `AnswerTooLarge` when it has to go, else what `read` throws
    */
   async reading<T>(
-    cluster: object,
+    sender: object,
     answer: Pick<HttpAnswer, 'discard'>,
     read: (hold: (bytes: number) => void) => Promise<T>,
   ): Promise<T> {
-    const held = this.begin(cluster, () => answer.discard());
+    const held = this.begin(sender, () => answer.discard());
     try {
-      return await read((bytes) => held.hold(bytes));
+      return await read((bytes) => {
+        if (!held.hold(bytes)) throw mostOfAll();
+      });
     } catch (error) {
       throw held.isRefused ? mostOfAll() : error;
     } finally {
@@ -76,19 +76,19 @@ export class Arriving {
     }
   }
 
-  #count(cluster: object, answer: Answer, bytes: number): void {
-    const answers = this.#clusters.get(cluster) ?? new Set();
-    this.#held += bytes - answer.bytes;
-    answer.bytes = bytes;
-    if (bytes === 0) answers.delete(answer);
-    else answers.add(answer);
-    if (answers.size === 0) this.#clusters.delete(cluster);
-    else this.#clusters.set(cluster, answers);
-    if (this.#held > this.#most) largestOf(mostOf(this.#clusters.values()))?.refuse();
+  #count(sender: object, body: Body, bytes: number): void {
+    const bodies = this.#senders.get(sender) ?? new Set();
+    this.#held += bytes - body.bytes;
+    body.bytes = bytes;
+    if (bytes === 0) bodies.delete(body);
+    else bodies.add(body);
+    if (bodies.size === 0) this.#senders.delete(sender);
+    else this.#senders.set(sender, bodies);
+    if (this.#held > this.#most) largestOf(mostOf(this.#senders.values()))?.refuse();
   }
 }
 
-/** Of this process: memory is one for all clusters. */
+/** Of all API servers that this process asks: memory is one for all clusters. */
 export const ARRIVING: Arriving = new Arriving();
 
 /** Why an answer had to go. */
@@ -99,21 +99,20 @@ export function mostOfAll(): HttpError {
   );
 }
 
-class Answer implements HeldAnswer {
+class Body implements HeldBody {
   bytes = 0;
   isRefused = false;
   readonly #end: () => void;
-  readonly #count: (answer: Answer, bytes: number) => void;
+  readonly #count: (body: Body, bytes: number) => void;
 
-  constructor(end: () => void, count: (answer: Answer, bytes: number) => void) {
+  constructor(end: () => void, count: (body: Body, bytes: number) => void) {
     this.#end = end;
     this.#count = count;
   }
 
-  hold(bytes: number): void {
-    const counted = bytes < COUNTED ? 0 : bytes;
-    if (!this.isRefused && counted !== this.bytes) this.#count(this, counted);
-    if (this.isRefused) throw mostOfAll();
+  hold(bytes: number): boolean {
+    if (!this.isRefused && bytes !== this.bytes) this.#count(this, bytes);
+    return !this.isRefused;
   }
 
   release(): void {
@@ -127,19 +126,19 @@ class Answer implements HeldAnswer {
   }
 }
 
-function mostOf(clusters: Iterable<ReadonlySet<Answer>>): ReadonlySet<Answer> {
-  let [most, found]: [number, ReadonlySet<Answer>] = [-1, new Set()];
-  for (const answers of clusters) {
-    const sum = answers.values().reduce((bytes, one) => bytes + one.bytes, 0);
-    if (sum > most) [most, found] = [sum, answers];
+function mostOf(senders: Iterable<ReadonlySet<Body>>): ReadonlySet<Body> {
+  let [most, found]: [number, ReadonlySet<Body>] = [-1, new Set()];
+  for (const bodies of senders) {
+    const sum = bodies.values().reduce((bytes, one) => bytes + one.bytes, 0);
+    if (sum > most) [most, found] = [sum, bodies];
   }
   return found;
 }
 
-function largestOf(answers: ReadonlySet<Answer>): Answer | undefined {
-  return answers
+function largestOf(bodies: ReadonlySet<Body>): Body | undefined {
+  return bodies
     .values()
-    .reduce<Answer | undefined>(
+    .reduce<Body | undefined>(
       (most, one) => (most === undefined || one.bytes > most.bytes ? one : most),
       undefined,
     );

@@ -88,6 +88,7 @@ export class Informer {
   readonly #reach: Reach;
   #synced = false;
   #failures = 0;
+  /** What a watch costs before anything came of it: what the last one cost by failing. */
   #deposit = 0;
   /** Watches in a row that ended at once. */
   #cutShort = 0;

@@ -1,6 +1,7 @@
 /** JSON values out of a stream of lines, each line at most as long as allowed. Linear also for lines of megabytes. */
+
 import { PullwrightError } from '../rules/errors.ts';
-import { type HeldAnswer, mostOfAll } from './arriving.ts';
+import { type HeldBody, mostOfAll } from './arriving.ts';
 import { JsonItems } from './json-items.ts';
 
 /** A line longer than this ends the stream: no object of an API server is that large. */
@@ -22,7 +23,7 @@ export interface JsonLine {
 export async function* jsonLines(
   chunks: AsyncIterable<Uint8Array>,
   mostText?: number,
-  held?: HeldAnswer,
+  held?: HeldBody,
 ): AsyncGenerator<JsonLine> {
   let lines: JsonLine[] = [];
   let bytes = 0;
@@ -40,7 +41,7 @@ export async function* jsonLines(
       const damaged = pushed(reader, chunk);
       const read = lines;
       lines = [];
-      held?.hold(reader.held);
+      if (held?.hold(reader.held) === false) throw tooLong(mostOfAll().message);
       yield* read;
       if (damaged !== undefined) throw damaged;
       if (reader.read > MAX_LINE_BYTES) throw tooLong(`a line is longer than ${MAX_LINE_BYTES} bytes`);

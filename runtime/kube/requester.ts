@@ -12,7 +12,7 @@ import { reveal } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
 import { again } from './again.ts';
 import { apiErrorOf } from './api-error.ts';
-import { ARRIVING, type HeldAnswer } from './arriving.ts';
+import { ARRIVING, type HeldBody } from './arriving.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
 import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
@@ -141,9 +141,7 @@ export class Requester {
   }
 
   /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
-  async stream(
-    call: Call,
-  ): Promise<{ readonly chunks: AsyncIterable<Uint8Array>; readonly held: HeldAnswer }> {
+  async stream(call: Call): Promise<{ readonly chunks: AsyncIterable<Uint8Array>; readonly held: HeldBody }> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
     if (answer.status < 400)
       return { chunks: answer.body, held: ARRIVING.begin(this, () => answer.discard()) };

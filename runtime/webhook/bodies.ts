@@ -4,10 +4,10 @@
  * pod whose request is refused is admitted as it is.
  */
 import type { IncomingMessage } from 'node:http';
+import { Arriving, MOST_TOGETHER } from '../kube/arriving.ts';
 
 /** The API server sends objects of up to 3 MiB, twice in an update. */
 const MOST_BYTES = 8 * 1024 * 1024;
-const MOST_TOGETHER = 64 * 1024 * 1024;
 
 /** Why a body was not read to its end, and the status that says so. */
 export interface RefusedBody {
@@ -15,71 +15,42 @@ export interface RefusedBody {
   readonly refused: string;
 }
 
+const TOO_LARGE: RefusedBody = {
+  status: 413,
+  refused: `the request is too large: at most ${MOST_BYTES} bytes are read`,
+};
+const TOO_MUCH: RefusedBody = {
+  status: 503,
+  refused: `too much is sent at once: at most ${MOST_TOGETHER} bytes are held, and this request has the most`,
+};
+const BROKEN_OFF: RefusedBody = { status: 400, refused: 'the request breaks off' };
+
 export class Bodies {
-  readonly #arriving = new Set<Arriving>();
-  #held = 0;
+  readonly #arriving = new Arriving();
 
   /** The whole body. Nothing of a refused one is kept. */
   read(request: IncomingMessage): Promise<{ readonly text: string } | RefusedBody> {
     return new Promise((resolve) => {
-      const body = new Arriving((end) => {
-        this.#arriving.delete(body);
-        this.#held -= body.size;
-        resolve(end);
-      });
-      this.#arriving.add(body);
+      let chunks: Buffer[] | undefined = [];
+      let size = 0;
+      /** The first call counts; without a refusal the body is whole. */
+      const end = (refusal?: RefusedBody): void => {
+        if (chunks === undefined) return;
+        resolve(refusal ?? { text: Buffer.concat(chunks).toString('utf8') });
+        chunks = undefined;
+        held.release();
+      };
+      const held = this.#arriving.begin(this, () => end(TOO_MUCH));
       request.on('data', (chunk: Buffer) => {
-        if (body.take(chunk)) this.#held += chunk.length;
-        if (body.size > MOST_BYTES)
-          body.end({
-            status: 413,
-            refused: `the request is too large: at most ${MOST_BYTES} bytes are read`,
-          });
-        if (this.#held > MOST_TOGETHER) this.#refuseLargest();
+        if (chunks === undefined) return;
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size > MOST_BYTES) end(TOO_LARGE);
+        else held.hold(size);
       });
-      request.once('end', () => body.end());
-      const gone = (): void => body.end({ status: 400, refused: 'the request breaks off' });
-      request.once('error', gone);
-      request.once('close', gone);
+      request.once('end', () => end());
+      request.once('error', () => end(BROKEN_OFF));
+      request.once('close', () => end(BROKEN_OFF));
     });
-  }
-
-  #refuseLargest(): void {
-    const [first, ...others] = this.#arriving;
-    const largest = others.reduce(
-      (most, one) => (most !== undefined && one.size > most.size ? one : most),
-      first,
-    );
-    largest?.end({
-      status: 503,
-      refused: `too much is sent at once: at most ${MOST_TOGETHER} bytes are held, and this request has the most`,
-    });
-  }
-}
-
-/** One body, until it ends in one way or another. */
-class Arriving {
-  size = 0;
-  #chunks: Buffer[] | undefined = [];
-  readonly #ended: (end: { readonly text: string } | RefusedBody) => void;
-
-  constructor(ended: (end: { readonly text: string } | RefusedBody) => void) {
-    this.#ended = ended;
-  }
-
-  /** Whether it is kept. */
-  take(chunk: Buffer): boolean {
-    if (this.#chunks === undefined) return false;
-    this.#chunks.push(chunk);
-    this.size += chunk.length;
-    return true;
-  }
-
-  /** The first call counts; without a refusal the body is whole. */
-  end(refusal?: RefusedBody): void {
-    if (this.#chunks === undefined) return;
-    const chunks = this.#chunks;
-    this.#chunks = undefined;
-    this.#ended(refusal ?? { text: Buffer.concat(chunks).toString('utf8') });
   }
 }

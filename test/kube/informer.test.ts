@@ -1,7 +1,6 @@
 /** The informer against a scripted server: what the real one does only rarely. The real one is in test/reconcile. */
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import { Pace } from '../../runtime/kube/pace.ts';
@@ -60,12 +59,11 @@ test('a page that is too large is read in smaller ones from the same place, and 
 test('whoever is stopped while its cluster has to wait opens no watch any more', async () => {
   // The list takes what there is.
   const pace = new Pace({ burst: 1, perSecond: 0.01 });
-  const { sink, informer, watchedFrom } = run({ lists: [() => page('7', 'a')], watches: [quiet] }, FAST, {
-    pace,
-  });
+  const script = { lists: [() => page('7', 'a')], watches: [quiet] };
+  const { sink, informer, watchedFrom, ended } = run(script, FAST, { pace });
   await eventually(() => assert.deepEqual([...sink.names.keys()], ['a']));
   informer.stop();
-  await delay(50);
+  await ended;
   assert.deepEqual(watchedFrom, []);
 });
 

@@ -64,6 +64,8 @@ export function run(
   informer: Informer;
   watchedFrom: string[];
   limits: unknown[];
+  /** Resolves when it has stopped. */
+  ended: Promise<void>;
 } {
   const sink = new Recorder();
   const watchedFrom: string[] = [];
@@ -87,8 +89,8 @@ export function run(
   } as unknown as KubeClient;
   const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
   const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0, ...more });
-  void informer.run();
-  return { sink, informer, watchedFrom, limits };
+  const ended = informer.run();
+  return { sink, informer, watchedFrom, limits, ended };
 }
 
 async function* untilAborted(

@@ -1,6 +1,10 @@
 /** What a SidecarSet says that keeps its pull secrets from pods, before it is applied. */
 
-import { SIDECAR_SET_API_VERSIONS, SOURCE_NAMESPACE_ANNOTATION } from '../../rules/injection/sidecar-set.ts';
+import {
+  readContent,
+  SIDECAR_SET_API_VERSIONS,
+  SOURCE_NAMESPACE_ANNOTATION,
+} from '../../rules/injection/sidecar-set.ts';
 import { NAMESPACE_NAME_LABEL, readSelector } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { isNamespaceName, isObjectName } from '../../rules/kubernetes/object-names.ts';
@@ -127,12 +131,8 @@ function sourceProblems(from: unknown, listed: unknown): readonly SidecarSetProb
   return [{ severity: 'warning', code: 'NoSecretListed', ...at, message }];
 }
 
-function containerWarnings(
-  { containers, initContainers }: Raw,
-  listed: unknown,
-): readonly SidecarSetProblem[] {
-  const isBringing = [containers, initContainers].some((list) => Array.isArray(list) && list.length > 0);
-  if (isBringing || !Array.isArray(listed) || listed.length === 0) return [];
+function containerWarnings(spec: Raw, listed: unknown): readonly SidecarSetProblem[] {
+  if (readContent(spec).containers > 0 || !Array.isArray(listed) || listed.length === 0) return [];
   const message =
     'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile';
   return [{ severity: 'warning', code: NO_CONTAINERS, path: 'spec.containers', message }];
