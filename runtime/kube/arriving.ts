@@ -95,7 +95,7 @@ export const ARRIVING: Arriving = new Arriving();
 export function mostOfAll(): HttpError {
   return new HttpError(
     'AnswerTooLarge',
-    `of the answers that have begun and not ended, ${MOST_TOGETHER} bytes at most are held, and this one had the most`,
+    `more than ${MOST_TOGETHER / 1024 ** 2} MiB of answers had begun and not ended, and this was the largest of the server that had sent the most of them`,
   );
 }
 

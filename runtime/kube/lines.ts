@@ -54,7 +54,10 @@ export async function* jsonLines(
 }
 
 function tooLong(why: string): PullwrightError {
-  return new PullwrightError(`Cannot read the watch: ${why}`, { code: 'AnswerTooLarge' });
+  return new PullwrightError(`Cannot read the watch: ${why}`, {
+    code: 'AnswerTooLarge',
+    hint: 'Look at the API server, and at what stands before it: no object that it stores is so large',
+  });
 }
 
 /** Without the parser's words, which quote the text: it may be of a Secret. */
