@@ -181,19 +181,6 @@ test('nothing that ships imports what builds it', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('each shelf of the rules has 4 to 15 files, and its mod.ts names every one', () => {
-  const wrong: string[] = [];
-  for (const shelf of globSync('runtime/rules/*/', { cwd: root })) {
-    const files = globSync('*.ts', { cwd: join(root, shelf) }).filter((name) => name !== 'mod.ts');
-    if (files.length < 4 || files.length > 15) wrong.push(`${shelf} has ${files.length} files`);
-    const contents = readFileSync(join(root, shelf, 'mod.ts'), 'utf8');
-    const named = [...contents.matchAll(/^ \* - `([^`]+)`:/gm)].map((match) => match[1]);
-    if (new Set(named).symmetricDifference(new Set(files)).size > 0)
-      wrong.push(`${shelf}mod.ts names ${named.join()}`);
-  }
-  assert.deepEqual(wrong, []);
-});
-
 test('no file imports itself by way of others, types included', () => {
   const all = new Map(sources().map((file) => [file, staticImportsOf(file)]));
   const circles: string[] = [];
@@ -208,9 +195,9 @@ test('no file imports itself by way of others, types included', () => {
   assert.deepEqual(circles, []);
 });
 
-test('every file is under 300 lines, tests and benches too', () => {
+test('every file is under 600 lines, tests and benches too', () => {
   const all = [...sources(), ...globSync(['test/**/*.ts', 'bench/**/*.ts'], { cwd: root })];
-  const long = all.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 300);
+  const long = all.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 600);
   assert.deepEqual(long, []);
 });
 
