@@ -1,49 +1,46 @@
 /**
  * The test runner; `node test/run.ts --help` says how it is called.
  *
- * Runs the static checks, then each `*.test.ts` file as a process of its own, two at a time, and sums what they report. A
+ * Runs the static checks, then each `*.test.ts` file as a process of its own, one per core, and sums what they report. A
  * file fails when a test fails, when it has no test, when its totals do not add up (a hook that threw), when it overruns its
  * deadline, when it does not end, or when it prints a planted secret. The last line is `N passed, N failed[, N skipped]`.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
+import { availableParallelism, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { basePackages } from '../build/image/base.ts';
-import { installPackages } from '../site/build.ts';
-import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
-import {
-  argoDefinitions,
-  argoPrograms,
-  fluxDefinition,
-  fluxProgram,
-  missingArgo,
-  missingFlux,
-} from './gitops/build.ts';
-import { helmProgram, missingHelm } from './helm/build.ts';
-import { missingNode, nodeBinaries } from './node/machine/build.ts';
-import { executable } from './support/executable.ts';
-import { type FileResult, type Job, judge } from './support/judge.ts';
+import { type FileResult, failureDetails, type Job, judge } from './support/judge.ts';
+import { realOf, startBuilds } from './support/parts.ts';
 import { killRunning, runProcess } from './support/process.ts';
 import { pureOf, reachedBy } from './support/reach.ts';
 
-const USAGE = `node test/run.ts [--repeat N] [--pure | --changed [REF]] [FILTER...]
+const USAGE = `node test/run.ts [--rest | --all | --pure | --changed [REF]] [--repeat N] [--no-retry] [FILTER...]
 
-Without a filter: the static checks and every test file. With filters: the test files whose path has one of them as a part.
+Without an option: the static checks, and every test that needs nothing but Node and what npm ci brings. With filters: the test
+files whose path has one of them as a part, whatever they need.
 
-  --repeat N   run each file N times: for a test that may not hold every time
+  --rest       the other tests, which run real programs: a control plane, nodes, brokers, registries, browsers
+  --all        all of them, and the static checks
   --pure       the static checks, and the tests that start no process: for daily work (npm run check)
   --changed    the static checks, and the tests that a change since REF can reach; without REF: since HEAD, what is not
                committed included (npm test -- --changed main)
+  --repeat N   run each file N times: for a test that may not hold every time
+  --no-retry   a file that fails is not run once more
   --help       this text
 
-PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer than
-120 s says so in a first line "// deadline: N s".
+A file that fails is run once more, alone, at the end; if it passes then, it is listed as flaky and does not fail the run, unless more
+than two files are. PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer
+than 240 s says so in a first line "// deadline: N s".
 
 Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.
 `;
-const DEFAULT_DEADLINE_S = 120;
-const WORKERS = 2;
+const DEFAULT_DEADLINE_S = 240;
+const MOST_FLAKY = 2;
+/** A failure of these is a failure: another run would try other things. */
+const NO_SECOND_RUN = /chaos|fuzz|soak|conformance/;
+const WORKERS = Math.max(2, availableParallelism());
 /** In which a file at its deadline says in which test it is, and cleans up. */
 const GRACE_MS = 5000;
 const root = new URL('..', import.meta.url).pathname;
@@ -58,7 +55,7 @@ function check(file: string, [tool = '', ...args]: readonly string[]): Job {
   return {
     file: `check: ${file}`,
     command: [`${root}node_modules/.bin/${tool}`, ...args],
-    deadlineMs: 300_000,
+    deadlineMs: 600_000,
     check: true,
   };
 }
@@ -66,36 +63,57 @@ function check(file: string, [tool = '', ...args]: readonly string[]): Job {
 async function main(args: readonly string[]): Promise<number> {
   const asked = readArguments(args);
   if (typeof asked === 'number') return asked;
-  const { repeat, only } = asked;
-  const filters = only === 'changed' ? [] : asked.filters;
+  const { repeat, which, filters } = asked;
   const found = (await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root })))
-    .filter(
-      (file) =>
-        !file.includes('node_modules') &&
-        (filters.length === 0 || filters.some((part) => file.includes(part))),
-    )
+    .filter((file) => !file.includes('node_modules'))
     .sort();
-  const files =
-    only === 'pure'
-      ? pureOf(found)
-      : only === 'changed'
-        ? reachedBy(found, changedSince(asked.filters))
-        : found;
-  if (files.length === 0 && only === 'all')
+  const real = realOf(found);
+  const files = selected(asked, found, real);
+  if (files.length === 0 && which === 'named')
     return failEarly(`No test file has ${filters.join(' or ')} in its path`);
   const jobs = [
-    ...(filters.length === 0 ? CHECKS : []),
+    ...(which === 'named' || which === 'rest' ? [] : CHECKS),
     ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
   ];
-  await prepare(files);
-  return summarize(await runAll(jobs));
+  const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
+  const results = await runAll(jobs, startBuilds(files, progress));
+  const final = asked.retry ? await secondRuns(jobs, results) : results;
+  if (which === 'plain') {
+    const suites = [...new Set(real.values())].sort().join(', ');
+    progress(`not run: ${real.size} files against real programs (${suites}): npm run test:all runs them`);
+  }
+  return summarize(final);
 }
+
+type Which = 'plain' | 'rest' | 'all' | 'pure' | 'changed' | 'named';
 
 interface Asked {
   /** With `changed`: the revision, if any. */
   readonly filters: readonly string[];
   readonly repeat: number;
-  readonly only: 'all' | 'pure' | 'changed';
+  readonly retry: boolean;
+  readonly which: Which;
+}
+
+function selected(
+  { which, filters }: Asked,
+  found: readonly string[],
+  real: ReadonlyMap<string, string>,
+): readonly string[] {
+  switch (which) {
+    case 'pure':
+      return pureOf(found);
+    case 'changed':
+      return reachedBy(found, changedSince(filters));
+    case 'named':
+      return found.filter((file) => filters.some((part) => file.includes(part)));
+    case 'all':
+      return found;
+    case 'rest':
+      return found.filter((file) => real.has(file));
+    case 'plain':
+      return found.filter((file) => !real.has(file));
+  }
 }
 
 /** Paths that differ from a revision, and those that git does not know yet. */
@@ -110,7 +128,7 @@ function changedSince([revision = 'HEAD']: readonly string[]): readonly string[]
   ];
 }
 
-/** What is asked for, or the exit code when that is answered already. */
+/** What is requested, or the exit code when that is answered already. */
 function readArguments(args: readonly string[]): Asked | number {
   try {
     const { values, positionals } = parseArgs({
@@ -121,6 +139,9 @@ function readArguments(args: readonly string[]): Asked | number {
         repeat: { type: 'string', default: '1' },
         pure: { type: 'boolean', default: false },
         changed: { type: 'boolean', default: false },
+        rest: { type: 'boolean', default: false },
+        all: { type: 'boolean', default: false },
+        'no-retry': { type: 'boolean', default: false },
       },
     });
     if (values.help === true) {
@@ -129,70 +150,23 @@ function readArguments(args: readonly string[]): Asked | number {
     }
     if (!/^[1-9]\d{0,3}$/.test(values.repeat))
       throw new Error(`--repeat is "${values.repeat}": expected a whole number from 1 to 9999`);
-    if (values.pure && values.changed) throw new Error('--pure and --changed exclude each other');
-    if (values.changed && positionals.length > 1)
+    const named: Which[] = (['pure', 'changed', 'rest', 'all'] as const).filter((name) => values[name]);
+    // `npm run test:all -- --rest` is `--all --rest`.
+    const which = named.includes('rest') ? 'rest' : (named[0] ?? 'plain');
+    if (named.length > 1 && which !== 'rest')
+      throw new Error(`${named.map((name) => `--${name}`).join(' and ')} exclude each other`);
+    if (which === 'changed' && positionals.length > 1)
       throw new Error(`--changed takes one revision, not ${positionals.length}`);
-    const only = values.pure ? 'pure' : values.changed ? 'changed' : 'all';
-    return { filters: positionals, repeat: Number(values.repeat), only };
+    return {
+      filters: positionals,
+      repeat: Number(values.repeat),
+      retry: !values['no-retry'],
+      which: positionals.length > 0 && which !== 'changed' ? 'named' : which,
+    };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     return 2;
   }
-}
-
-/** Programs of others, each by the word that a test which needs it holds. */
-const TOOLS: readonly {
-  readonly word: string;
-  readonly missing: () => string | undefined;
-  readonly build: (progress: (line: string) => void) => Promise<unknown>;
-}[] = [
-  { word: 'missingHelm', missing: missingHelm, build: helmProgram },
-  {
-    word: 'missingFlux',
-    missing: missingFlux,
-    build: async (progress) => {
-      await fluxProgram(progress);
-      // Inside a test machine there is no network to fetch it from.
-      fluxDefinition();
-    },
-  },
-  {
-    word: 'missingArgo',
-    missing: missingArgo,
-    build: async (progress) => {
-      await argoPrograms(progress);
-      argoDefinitions();
-    },
-  },
-];
-
-/** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
-async function prepare(files: readonly string[]): Promise<void> {
-  const texts = files.map((file) => readFileSync(`${root}${file}`, 'utf8'));
-  const uses = (part: string): boolean => texts.some((text) => text.includes(part));
-  const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
-  const builds: (() => Promise<unknown>)[] = [];
-  if (uses('missingNode') && missingNode() === undefined)
-    builds.push(
-      () => nodeBinaries(progress),
-      () => executable('x64'),
-      () => executable('arm64'),
-      // A machine of the tests has no network.
-      async () => basePackages('x64'),
-      async () => basePackages('arm64'),
-    );
-  else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
-    builds.push(() => controlPlaneBinaries(progress));
-  for (const { word, missing, build } of TOOLS)
-    if (uses(word) && missing() === undefined) builds.push(() => build(progress));
-  // Two files that install into one folder at the same time would take each other's packages away.
-  if (uses('/site/build.ts')) builds.push(async () => installPackages());
-  for (const { reason } of (await Promise.allSettled(builds.map((build) => build()))).filter(isRejected))
-    progress(reason instanceof Error ? reason.message : 'a build failed');
-}
-
-function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
-  return result.status === 'rejected';
 }
 
 function failEarly(message: string): number {
@@ -200,7 +174,7 @@ function failEarly(message: string): number {
   return 1;
 }
 
-/** So that the two workers end together. */
+/** So that the workers end together. */
 function longestFirst(a: Job, b: Job): number {
   return b.deadlineMs - a.deadlineMs;
 }
@@ -211,11 +185,25 @@ function testJob(file: string): Job {
   return { file, command: [process.execPath, file], deadlineMs: seconds * 1000, check: false };
 }
 
-async function runAll(jobs: readonly Job[]): Promise<FileResult[]> {
+/** Runs `jobs` on all cores; a job whose programs are still being built lets others go first. */
+async function runAll(
+  jobs: readonly Job[],
+  builds: ReadonlyMap<string, Promise<void>> = new Map(),
+): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const queue = [...jobs];
+  const built = new Set<string>();
+  for (const [file, build] of builds) void build.then(() => built.add(file));
+  const next = async (): Promise<Job | undefined> => {
+    for (;;) {
+      const at = queue.findIndex(({ file }) => !builds.has(file) || built.has(file));
+      if (at >= 0) return queue.splice(at, 1)[0];
+      if (queue.length === 0) return undefined;
+      await Promise.race(queue.map(({ file }) => builds.get(file)));
+    }
+  };
   const worker = async (): Promise<void> => {
-    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+    for (let job = await next(); job !== undefined; job = await next()) {
       const result = await runJob(job);
       results.push(result);
       report(result, results.length, jobs.length);
@@ -225,12 +213,33 @@ async function runAll(jobs: readonly Job[]): Promise<FileResult[]> {
   return results;
 }
 
+/** The results with those of a second run, alone, in place of failures that it does not repeat. */
+async function secondRuns(jobs: readonly Job[], results: readonly FileResult[]): Promise<FileResult[]> {
+  const final: FileResult[] = [];
+  for (const result of results) {
+    const job = jobs.find(({ file }) => file === result.file);
+    if (result.problem === undefined || job === undefined || job.check || NO_SECOND_RUN.test(job.file)) {
+      final.push(result);
+      continue;
+    }
+    process.stdout.write(`once more, alone: ${job.file}\n`);
+    const again = await runJob(job);
+    final.push(again.problem === undefined ? { ...again, flaky: failureDetails(result).join('\n') } : result);
+  }
+  return final;
+}
+
 async function runJob(job: Job): Promise<FileResult> {
   const ran = await runProcess(job.command, {
     cwd: root,
     deadlineMs: job.deadlineMs,
     graceMs: GRACE_MS,
-    env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_DISABLE_COMPILE_CACHE: '1' },
+    env: {
+      ...process.env,
+      FORCE_COLOR: '0',
+      NO_COLOR: '1',
+      NODE_COMPILE_CACHE: join(tmpdir(), `pullwright-compile-cache-${userInfo().uid}`),
+    },
   });
   return judge(job, ran, job.check ? '' : readFileSync(`${root}${job.file}`, 'utf8'));
 }
@@ -248,16 +257,23 @@ function report(result: FileResult, done: number, of: number): void {
 function summarize(results: readonly FileResult[]): number {
   const sum = (pick: (result: FileResult) => number): number =>
     results.reduce((total, result) => total + pick(result), 0);
+  const print = (line: string): boolean => process.stdout.write(`${line}\n`);
   const skips = results.flatMap((result) => result.skips);
-  for (const skip of skips) process.stdout.write(`skipped: ${skip}\n`);
-  const strict = process.env['PULLWRIGHT_NO_SKIP'] === '1';
+  for (const skip of skips) print(`skipped: ${skip}`);
+  const flaky = results.filter((result) => result.flaky !== undefined);
+  for (const result of flaky) print(`flaky: ${result.file}\n${result.flaky ?? ''}`);
   const bad = results.filter((result) => result.problem !== undefined);
-  for (const { file, problem } of bad) process.stdout.write(`failed: ${file}: ${problem}\n`);
-  const again = [...new Set(bad.map(({ file }) => file).filter((file) => file.endsWith('.ts')))];
-  if (again.length > 0) process.stdout.write(`again: node test/run.ts ${again.join(' ')}\n`);
-  const failed = sum((result) => result.failed) + (strict ? skips.length : 0);
+  for (const result of bad) {
+    print(`failed: ${result.file}: ${result.problem?.split('\n')[0] ?? ''}`);
+    for (const line of failureDetails(result)) print(line);
+    if (result.file.endsWith('.ts')) print(`    run alone: node test/run.ts ${result.file}`);
+  }
+  const tooFlaky = flaky.length > MOST_FLAKY ? flaky.length : 0;
+  if (tooFlaky > 0) print(`failed: ${tooFlaky} files are flaky, at most ${MOST_FLAKY} may be`);
+  const strict = process.env['PULLWRIGHT_NO_SKIP'] === '1';
+  const failed = sum((result) => result.failed) + (strict ? skips.length : 0) + tooFlaky;
   const tail = skips.length === 0 ? '' : `, ${skips.length} skipped`;
-  process.stdout.write(`${sum((result) => result.passed)} passed, ${failed} failed${tail}\n`);
+  print(`${sum((result) => result.passed)} passed, ${failed} failed${tail}`);
   return failed === 0 ? 0 : 1;
 }
 

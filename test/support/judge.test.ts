@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plantedPassword } from './canary.ts';
-import { type FileResult, judge } from './judge.ts';
+import { type FileResult, failureDetails, judge } from './judge.ts';
 import { runProcess } from './process.ts';
 import { type Case, suite, table } from './suite.ts';
 
@@ -164,6 +164,13 @@ test('a file whose last test leaves something open is told what', async () => {
     '  Total:     1\n  Passed:    1\n\ndoes not end after its last test: TCPServerWrap still open\n';
   const result = judge(job, { code: 1, stdout, stderr: '', timedOut: false, seconds: 31 });
   assert.equal(result.problem, 'does not end after its last test: TCPServerWrap still open');
+});
+
+test('a failure is told by its test, its assertion and its line', async () => {
+  const result = await runFile("test('is one', () => assert.equal(1, 2)); test.run();");
+  const [name, ...details] = failureDetails(result).map((line) => line.trim());
+  assert.equal(name, 'a thing > is one');
+  assert.ok(details.includes('1 !== 2'), details.join('\n'));
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

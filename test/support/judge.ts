@@ -19,6 +19,8 @@ export interface FileResult {
   /** What it printed; withheld when it holds a planted secret. */
   readonly output: string;
   readonly seconds: number;
+  /** How it failed, when a second run of it, alone, passed. */
+  readonly flaky?: string;
 }
 
 /** Judges what a job printed and how it ended. `source` is the text of the test file. */
@@ -83,4 +85,19 @@ function brokeOff(code: number, where: string | undefined): string {
 /** `suite > test` of each failure. */
 function failedTests(output: string): readonly string[] {
   return [...output.matchAll(/^ +FAIL +(.*?) {2}"(.*)"$/gm)].map((match) => `${match[1]} > ${match[2]}`);
+}
+
+/** Of each failed test its name, the first lines of what it says, and where in the test files that was. */
+export function failureDetails({ output, problem = '' }: FileResult): readonly string[] {
+  const blocks = [...output.matchAll(/^ +FAIL +(.*?) {2}"(.*)"\n([^]*?)(?=^ +FAIL |^ {2}Total: |(?![^]))/gm)];
+  if (blocks.length === 0) return problem.split('\n').map((line) => `    ${line.trim()}`);
+  return blocks.flatMap(([, suite, test, text = '']) => {
+    const lines = text.split('\n').map((line) => line.trim());
+    const at = lines.find((line) => /^at .*\btest\/(?!support\/)[^)]*:\d+:\d+/.test(line));
+    const words = lines.filter((line) => line !== '' && !line.startsWith('at ')).slice(0, 4);
+    return [
+      `    ${suite} > ${test}`,
+      ...[...words, ...(at === undefined ? [] : [at])].map((line) => `      ${line}`),
+    ];
+  });
 }
