@@ -120,11 +120,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'ask',
     load: async () => (await import('./report/report.ts')).command,
   },
-  rights: {
-    summary: 'Show what each account can reach, and by which rule',
-    group: 'ask',
-    load: async () => (await import('./rights.ts')).command,
-  },
   sentinel: {
     summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
     group: 'run',

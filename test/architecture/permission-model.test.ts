@@ -144,7 +144,6 @@ const rows: readonly Row[] = [
   },
   { command: 'import', flags: { '--from': SCENE } },
   { command: 'report', flags: { '--from': SCENE } },
-  { command: 'rights', flags: { '--from': join(root, 'dist/manifests') } },
   { command: 'uninstall', flags: { '--kubeconfig': KUBECONFIG }, positionals: ['--yes'] },
 ];
 

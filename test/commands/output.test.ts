@@ -114,8 +114,6 @@ const RUNS: readonly Run[] = [
   run('report', ['report', '--from', CLUSTER], 1),
   run('report of a fleet', ['report', '--from', 'examples/troubled'], 1),
   run('report of nothing', ['report', '--from', EMPTY], 0, { reason: nothing }),
-  run('rights', ['rights', '--from', CLUSTER], 0),
-  run('rights of nothing', ['rights', '--from', EMPTY], 0, { reason: nothing }),
   run('status', ['status', '--from', CLUSTER], 1),
   run('status of nothing', ['status', '--from', EMPTY], 0, { reason: nothing }),
   run('synth', ['synth', ...FLEET, '--to', nowhere('rendered')], 0),
@@ -216,7 +214,7 @@ table(
 
 table(
   test,
-  ['doctor web', 'explain a', 'import', 'mirrors a', 'reconcile --dry-run', 'report', 'rights', 'status'].map(
+  ['doctor web', 'explain a', 'import', 'mirrors a', 'reconcile --dry-run', 'report', 'status'].map(
     (name) => ({
       name: `${name} of a folder that is not there`,
       reason: 'nothing is known',

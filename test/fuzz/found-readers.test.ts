@@ -10,7 +10,6 @@ import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
 import { goGlob } from '../../runtime/rules/go/glob.ts';
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
-import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
 import { nearWord } from '../../runtime/rules/text/near-word.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
@@ -28,23 +27,11 @@ const REPORT: Report = {
   problems: [],
   unread: [],
 };
-const RIGHT = {
-  account: 'a',
-  power: 'read-secrets',
-  can: 'read Secrets',
-  resources: ['secrets'],
-  verbs: ['get'],
-  by: ['x'],
-  boundBy: [{ policy: 'p', only: ['y'], unless: ['x'] }],
-  wide: false,
-};
 
 interface Row extends Case {
   readonly run: () => unknown;
   readonly gives: unknown;
 }
-
-const grown = (change: object): unknown => grownRights([RIGHT], { rights: [{ ...RIGHT, ...change }] }).length;
 
 table(
   test,
@@ -55,27 +42,6 @@ table(
       run: () =>
         reportChanges({ ...REPORT, clusters: [{ name: 'a', nodes: { total: ODD } }] }, REPORT)?.list.length,
       gives: 2,
-    },
-    { name: 'accepted rights as they are', reason: 'nothing has grown', run: () => grown({}), gives: 0 },
-    {
-      name: 'accepted verbs that are maps',
-      reason: 'rights --baseline ended on an unexpected error; what cannot be read accepts nothing',
-      run: () => grown({ verbs: [ODD] }),
-      gives: 1,
-    },
-    { name: 'names that are maps', reason: 'the same', run: () => grown({ names: [ODD] }), gives: 1 },
-    { name: 'a namespace that is a map', reason: 'the same', run: () => grown({ namespace: ODD }), gives: 1 },
-    {
-      name: 'a policy that is a map',
-      reason: 'the same',
-      run: () => grown({ boundBy: [{ policy: ODD, unless: ['x'] }] }),
-      gives: 1,
-    },
-    {
-      name: 'an exception that is a map',
-      reason: 'the same',
-      run: () => grown({ boundBy: [{ policy: 'p', unless: [ODD] }] }),
-      gives: 1,
     },
     {
       name: 'the number of a process that is a map',

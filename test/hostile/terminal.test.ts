@@ -168,7 +168,6 @@ test('a thousand documents that cannot be read fill no screen, and each is said 
     ['migrate-icsp', '--from', many],
     ['status', '--from', many],
     ['report', '--from', many],
-    ['rights', '--from', many],
     ['verify', '--all-in-use', '--from', many],
   ]) {
     const shown = await run(args, true);

@@ -14,7 +14,6 @@ import { PROVIDER_FORMS } from './provider.ts';
 import { RECONCILE_FORMS } from './reconcile.ts';
 import { RELEASE_FORMS } from './release.ts';
 import { REPORT_FORMS } from './report.ts';
-import { RIGHTS_FORMS } from './rights.ts';
 import { STATUS_FORMS } from './status.ts';
 import { SYNTH_FORMS } from './synth.ts';
 import { TEST_FORMS } from './test.ts';
@@ -37,7 +36,6 @@ export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   reconcile: RECONCILE_FORMS,
   release: RELEASE_FORMS,
   report: REPORT_FORMS,
-  rights: RIGHTS_FORMS,
   status: STATUS_FORMS,
   synth: SYNTH_FORMS,
   test: TEST_FORMS,
