@@ -52,7 +52,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./check/check.ts')).command,
   },
   completion: {
-    summary: 'Print a completion script for bash, zsh, fish, PowerShell or kubectl',
+    summary: 'Print a completion script for bash, zsh, fish or kubectl',
     group: 'change',
     load: async () => (await import('./completion.ts')).command,
   },
