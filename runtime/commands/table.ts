@@ -66,11 +66,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'ask',
     load: async () => (await import('./explain/explain.ts')).command,
   },
-  import: {
-    summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
-    group: 'change',
-    load: async () => (await import('./import.ts')).command,
-  },
   'install-provider': {
     summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
     group: 'run',
@@ -84,11 +79,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
     group: 'run',
     load: async () => (await import('./job.ts')).command,
-  },
-  'migrate-icsp': {
-    summary: 'Print ImageContentSourcePolicies as the ImageDigestMirrorSets that mean the same',
-    group: 'change',
-    load: async () => (await import('./migrate-icsp.ts')).command,
   },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',

@@ -151,15 +151,6 @@ interface Dump extends Case {
   readonly objects: readonly object[];
 }
 
-const mirrorSet = (imageDigestMirrors: unknown): readonly object[] => [
-  {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name: 'a' },
-    spec: { imageDigestMirrors },
-  },
-];
-
 /** The agents' DaemonSet, with a node that they run on. */
 const daemonSet = (containers: unknown, rest: object = {}): readonly object[] => [
   { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } } },
@@ -177,13 +168,6 @@ const daemonSet = (containers: unknown, rest: object = {}): readonly object[] =>
 table(
   test,
   [
-    {
-      name: 'a mirror set without mirrors',
-      reason: 'null stood where a list was looked for',
-      command: 'import',
-      objects: mirrorSet([{ source: 'quay.io/a', mirrors: null }]),
-    },
-    { name: 'a mirror set without a list', reason: 'the same', command: 'import', objects: mirrorSet(null) },
     {
       name: 'a DaemonSet whose command is a number',
       reason: 'the flag was looked for in it',

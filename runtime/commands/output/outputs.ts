@@ -7,7 +7,6 @@ import { CHECK_FORMS } from './check.ts';
 import { DOCTOR_FORMS } from './doctor.ts';
 import { EXPLAIN_FORMS } from './explain.ts';
 import type { OutputForm } from './form.ts';
-import { IMPORT_FORMS } from './import.ts';
 import { INSTALL_PROVIDER_FORMS } from './install-provider.ts';
 import { MIRRORS_FORMS } from './mirrors.ts';
 import { PROVIDER_FORMS } from './provider.ts';
@@ -29,7 +28,6 @@ export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   check: CHECK_FORMS,
   doctor: DOCTOR_FORMS,
   explain: EXPLAIN_FORMS,
-  import: IMPORT_FORMS,
   'install-provider': INSTALL_PROVIDER_FORMS,
   mirrors: MIRRORS_FORMS,
   provider: PROVIDER_FORMS,
