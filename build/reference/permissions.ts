@@ -8,7 +8,7 @@ export function permissionsPage(pages: readonly CommandPage[]): string {
     '# Permissions',
     '',
     'What each command may read, write and ask for, and nothing else: Roles, containers and the `--permission` line of Node are made of the same table or held',
-    'against it. A name in angle brackets is what the flag or the argument of that name says. `pullwright rights` shows what the accounts of a cluster can reach.',
+    'against it. A name in angle brackets is what the flag or the argument of that name says.',
     '',
     ...table(
       ['command', 'reads', 'writes', 'hosts', 'API verbs'],

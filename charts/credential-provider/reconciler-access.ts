@@ -27,10 +27,6 @@ export function clusterAccess(namespace: string): readonly Access[] {
         EVENTS,
       ],
       bounds: [MACHINE_CONFIGS],
-      reasons: {
-        'write-machine-configs':
-          'this is how the Machine Config Operator brings a file to nodes; name, paths and kinds of content are bound, the text of the two files is not',
-      },
     },
     statusAccess(namespace),
   ];

@@ -46,7 +46,6 @@ export function hostedAccess(input: {
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
       ],
       bounds: [onlyLabel({ name: 'nodes', apiGroup: '', resource: 'nodes', label: NAMES.nodeLabel })],
-      reasons: { 'write-nodes': 'RBAC cannot narrow a patch to the one label that nodes are chosen by' },
     },
     {
       namespace: NAMES.namespace,
@@ -99,7 +98,6 @@ export function managementAccess(
           label: NAMES.machineLabel,
         }),
       ],
-      reasons: { 'write-machines': 'RBAC cannot narrow a patch to the one label that nodes take over' },
     },
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
@@ -112,16 +110,11 @@ export function managementAccess(
   ];
 }
 
-const WHY_EVERYWHERE = {
-  'read-secrets':
-    'hosted clusters are found while it runs: Secrets of one name, wherever control planes come to be',
-};
-
 /** A stand-alone cluster is looked at by the same reads, also for what only hosted ones have. */
 function controlPlaneSecrets(namespace: string | undefined, combined = false): Access {
   const { platform, combined: name } = NAMES;
   return {
-    ...(namespace === undefined ? { reasons: WHY_EVERYWHERE } : { namespace }),
+    ...(namespace === undefined ? {} : { namespace }),
     rules: [
       secretsByName([platform, name], READ),
       ...(combined ? [{ ...applyByName('', 'secrets', [name]), verbs: ['create', 'patch'] as const }] : []),
@@ -149,11 +142,6 @@ const IN_SYSTEM: readonly (readonly [string, string])[] = [
 const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
-const WHY_WRITTEN = {
-  'run-pods':
-    'who brings the agent to nodes writes a privileged DaemonSet; with delivery: gitops in a stand-alone cluster only git does',
-};
-
 type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => PolicyRule;
 
 function agentAccess(rule: RuleOf): readonly Access[] {
@@ -162,7 +150,7 @@ function agentAccess(rule: RuleOf): readonly Access[] {
       rule(group, resource, resource === 'daemonsets' ? [NAMES.syncer, NAMES.offer] : [NAMES.syncer]),
     );
   return [
-    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM), reasons: WHY_WRITTEN },
+    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
     { rules: CLUSTER_RBAC.map((resource) => rule(RBAC_GROUP, resource, [NAMES.syncer])) },
     { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },

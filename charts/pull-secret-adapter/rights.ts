@@ -4,7 +4,7 @@
  * having those rights itself.
  */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
-import { accountBounds, reasons } from '../shared/account-bounds.ts';
+import { accountBounds } from '../shared/account-bounds.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -49,11 +49,6 @@ const EVERYWHERE: readonly PolicyRule[] = [
   },
 ];
 
-const WHY = reasons({
-  'write-bindings':
-    'clusters are announced while it runs; the one binding gives the one role, by the one right to bind it',
-});
-
 /** Input of {@link adapterRights}. */
 export interface Rights extends JobBounds {
   readonly namespace: string;
@@ -72,7 +67,7 @@ export function adapterRights(input: Rights): readonly KubeObject[] {
   const job = secretsByName([input.pullSecretName], ['get', 'create', 'patch', 'delete']);
   return [
     clusterRole({ name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, [job]),
-    clusterRole({ ...meta, ...WHY }, EVERYWHERE),
+    clusterRole(meta, EVERYWHERE),
     clusterRoleBinding(meta, subjects),
     role({ ...meta, namespace }, OWN),
     roleBinding({ ...meta, namespace }, subjects),

@@ -26,17 +26,12 @@ export interface InjectionAccessInput {
 }
 
 /** A ClusterRole, and with `namespaces` a Role in each of them. */
-export function injectionAccess(
-  input: InjectionAccessInput,
-  reasons: Readonly<Record<string, string>>,
-): readonly Access[] {
+export function injectionAccess(input: InjectionAccessInput): readonly Access[] {
   const { namespaces } = input;
   const wide = clusterRules(input);
-  if (namespaces === undefined)
-    return [{ rules: [...secretRules(input), ...wide, ...podRules(input)], reasons }];
-  const { 'change-admission': why = '' } = reasons;
+  if (namespaces === undefined) return [{ rules: [...secretRules(input), ...wide, ...podRules(input)] }];
   return [
-    { rules: wide, reasons: { 'change-admission': why } },
+    { rules: wide },
     ...namespaces.map((namespace) => ({
       namespace,
       rules: [...secretRules(input, namespace), ...podRules(input)],

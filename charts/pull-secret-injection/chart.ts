@@ -102,17 +102,14 @@ function part(
       ...placesOf(config),
       ...optional(config),
     },
-    access: injectionAccess(
-      {
-        ...config,
-        admission,
-        audit,
-        evict,
-        isGuarded: accountOf(cluster) !== undefined,
-        sources: sourcesIn(config),
-      },
-      WHY_SO_WIDE,
-    ),
+    access: injectionAccess({
+      ...config,
+      admission,
+      audit,
+      evict,
+      isGuarded: accountOf(cluster) !== undefined,
+      sources: sourcesIn(config),
+    }),
     alerts: PULL_SECRET_INJECTION_ALERTS,
   };
 }
@@ -136,19 +133,6 @@ function sourcesIn({
 }): ReturnType<typeof sourcesOf> {
   return profiles.flatMap(sourcesOf);
 }
-
-const WHY_SO_WIDE = {
-  'read-secrets':
-    'sources and copies lie in namespaces that profiles and grants name while it runs; admission policies are never asked about reads: namespaces names those that it works in',
-  'write-secrets':
-    'copies go to namespaces that profiles select while it runs: namespaces names those that it works in',
-  'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
-  'write-accounts':
-    'names go to the lists of accounts that profiles select, and are taken off again; accounts that the reconciler made itself, which carry the label of their owner, are its own: namespaces names those that it works in',
-  'change-admission':
-    'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
-  'end-pods': 'pods that wait for a credential are started again, with evict: true',
-};
 
 /** What the fleet leaves out is the reconciler's to choose. */
 function optional({

@@ -118,13 +118,6 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
         applyByName('image.openshift.io', 'imagestreams', [CATALOG_STREAM]),
       ],
       bounds: [DEPLOYMENT_FIELDS],
-      reasons: {
-        'run-pods':
-          'the variable stands in the Deployment of another operator; whatever else of its pods could run a program is bound',
-        ...(place === undefined
-          ? { 'write-config': 'hosted clusters are found while it runs: ConfigMaps of one name' }
-          : {}),
-      },
     },
     {
       ...cluster,

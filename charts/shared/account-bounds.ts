@@ -4,8 +4,7 @@
  */
 
 import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
-import { REASON_ANNOTATION } from '../../runtime/rules/rights/grants.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from './metadata.ts';
 import { admissionPolicy, type Validation } from './policies.ts';
 import type { PolicyRule } from './rbac.ts';
@@ -172,12 +171,4 @@ export function onlyLabel(input: {
       },
     ],
   };
-}
-
-/** Annotations of a role that say why it is as wide as it is, by the name of the power (`runtime/rules/rights/powers.ts`). */
-export function reasons(
-  texts: Readonly<Record<string, string>> | undefined,
-): Pick<ObjectMeta, 'annotations'> {
-  const entries = Object.entries(texts ?? {}).map(([power, text]) => [`${REASON_ANNOTATION}${power}`, text]);
-  return entries.length === 0 ? {} : { annotations: Object.fromEntries(entries) };
 }

@@ -1,6 +1,5 @@
 /** Roles of the reconciler, each bound to its one account. */
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reasons } from './account-bounds.ts';
 import { clusterRole, clusterRoleBinding, labels, type PolicyRule, role, roleBinding } from './objects.ts';
 import type { Access, ClusterContext } from './system.ts';
 
@@ -15,13 +14,12 @@ export function grant(
 ): readonly KubeObject[] {
   const subjects = [cluster.account ?? { name: RECONCILER, namespace: cluster.namespace }];
   const rules = distinct(access.rules);
-  const why = reasons(access.reasons);
   if (access.namespace === undefined) {
     const metadata = { name, labels: allLabels(name) };
-    return [clusterRole({ ...metadata, ...why }, rules), clusterRoleBinding(metadata, subjects)];
+    return [clusterRole(metadata, rules), clusterRoleBinding(metadata, subjects)];
   }
   const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
-  return [role({ ...metadata, ...why }, rules), roleBinding(metadata, subjects)];
+  return [role(metadata, rules), roleBinding(metadata, subjects)];
 }
 
 function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -190,7 +190,6 @@ function partAccess(
     grant(`pullwright-${part.name}`, cluster, {
       ...(where === undefined ? {} : { namespace: where }),
       rules: access.flatMap(({ rules }) => rules),
-      reasons: Object.assign({}, ...access.map((one) => one.reasons)),
     }),
   );
 }
@@ -232,15 +231,6 @@ export function hostedAccountObjects(
   ];
 }
 
-const DISCOVERY_REASONS = {
-  'read-secrets':
-    'hosted clusters are found while it runs: their kubeconfigs, by name; without discovery only those of the fleet',
-};
-const ADMIN_REASONS = {
-  'read-secrets':
-    'HyperShift makes no other kubeconfig: reconciler.kubeconfigSecret names one of an account that has less',
-};
-
 /** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
   const find: PolicyRule = {
@@ -262,15 +252,13 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   };
   const { kubeconfigSecret = OWN_KUBECONFIG } = settings;
   const kubeconfig = secretsByName([kubeconfigSecret], ['get']);
-  const why = kubeconfigSecret === ADMIN_KUBECONFIG ? { reasons: ADMIN_REASONS } : {};
   const name = `${RECONCILER}-discovery`;
   const everywhere = [find, itself, events];
-  if (cluster.discovery)
-    return grant(name, cluster, { rules: [...everywhere, kubeconfig], reasons: DISCOVERY_REASONS });
+  if (cluster.discovery) return grant(name, cluster, { rules: [...everywhere, kubeconfig] });
   return [
     ...grant(name, cluster, { rules: everywhere }),
     ...cluster.hosted.flatMap((one) =>
-      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig], ...why }),
+      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
     ),
   ];
 }

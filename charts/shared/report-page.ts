@@ -79,11 +79,6 @@ const RULES: readonly PolicyRule[] = [
   ...NODE_MIRROR_READS,
 ];
 
-const REASONS = {
-  'read-secrets':
-    'the report says of every pull secret which registries it has an entry for; values go into no answer',
-};
-
 /** What the page adds to the reconciler. */
 interface ReportPage {
   readonly objects: readonly KubeObject[];
@@ -148,7 +143,7 @@ function pageObjects(
     ...(certificates.kind === 'cert-manager' ? [certificate(metadata, certificates.issuer)] : []),
     viewer('pullwright-report-view', REPORT_RESOURCES.fleet),
     viewer('pullwright-namespace-report-view', REPORT_RESOURCES.namespace),
-    ...grant(REPORTS, cluster, { rules: RULES, reasons: REASONS }),
+    ...grant(REPORTS, cluster, { rules: RULES }),
   ];
 }
 

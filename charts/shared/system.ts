@@ -65,8 +65,6 @@ export interface Access {
   readonly rules: readonly PolicyRule[];
   /** What RBAC cannot say about these rules. */
   readonly bounds?: readonly AccountBound[];
-  /** By the name of a power (`runtime/rules/rights/powers.ts`): why these rules are as wide as they are. */
-  readonly reasons?: Readonly<Record<string, string>>;
 }
 
 /** What a system adds to the one reconciler Deployment of a cluster. */

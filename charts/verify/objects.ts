@@ -15,7 +15,6 @@ import {
   networkPolicy,
   type PodSpec,
   type PolicyRule,
-  reasons,
   role,
   roleBinding,
   secretsByName,
@@ -162,25 +161,17 @@ function access(installation: VerifyInstallation): readonly KubeObject[] {
   const metadata = { name: JOB, labels: ALL };
   const grant = (where: string, rules: readonly PolicyRule[], name: string = JOB): readonly KubeObject[] => {
     const place = { name, namespace: where, labels: ALL };
-    return [role({ ...place, ...(rules === used ? WHY : {}) }, rules), roleBinding(place, [subject])];
+    return [role(place, rules), roleBinding(place, [subject])];
   };
   return [
     ...grant(own, reportRules()),
     ...grant('kube-system', [secretsByName(['global-pull-secret'], ['get'])]),
     ...grant('openshift-config', [secretsByName(['pull-secret'], ['get'])]),
     ...namespaces.flatMap((one) => grant(one, used, `${VERIFY}-images`)),
-    clusterRole(namespaces.length === 0 ? { ...metadata, ...WHY } : metadata, [
-      ...CLUSTER_RULES,
-      ...(namespaces.length === 0 ? used : []),
-    ]),
+    clusterRole(metadata, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
     clusterRoleBinding(metadata, [subject]),
   ];
 }
-
-const WHY = reasons({
-  'read-secrets':
-    'pods name their pull secrets while it runs; verify.namespaces and verify.secretNames narrow it to what is known',
-});
 
 const CLUSTER_RULES: readonly PolicyRule[] = [
   {

@@ -1,26 +1,30 @@
 /** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
-import { type CompletionEntry, followersOf, POWERSHELL } from './completion-powershell.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import type { Completion, Flag, Flags } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { NOTHING } from './permissions.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'kubectl'] as const;
+const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 type Shell = (typeof SHELLS)[number];
+
+/** A subcommand, as completion sees it. */
+interface CompletionEntry {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: Flags;
+  /** What is offered where no flag stands. */
+  readonly offers: Completion;
+}
 
 const TABLE = {
   name: 'completion',
-  summary: 'Print a completion script for bash, zsh, fish, PowerShell or kubectl',
+  summary: 'Print a completion script for bash, zsh, fish or kubectl',
   about: [
     'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
-    'In PowerShell, "pullwright completion powershell | Out-String | Invoke-Expression" in $PROFILE. Its script asks the program: with words behind "powershell", it prints what may follow them.',
   ],
-  args: [
-    { name: SHELLS.join('|'), help: 'the shell' },
-    { name: '[-- WORD...]', help: 'of PowerShell: the words of a command line before the one to complete' },
-  ],
+  args: [{ name: SHELLS.join('|'), help: 'the shell' }],
   flags: {},
   examples: ['pullwright completion bash > /etc/bash_completion.d/pullwright'],
   permissions: NOTHING,
@@ -30,7 +34,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const shell = SHELLS.find((name) => name === args[0]);
-  if (shell === undefined || (args.length !== 1 && shell !== 'powershell'))
+  if (shell === undefined || args.length !== 1)
     throw new UsageError(
       `Cannot print a completion script for "${args.join(' ')}": expected one of ${SHELLS.join(', ')}`,
     );
@@ -41,14 +45,13 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
     const { flags, args: [first] = [] } = await (await entry.load()).spec();
     entries.push({ name, summary: entry.summary, flags, offers: first?.completes ?? 'files' });
   }
-  io.stdout.write(args.length === 1 ? completionScript(shell, entries) : followersOf(entries, args.slice(1)));
+  io.stdout.write(completionScript(shell, entries));
   return 0;
 }
 
 function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
   if (shell === 'fish') return fish(entries);
   if (shell === 'kubectl') return kubectl(entries);
-  if (shell === 'powershell') return POWERSHELL;
   return shell === 'bash'
     ? bash(entries)
     : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;

@@ -52,7 +52,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./check/check.ts')).command,
   },
   completion: {
-    summary: 'Print a completion script for bash, zsh, fish, PowerShell or kubectl',
+    summary: 'Print a completion script for bash, zsh, fish or kubectl',
     group: 'change',
     load: async () => (await import('./completion.ts')).command,
   },
@@ -65,11 +65,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Show which credentials are tried for an image, and why not others',
     group: 'ask',
     load: async () => (await import('./explain/explain.ts')).command,
-  },
-  import: {
-    summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
-    group: 'change',
-    load: async () => (await import('./import.ts')).command,
   },
   'install-provider': {
     summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
@@ -84,11 +79,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
     group: 'run',
     load: async () => (await import('./job.ts')).command,
-  },
-  'migrate-icsp': {
-    summary: 'Print ImageContentSourcePolicies as the ImageDigestMirrorSets that mean the same',
-    group: 'change',
-    load: async () => (await import('./migrate-icsp.ts')).command,
   },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
@@ -119,11 +109,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
     group: 'ask',
     load: async () => (await import('./report/report.ts')).command,
-  },
-  rights: {
-    summary: 'Show what each account can reach, and by which rule',
-    group: 'ask',
-    load: async () => (await import('./rights.ts')).command,
   },
   sentinel: {
     summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',

@@ -114,8 +114,8 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
   if (policies.length === 0) return [];
   const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
   const message = both
-    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: convert these, which "pullwright migrate-icsp" prints'
-    : 'the kind is deprecated: convert these, which "pullwright migrate-icsp" prints';
+    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: convert these with "oc adm migrate icsp"'
+    : 'the kind is deprecated: convert these with "oc adm migrate icsp"';
   return [
     {
       subject: 'ImageContentSourcePolicy',

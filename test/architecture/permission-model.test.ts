@@ -121,7 +121,6 @@ const rows: readonly Row[] = [
     flags: { '--from': join(FLEET, 'management/mirror-sets.yaml') },
     positionals: ['quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64'],
   },
-  { command: 'migrate-icsp', flags: { '--from': join(FLEET, 'management/mirror-sets.yaml') } },
   {
     command: 'explain',
     flags: { '--from': join(FLEET, 'hosted/clusters/prod') },
@@ -142,9 +141,7 @@ const rows: readonly Row[] = [
     flags: { '--fleet': join(FLEET, 'fleet.yaml'), '--from': SCENE },
     positionals: ['--pre', '--cluster', 'management'],
   },
-  { command: 'import', flags: { '--from': SCENE } },
   { command: 'report', flags: { '--from': SCENE } },
-  { command: 'rights', flags: { '--from': join(root, 'dist/manifests') } },
   { command: 'uninstall', flags: { '--kubeconfig': KUBECONFIG }, positionals: ['--yes'] },
 ];
 

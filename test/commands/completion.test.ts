@@ -132,83 +132,7 @@ test('zsh and fish get a script of their own', async () => {
   );
 });
 
-interface FollowerRow extends Case {
-  /** Before the word that is completed. */
-  readonly words: readonly string[];
-  readonly has: readonly string[];
-  readonly last: string;
-}
-
-const followers: readonly FollowerRow[] = [
-  { name: 'nothing yet', reason: 'commands', words: [], has: ['explain', 'status'], last: ':' },
-  {
-    name: 'a command',
-    reason: 'its flags; others stay away',
-    words: ['status'],
-    has: ['--from', '--output'],
-    last: ':',
-  },
-  {
-    name: 'a command with pods',
-    reason: 'flags, or a pod of the context',
-    words: ['doctor'],
-    has: ['--namespace', '--all'],
-    last: ':kubectl get pods -o name',
-  },
-  {
-    name: 'a command with pods and a namespace',
-    reason: 'pods of that namespace',
-    words: ['doctor', '-n', 'shop'],
-    has: ['--all'],
-    last: ':kubectl get pods --namespace=shop -o name',
-  },
-  {
-    name: 'a namespace that is none',
-    reason: 'the script cuts at spaces: nothing of it reaches kubectl',
-    words: ['doctor', '-n', 'a --raw /api'],
-    has: ['--all'],
-    last: ':kubectl get pods -o name',
-  },
-  {
-    name: 'a choice',
-    reason: 'by its letter too',
-    words: ['status', '-o'],
-    has: ['text', 'json'],
-    last: ':',
-  },
-  {
-    name: 'a context',
-    reason: 'kubectl knows them',
-    words: ['status', '--context'],
-    has: [],
-    last: ':kubectl config get-contexts -o name',
-  },
-  { name: 'a file', reason: 'PowerShell knows them', words: ['status', '--from'], has: [], last: ':' },
-  { name: 'no command', reason: 'nothing is known of it', words: ['nothing'], has: [], last: ':' },
-];
-
-table(test, followers, async ({ words, has, last }) => {
-  // As the script asks; PowerShell itself is not there to run it.
-  const ran = await runInProcess(['completion', 'powershell', '--', 'pullwright', ...words]);
-  assert.equal(ran.code, 0, ran.stderr);
-  const lines = ran.stdout.trimEnd().split('\n');
-  assert.equal(lines.at(-1), last);
-  for (const word of has) assert.ok(lines.includes(word), `${word} in ${lines.join(' ')}`);
-  if (has.length === 0) assert.equal(lines.length, 1);
-});
-
-test('the script of PowerShell asks with the request line that the program answers', async () => {
-  const { stdout } = await runInProcess(['completion', 'powershell']);
-  assert.match(
-    stdout,
-    /^Register-ArgumentCompleter -Native -CommandName 'pullwright', 'kubectl-pullwright'/m,
-  );
-  assert.match(stdout, /& \$program completion powershell -- @words /);
-  for (const [open, close] of ['{}', '()', '[]'])
-    assert.equal(stdout.split(open ?? '').length, stdout.split(close ?? '').length, `${open} and ${close}`);
-});
-
-test('only PowerShell has words behind it', async () => {
+test('words behind the shell are refused', async () => {
   const ran = await runInProcess(['completion', 'bash', '--', 'pullwright']);
   assert.equal(ran.code, 2);
   assert.match(
@@ -258,7 +182,7 @@ test('kubectl asks a program of its own', async () => {
 test('another shell is refused by name', async () => {
   const ran = await completion('tcsh');
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, powershell, kubectl/);
+  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, kubectl/);
 });
 
 test.run();

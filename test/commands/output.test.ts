@@ -62,7 +62,7 @@ const REQUEST = readFileSync(`${root}examples/request.json`, 'utf8');
 
 const RUNS: readonly Run[] = [
   run('adapter', ['adapter', ...EVENT], 0),
-  run('adapter import', ['adapter', 'import', '--broker', BROKER], 1),
+  run('adapter import', ['adapter', '--broker', BROKER], 1),
   run('adapter status', ['adapter', 'status', 'cls-1', '--kubeconfig', kubeconfig], 1),
   run('agent', ['agent', '--once', '--dry-run', ...nodeFiles(), '--kubelet-healthz=off'], 1),
   run('check', ['check', '--pre', ...FLEET, '--cluster', 'management', '--from', CLUSTER], 0),
@@ -72,7 +72,6 @@ const RUNS: readonly Run[] = [
   run('explain', ['explain', '--pod', 'deploy/web', '-n', 'shop', '--from', CLUSTER], 0),
   run('explain of several', ['explain', 'quay.io/shop/a', 'b', '--from', CLUSTER], 0, { form: 1 }),
   run('explain of nothing', ['explain', 'a', '--from', EMPTY], 0, { reason: nothing }),
-  run('import', ['import', '--from', CLUSTER], 0),
   run('install-provider', ['install-provider', '--once', '--dry-run', '--uninstall', '--root', EMPTY], 0),
   run('mirrors', ['mirrors', 'quay.io/shop/web:1', '--from', CLUSTER, '--what-if', CHANGE], 0),
   run('mirrors of nothing', ['mirrors', 'quay.io/a:1', '--from', EMPTY], 0, { reason: nothing }),
@@ -114,8 +113,6 @@ const RUNS: readonly Run[] = [
   run('report', ['report', '--from', CLUSTER], 1),
   run('report of a fleet', ['report', '--from', 'examples/troubled'], 1),
   run('report of nothing', ['report', '--from', EMPTY], 0, { reason: nothing }),
-  run('rights', ['rights', '--from', CLUSTER], 0),
-  run('rights of nothing', ['rights', '--from', EMPTY], 0, { reason: nothing }),
   run('status', ['status', '--from', CLUSTER], 1),
   run('status of nothing', ['status', '--from', EMPTY], 0, { reason: nothing }),
   run('synth', ['synth', ...FLEET, '--to', nowhere('rendered')], 0),
@@ -216,7 +213,7 @@ table(
 
 table(
   test,
-  ['doctor web', 'explain a', 'import', 'mirrors a', 'reconcile --dry-run', 'report', 'rights', 'status'].map(
+  ['doctor web', 'explain a', 'import', 'mirrors a', 'reconcile --dry-run', 'report', 'status'].map(
     (name) => ({
       name: `${name} of a folder that is not there`,
       reason: 'nothing is known',

@@ -10,7 +10,6 @@ import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
 import { goGlob } from '../../runtime/rules/go/glob.ts';
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
-import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
 import { nearWord } from '../../runtime/rules/text/near-word.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
@@ -28,23 +27,11 @@ const REPORT: Report = {
   problems: [],
   unread: [],
 };
-const RIGHT = {
-  account: 'a',
-  power: 'read-secrets',
-  can: 'read Secrets',
-  resources: ['secrets'],
-  verbs: ['get'],
-  by: ['x'],
-  boundBy: [{ policy: 'p', only: ['y'], unless: ['x'] }],
-  wide: false,
-};
 
 interface Row extends Case {
   readonly run: () => unknown;
   readonly gives: unknown;
 }
-
-const grown = (change: object): unknown => grownRights([RIGHT], { rights: [{ ...RIGHT, ...change }] }).length;
 
 table(
   test,
@@ -55,27 +42,6 @@ table(
       run: () =>
         reportChanges({ ...REPORT, clusters: [{ name: 'a', nodes: { total: ODD } }] }, REPORT)?.list.length,
       gives: 2,
-    },
-    { name: 'accepted rights as they are', reason: 'nothing has grown', run: () => grown({}), gives: 0 },
-    {
-      name: 'accepted verbs that are maps',
-      reason: 'rights --baseline ended on an unexpected error; what cannot be read accepts nothing',
-      run: () => grown({ verbs: [ODD] }),
-      gives: 1,
-    },
-    { name: 'names that are maps', reason: 'the same', run: () => grown({ names: [ODD] }), gives: 1 },
-    { name: 'a namespace that is a map', reason: 'the same', run: () => grown({ namespace: ODD }), gives: 1 },
-    {
-      name: 'a policy that is a map',
-      reason: 'the same',
-      run: () => grown({ boundBy: [{ policy: ODD, unless: ['x'] }] }),
-      gives: 1,
-    },
-    {
-      name: 'an exception that is a map',
-      reason: 'the same',
-      run: () => grown({ boundBy: [{ policy: 'p', unless: [ODD] }] }),
-      gives: 1,
     },
     {
       name: 'the number of a process that is a map',
@@ -185,15 +151,6 @@ interface Dump extends Case {
   readonly objects: readonly object[];
 }
 
-const mirrorSet = (imageDigestMirrors: unknown): readonly object[] => [
-  {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name: 'a' },
-    spec: { imageDigestMirrors },
-  },
-];
-
 /** The agents' DaemonSet, with a node that they run on. */
 const daemonSet = (containers: unknown, rest: object = {}): readonly object[] => [
   { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } } },
@@ -211,13 +168,6 @@ const daemonSet = (containers: unknown, rest: object = {}): readonly object[] =>
 table(
   test,
   [
-    {
-      name: 'a mirror set without mirrors',
-      reason: 'null stood where a list was looked for',
-      command: 'import',
-      objects: mirrorSet([{ source: 'quay.io/a', mirrors: null }]),
-    },
-    { name: 'a mirror set without a list', reason: 'the same', command: 'import', objects: mirrorSet(null) },
     {
       name: 'a DaemonSet whose command is a number',
       reason: 'the flag was looked for in it',

@@ -215,7 +215,7 @@ const rows: readonly Row[] = [
   {
     name: 'a config of a NodePool that is a number',
     reason: 'the same, with the path of the element',
-    parser: 'import',
+    parser: 'mirrors',
     text: object('hypershift.openshift.io/v1beta1 HostedCluster', {
       spec: { imageContentSources: [{ source: 'quay.io', mirrors: [7] }] },
     }),

@@ -142,7 +142,6 @@ const PARSERS_OF_OBJECTS: readonly Parser[] = [
   ),
   offline('status', ['status', '--from', 'DIR'], [DUMPS[0] ?? '', DUMPS[2] ?? '', DUMPS[3] ?? '']),
   offline('doctor', ['doctor', 'web-1', '-n', 'web', '--from', 'DIR'], DUMPS.slice(0, 2), DUMPS[3]),
-  offline('import', ['import', '--from', 'DIR'], DUMPS.slice(0, 3)),
   offline('mirrors', ['mirrors', IMAGE, '--from', 'DIR'], DUMPS.slice(1, 3)),
   {
     name: 'facts',

@@ -26,8 +26,6 @@ import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-cat
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
 import { readPageRequest } from '../../runtime/rules/report-page/request.ts';
-import { subjectName } from '../../runtime/rules/rights/grants.ts';
-import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
 import { readCanary } from '../../runtime/rules/rollout/canary.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
@@ -66,27 +64,6 @@ export const RECORD_PARSERS: readonly Parser[] = [
     ],
     unit: '{"name":"a"},',
     run: (text) => reportChanges(valueOf(text), REPORT),
-  },
-  {
-    name: 'rights that were accepted',
-    corpus: [
-      jsonOf({
-        rights: [
-          {
-            account: 'a/b',
-            power: 'read-secrets',
-            resources: ['secrets'],
-            verbs: ['get'],
-            boundBy: [{ policy: 'p', unless: ['x'] }],
-          },
-        ],
-      }),
-    ],
-    unit: '{"account":"a"},',
-    run: (text) => {
-      const accepted = valueOf(text);
-      return [grownRights([], accepted), subjectName(accepted, 'system:serviceaccount:a:b')];
-    },
   },
   {
     name: 'request for the page of a report',

@@ -17,10 +17,6 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['validate', from],
     ['reconcile', '--from', from, '--dry-run'],
     ['reconcile', '--from', nowhere],
-    ['import', '--from', from],
-    ['rights', '--from', from],
-    ['rights', '--from', nowhere],
-    ['rights', '--from', from, '--baseline', nowhere],
     ['report', '--from', from],
     ['report', '--from', from, '--markdown'],
     ['report', '--from', from, '--diff', nowhere],
@@ -29,7 +25,6 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['verify', `r.io/${word}`, '--from', from],
     ['synth', '--fleet', nowhere],
     ['test', nowhere],
-    ['migrate-icsp', '--from', nowhere],
     ['release', `quay.io/${word}`, '--from', from],
     [word],
     // Whatever else a command takes, and those that come later.

@@ -77,7 +77,6 @@ const PUT_TOGETHER: readonly string[] = [
   'runtime/kube/refusal-words.ts',
   'runtime/rules/auth-lookup/image-reference.ts',
   'runtime/rules/credential-provider/config-check.ts',
-  'runtime/rules/import/namespaces.ts',
   'runtime/rules/mirrors/registries-conf-plain.ts',
   'runtime/rules/mirrors/syntax.ts',
   'runtime/rules/registry-overrides/reference.ts',

@@ -1,4 +1,4 @@
-/** What somebody tries with a stolen token, each attempt with the power of `pullwright rights` that it takes. */
+/** What somebody tries with a stolen token. */
 import {
   type At,
   type Attack,
@@ -57,73 +57,103 @@ function ofNamespace(namespace: string): readonly Attack[] {
   const spec = { selector: { matchLabels: { a: 'b' } }, template };
   const job = { template: { spec: { ...pod, restartPolicy: 'Never' } } };
   const apps = (kind: string, resource: string): Attack =>
-    made({ group: 'apps/v1', resource, namespace }, 'run-pods', {
-      apiVersion: 'apps/v1',
-      kind,
-      metadata: { name: 'thief', namespace },
-      spec,
-    });
+    made(
+      { group: 'apps/v1', resource, namespace },
+      {
+        apiVersion: 'apps/v1',
+        kind,
+        metadata: { name: 'thief', namespace },
+        spec,
+      },
+    );
   return [
-    read('get', secret(FOREIGN), 'read-secrets'),
-    read('list', { resource: 'secrets', namespace }, 'read-secrets'),
-    made(secret('thief'), 'write-secrets', token),
-    applied(secret('thief'), 'write-secrets', token),
-    changed(secret(FOREIGN), 'write-secrets', { data: null }),
-    removed(secret(FOREIGN), 'write-secrets'),
+    read('get', secret(FOREIGN)),
+    read('list', { resource: 'secrets', namespace }),
+    made(secret('thief'), token),
+    applied(secret('thief'), token),
+    changed(secret(FOREIGN), { data: null }),
+    removed(secret(FOREIGN)),
     // Not as a dry run, which is what the one account that makes pods may do.
-    reallyMade({ resource: 'pods', namespace }, 'run-pods', {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'thief', namespace },
-      spec: pod,
-    }),
+    reallyMade(
+      { resource: 'pods', namespace },
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'thief', namespace },
+        spec: pod,
+      },
+    ),
     apps('Deployment', 'deployments'),
     apps('DaemonSet', 'daemonsets'),
     apps('StatefulSet', 'statefulsets'),
-    made({ group: 'batch/v1', resource: 'jobs', namespace }, 'run-pods', {
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: { name: 'thief', namespace },
-      spec: job,
-    }),
-    made({ group: 'batch/v1', resource: 'cronjobs', namespace }, 'run-pods', {
-      apiVersion: 'batch/v1',
-      kind: 'CronJob',
-      metadata: { name: 'thief', namespace },
-      spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
-    }),
-    changed({ resource: 'namespaces', namespace, name: namespace }, 'write-namespaces', {
-      metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
-    }),
-    posted({ resource: 'serviceaccounts/token', namespace, name: 'default' }, 'mint-tokens', {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    }),
-    changed({ resource: 'serviceaccounts', namespace, name: 'default' }, 'write-accounts', {
-      secrets: [{ name: 'thief' }],
-    }),
-    read('get', { resource: 'pods/exec', namespace, name: 'a' }, 'exec'),
-    read('get', { resource: 'pods/portforward', namespace, name: 'a' }, 'reach-pods'),
-    changed({ resource: 'pods/ephemeralcontainers', namespace, name: 'a' }, 'exec', {}),
-    posted({ resource: 'pods/eviction', namespace, name: 'a' }, 'end-pods', {
-      apiVersion: 'policy/v1',
-      kind: 'Eviction',
-      metadata: { name: 'a', namespace },
-    }),
-    removed({ resource: 'pods', namespace, name: 'a' }, 'end-pods'),
-    applied({ resource: 'configmaps', namespace, name: 'aws-auth' }, 'write-config', {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'aws-auth', namespace },
-    }),
+    made(
+      { group: 'batch/v1', resource: 'jobs', namespace },
+      {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'thief', namespace },
+        spec: job,
+      },
+    ),
+    made(
+      { group: 'batch/v1', resource: 'cronjobs', namespace },
+      {
+        apiVersion: 'batch/v1',
+        kind: 'CronJob',
+        metadata: { name: 'thief', namespace },
+        spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
+      },
+    ),
+    changed(
+      { resource: 'namespaces', namespace, name: namespace },
+      {
+        metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+      },
+    ),
+    posted(
+      { resource: 'serviceaccounts/token', namespace, name: 'default' },
+      {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: {},
+      },
+    ),
+    changed(
+      { resource: 'serviceaccounts', namespace, name: 'default' },
+      {
+        secrets: [{ name: 'thief' }],
+      },
+    ),
+    read('get', { resource: 'pods/exec', namespace, name: 'a' }),
+    read('get', { resource: 'pods/portforward', namespace, name: 'a' }),
+    changed({ resource: 'pods/ephemeralcontainers', namespace, name: 'a' }, {}),
+    posted(
+      { resource: 'pods/eviction', namespace, name: 'a' },
+      {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: 'a', namespace },
+      },
+    ),
+    removed({ resource: 'pods', namespace, name: 'a' }),
+    applied(
+      { resource: 'configmaps', namespace, name: 'aws-auth' },
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'aws-auth', namespace },
+      },
+    ),
     ...['cluster-admin', 'admin', 'edit'].map((role) => bound(namespace, 'thief', role)),
-    made({ group: 'rbac.authorization.k8s.io/v1', resource: 'roles', namespace }, 'write-roles', {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      metadata: { name: 'thief', namespace },
-      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-    }),
+    made(
+      { group: 'rbac.authorization.k8s.io/v1', resource: 'roles', namespace },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { name: 'thief', namespace },
+        rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+      },
+    ),
   ];
 }
 
@@ -135,7 +165,7 @@ function bound(namespace: string | undefined, name: string, role: string): Attac
     name,
     ...(namespace === undefined ? {} : { namespace }),
   };
-  return applied(at, 'write-bindings', {
+  return applied(at, {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
@@ -189,8 +219,8 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
         ['validatingadmissionpolicybindings', name, { spec: { validationActions: ['Audit'] } }] as const,
     ),
   ].flatMap(([resource, name, body]) => [
-    removed({ group: admission, resource, name }, 'change-admission'),
-    changed({ group: admission, resource, name }, 'change-admission', body),
+    removed({ group: admission, resource, name }),
+    changed({ group: admission, resource, name }, body),
   ]);
   return [
     ...guards,
@@ -198,58 +228,58 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
       (role) => bound(undefined, 'thief', role),
     ),
     ...[...roles, 'thief'].map((name) =>
-      applied({ group: 'rbac.authorization.k8s.io/v1', resource: 'clusterroles', name }, 'write-roles', {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRole',
-        metadata: { name },
-        rules: ALL,
-      }),
+      applied(
+        { group: 'rbac.authorization.k8s.io/v1', resource: 'clusterroles', name },
+        {
+          apiVersion: 'rbac.authorization.k8s.io/v1',
+          kind: 'ClusterRole',
+          metadata: { name },
+          rules: ALL,
+        },
+      ),
     ),
     ...IMPERSONATED.map(
       ({ as, ...at }): Attack => ({
         ...at,
         verb: 'impersonate',
-        power: 'impersonate',
         method: 'GET',
         path: '/api/v1/secrets',
         as,
       }),
     ),
-    ...NAMED_SECRETS.map(([namespace, name]) =>
-      read('get', { resource: 'secrets', namespace, name }, 'read-secrets'),
-    ),
+    ...NAMED_SECRETS.map(([namespace, name]) => read('get', { resource: 'secrets', namespace, name })),
     ...BINDINGS.map(([namespace, name]) => bound(namespace, name, 'cluster-admin')),
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].map((resource) =>
-      removed({ group: admission, resource, name: 'pullwright-pull-secret-injection' }, 'change-admission'),
+      removed({ group: admission, resource, name: 'pullwright-pull-secret-injection' }),
     ),
-    changed(
-      { group: admission, resource: 'mutatingwebhookconfigurations', name: 'pullwright-webhook' },
-      'change-admission',
-      {},
+    changed({ group: admission, resource: 'mutatingwebhookconfigurations', name: 'pullwright-webhook' }, {}),
+    made(
+      { group: admission, resource: 'mutatingwebhookconfigurations' },
+      {
+        apiVersion: admission,
+        kind: 'MutatingWebhookConfiguration',
+        metadata: { name: 'thief' },
+      },
     ),
-    made({ group: admission, resource: 'mutatingwebhookconfigurations' }, 'change-admission', {
-      apiVersion: admission,
-      kind: 'MutatingWebhookConfiguration',
-      metadata: { name: 'thief' },
-    }),
-    made({ group: admission, resource: 'validatingadmissionpolicies' }, 'change-admission', {
-      apiVersion: admission,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: 'thief' },
-    }),
+    made(
+      { group: admission, resource: 'validatingadmissionpolicies' },
+      {
+        apiVersion: admission,
+        kind: 'ValidatingAdmissionPolicy',
+        metadata: { name: 'thief' },
+      },
+    ),
     changed(
       { group: 'certificates.k8s.io/v1', resource: 'certificatesigningrequests/approval', name: 'thief' },
-      'approve-certificates',
       {},
     ),
-    made({ group: 'apiregistration.k8s.io/v1', resource: 'apiservices' }, 'write-api-services', {}),
+    made({ group: 'apiregistration.k8s.io/v1', resource: 'apiservices' }, {}),
     changed(
       {
         group: 'apiextensions.k8s.io/v1',
         resource: 'customresourcedefinitions',
         name: 'pullstatuses.pullwright.dev',
       },
-      'write-definitions',
       {
         spec: {
           conversion: {
@@ -262,20 +292,22 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
         },
       },
     ),
-    made({ resource: 'persistentvolumes' }, 'write-volumes', {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name: 'thief' },
-      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
-    }),
-    read('get', { resource: 'nodes/proxy', name: 'n1' }, 'node-proxy'),
-    changed({ resource: 'nodes', name: 'n1' }, 'write-nodes', { spec: { unschedulable: true } }),
-    changed({ resource: 'nodes/status', name: 'n1' }, 'write-nodes', { status: {} }),
-    removed({ resource: 'nodes', name: 'n1' }, 'write-nodes'),
+    made(
+      { resource: 'persistentvolumes' },
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolume',
+        metadata: { name: 'thief' },
+        spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
+      },
+    ),
+    read('get', { resource: 'nodes/proxy', name: 'n1' }),
+    changed({ resource: 'nodes', name: 'n1' }, { spec: { unschedulable: true } }),
+    changed({ resource: 'nodes/status', name: 'n1' }, { status: {} }),
+    removed({ resource: 'nodes', name: 'n1' }),
     ...['99-thief', '97-worker-generated-credentialproviderconfig'].map((name) =>
       applied(
         { group: 'machineconfiguration.openshift.io/v1', resource: 'machineconfigs', name },
-        'write-machine-configs',
         {
           apiVersion: 'machineconfiguration.openshift.io/v1',
           kind: 'MachineConfig',
@@ -289,7 +321,7 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
         },
       ),
     ),
-    read('list', { resource: 'secrets' }, 'read-secrets'),
+    read('list', { resource: 'secrets' }),
   ];
 }
 

@@ -1,10 +1,6 @@
-/** Fleets whose rights are looked at, and the command that computes them. */
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
+/** Fleets whose accounts, roles, bindings and policies are held in goldens. */
 import type { FleetInput } from '../../charts/mod.ts';
-import { runMain } from '../../runtime/commands/main.ts';
 
-const root = join(import.meta.dirname, '../..');
 export const IMAGE = 'registry.example.com/pullwright:0.1.0';
 export const hub: FleetInput = {
   image: IMAGE,
@@ -95,22 +91,3 @@ export const named: FleetInput = {
     },
   ],
 };
-
-export interface Answered {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export async function rights(...args: readonly string[]): Promise<Answered> {
-  const said = { stdout: '', stderr: '' };
-  const code = await runMain(['rights', ...args], {
-    stdin: Readable.from([]),
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
-    env: {},
-    cwd: root,
-    signal: new AbortController().signal,
-  });
-  return { code, ...said };
-}

@@ -8,7 +8,6 @@ import { missingControlPlane, startControlPlane } from '../control-plane/control
 import { eventually } from '../control-plane/eventually.ts';
 import type { Answer, Requester } from '../control-plane/request.ts';
 import { suite } from '../support/suite.ts';
-import { rights } from './rights-fleets.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
 import { agentThefts } from './rights-live-agents.ts';
 import { furnish, stolenToken } from './rights-live-plane.ts';
@@ -28,44 +27,6 @@ else {
     account.close();
     adapter.close();
     await plane.stop();
-  });
-
-  test('the live answer is that of the folder, and a binding that somebody else made counts', async () => {
-    const ours = 'pullwright-system/pullwright-reconciler';
-    const live = await rights('--kubeconfig', plane.kubeconfig, '--account', ours, '--wide', '--output=json');
-    assert.equal(live.code, 0, live.stderr);
-    const powers = JSON.parse(live.stdout).rights.map((right: { power: string }) => right.power);
-    // A MachineConfig is a file of root's whatever its name.
-    assert.deepEqual(
-      [...new Set(powers)].filter((power) => power === 'mint-tokens'),
-      [],
-    );
-    await plane.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'by-mistake' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      subjects: [
-        {
-          apiGroup: 'rbac.authorization.k8s.io',
-          kind: 'Group',
-          name: 'system:serviceaccounts:pullwright-system',
-        },
-      ],
-    });
-    const grown = await rights('--kubeconfig', plane.kubeconfig, '--account', ours, '--output=json');
-    const found = JSON.parse(grown.stdout).rights.filter(
-      (right: { power: string }) => right.power === 'escalate',
-    );
-    assert.match(
-      found[0].by[0],
-      /ClusterRole\/cluster-admin .*by-mistake.* as Group system:serviceaccounts:pullwright-system/,
-    );
-    await plane.remove({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'by-mistake' },
-    });
   });
 
   const SECRETS = '/api/v1/namespaces/kube-system/secrets';

@@ -9,7 +9,6 @@ export interface Attack {
   readonly namespace?: string;
   /** Undefined: a list, or a creation whose name RBAC does not see. */
   readonly name?: string;
-  readonly power: string;
   readonly method: string;
   readonly path: string;
   readonly body?: object;
@@ -67,17 +66,16 @@ function place({ resource, namespace, name }: At): Pick<Attack, 'resource' | 'na
   };
 }
 
-export function read(verb: 'get' | 'list', at: At, power: string): Attack {
-  return { ...place(at), verb, power, method: 'GET', path: pathOf(at) };
+export function read(verb: 'get' | 'list', at: At): Attack {
+  return { ...place(at), verb, method: 'GET', path: pathOf(at) };
 }
 
 /** By POST: RBAC sees no name. */
-export function made(at: At, power: string, body: object): Attack {
+export function made(at: At, body: object): Attack {
   const { name: _, ...unnamed } = at;
   return {
     ...place(unnamed),
     verb: 'create',
-    power,
     method: 'POST',
     path: `${pathOf(unnamed)}?dryRun=All`,
     body,
@@ -85,15 +83,14 @@ export function made(at: At, power: string, body: object): Attack {
 }
 
 /** Not in a dry run. */
-export function reallyMade(at: At, power: string, body: object): Attack {
-  return { ...made(at, power, body), path: pathOf(at) };
+export function reallyMade(at: At, body: object): Attack {
+  return { ...made(at, body), path: pathOf(at) };
 }
 
-export function changed(at: At, power: string, body: object): Attack {
+export function changed(at: At, body: object): Attack {
   return {
     ...place(at),
     verb: 'patch',
-    power,
     method: 'PATCH',
     path: `${pathOf(at)}?dryRun=All`,
     body,
@@ -102,11 +99,10 @@ export function changed(at: At, power: string, body: object): Attack {
 }
 
 /** What may be there or not, by server-side apply. */
-export function applied(at: At, power: string, body: object): Attack {
+export function applied(at: At, body: object): Attack {
   return {
     ...place(at),
     verb: 'patch',
-    power,
     method: 'PATCH',
     path: `${pathOf(at)}?${FORCED}`,
     body,
@@ -114,12 +110,12 @@ export function applied(at: At, power: string, body: object): Attack {
   };
 }
 
-export function removed(at: At, power: string): Attack {
-  return { ...place(at), verb: 'delete', power, method: 'DELETE', path: `${pathOf(at)}?dryRun=All` };
+export function removed(at: At): Attack {
+  return { ...place(at), verb: 'delete', method: 'DELETE', path: `${pathOf(at)}?dryRun=All` };
 }
 
-export function posted(at: At, power: string, body: object): Attack {
-  return { ...place(at), verb: 'create', power, method: 'POST', path: `${pathOf(at)}?dryRun=All`, body };
+export function posted(at: At, body: object): Attack {
+  return { ...place(at), verb: 'create', method: 'POST', path: `${pathOf(at)}?dryRun=All`, body };
 }
 
 export function described({ verb, resource, namespace, name }: Attack): string {

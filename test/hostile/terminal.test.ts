@@ -160,15 +160,12 @@ test('a thousand documents that cannot be read fill no screen, and each is said 
   for (let at = 0; at < 1000; at++) writeFileSync(join(many, `${at}.yaml`), 'kind: [');
   for (const args of [
     ['reconcile', '--from', many, '--dry-run'],
-    ['import', '--from', many],
     ['doctor', 'web', '--namespace', 'web', '--from', many],
     ['doctor', '--all', '--all-namespaces', '--from', many],
     ['explain', 'quay.io/a', '--from', many],
     ['mirrors', 'quay.io/a', '--from', many],
-    ['migrate-icsp', '--from', many],
     ['status', '--from', many],
     ['report', '--from', many],
-    ['rights', '--from', many],
     ['verify', '--all-in-use', '--from', many],
   ]) {
     const shown = await run(args, true);

@@ -21,10 +21,12 @@ else {
   const user = await plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess(
-      { admission: 'policy', audit: false, evict: false, secretNames: ['reg', 'big', 'one', 'two'] },
-      {},
-    ).flatMap(({ rules }) => rules),
+    cluster: injectionAccess({
+      admission: 'policy',
+      audit: false,
+      evict: false,
+      secretNames: ['reg', 'big', 'one', 'two'],
+    }).flatMap(({ rules }) => rules),
   });
   await applySource(plane);
   const profile = (name: string, label: string, secret: string, source: string): TestObject =>

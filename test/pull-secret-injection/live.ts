@@ -70,7 +70,7 @@ export function reconcilerUser(
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }, {}).flatMap(
+    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }).flatMap(
       ({ rules }) => rules,
     ),
   });

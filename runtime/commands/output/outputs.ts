@@ -7,14 +7,12 @@ import { CHECK_FORMS } from './check.ts';
 import { DOCTOR_FORMS } from './doctor.ts';
 import { EXPLAIN_FORMS } from './explain.ts';
 import type { OutputForm } from './form.ts';
-import { IMPORT_FORMS } from './import.ts';
 import { INSTALL_PROVIDER_FORMS } from './install-provider.ts';
 import { MIRRORS_FORMS } from './mirrors.ts';
 import { PROVIDER_FORMS } from './provider.ts';
 import { RECONCILE_FORMS } from './reconcile.ts';
 import { RELEASE_FORMS } from './release.ts';
 import { REPORT_FORMS } from './report.ts';
-import { RIGHTS_FORMS } from './rights.ts';
 import { STATUS_FORMS } from './status.ts';
 import { SYNTH_FORMS } from './synth.ts';
 import { TEST_FORMS } from './test.ts';
@@ -30,14 +28,12 @@ export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   check: CHECK_FORMS,
   doctor: DOCTOR_FORMS,
   explain: EXPLAIN_FORMS,
-  import: IMPORT_FORMS,
   'install-provider': INSTALL_PROVIDER_FORMS,
   mirrors: MIRRORS_FORMS,
   provider: PROVIDER_FORMS,
   reconcile: RECONCILE_FORMS,
   release: RELEASE_FORMS,
   report: REPORT_FORMS,
-  rights: RIGHTS_FORMS,
   status: STATUS_FORMS,
   synth: SYNTH_FORMS,
   test: TEST_FORMS,

@@ -18,8 +18,8 @@ interface Tool {
   readonly fix: string;
 }
 
-const IMPORT =
-  'pullwright import --from DUMP makes a fleet of what it does; stop it before ours serves the same Secrets';
+const STOP =
+  'Write a profile for what it does (docs/import.md), and stop it before Pullwright serves the same Secrets';
 
 /** Source of the rule: the documents and charts of each tool. */
 const TOOLS: readonly Tool[] = [
@@ -35,34 +35,34 @@ const TOOLS: readonly Tool[] = [
     image: /^kubernetes-reflector\b/,
     annotation: /^reflector\.v1\.k8s\.emberstack\.com\//,
     does: 'copies Secrets between namespaces',
-    fix: IMPORT,
+    fix: STOP,
   },
   {
     name: 'replicator',
     image: /^kubernetes-replicator\b/,
     annotation: /^replicator\.v1\.mittwald\.de\//,
     does: 'copies Secrets between namespaces',
-    fix: IMPORT,
+    fix: STOP,
   },
   {
     name: 'imps',
     groups: ['images.banzaicloud.io'],
     image: /^imagepullsecrets?\b/,
     does: 'writes pull secrets into namespaces',
-    fix: IMPORT,
+    fix: STOP,
   },
   {
     name: 'imagepullsecret-patcher',
     image: /^imagepullsecret-patcher\b/,
     does: 'writes a pull secret into every namespace and into the lists of ServiceAccounts',
-    fix: IMPORT,
+    fix: STOP,
   },
   {
     name: 'registry-creds',
     groups: ['ops.alexellis.io'],
     image: /^registry-creds\b/,
     does: 'writes pull secrets into namespaces and into the lists of ServiceAccounts',
-    fix: IMPORT,
+    fix: STOP,
   },
   {
     name: 'External Secrets',

@@ -216,7 +216,7 @@ export function policyAdvice(entries: readonly RuleOrigin[]): string {
   const policy = entries.find(({ kind }) => kind === 'ImageContentSourcePolicy');
   return policy === undefined
     ? 'give both the same mirrorSourcePolicy'
-    : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy ("pullwright migrate-icsp" prints one without), or drop the policy`;
+    : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy ("oc adm migrate icsp" writes one without), or drop the policy`;
 }
 
 function mirrorsOf(
