@@ -110,11 +110,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./reconcile/reconcile.ts')).command,
   },
-  release: {
-    summary: 'Read a release image through the mirrors, and check that its components are there',
-    group: 'ask',
-    load: async () => (await import('./release/release.ts')).command,
-  },
   report: {
     summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
     group: 'ask',

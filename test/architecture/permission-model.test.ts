@@ -97,7 +97,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'install-provider': 'must fsync: test/credential-provider/installer-systemd.test.ts',
   job: 'must fsync: test/pull-secret-adapter/job-executable.test.ts',
   provider: 'must fsync: test/credential-provider/executable-faults.test.ts',
-  release: 'asks a registry: test/registry/docker-registry.test.ts',
   sentinel: 'hosts: test/pull-secret-adapter/sentinel.test.ts',
   webhook: 'waits for an API server: test/pull-secret-injection/webhook.test.ts',
 };

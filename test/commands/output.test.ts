@@ -11,24 +11,11 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { assertPrinted, formOf, jsonRunOf } from '../support/output-schema.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import {
-  CHANGE,
-  CLUSTER,
-  EMPTY,
-  emptyCluster,
-  nodeFiles,
-  nowhere,
-  put,
-  registryWith,
-  tidy,
-} from './output-scene.ts';
+import { CHANGE, CLUSTER, EMPTY, emptyCluster, nodeFiles, nowhere, put, tidy } from './output-scene.ts';
 
 const test = suite('JSON output');
 const root = new URL('../..', import.meta.url).pathname;
 const kubeconfig = await emptyCluster();
-const registry = await registryWith('4.22.3', '4.22.4');
-const registries = ['--plain-host', registry, '--allow-host', registry];
-const release = (version: string): string => `${registry}/ocp/release:${version}`;
 
 interface Run extends Case {
   readonly args: readonly string[];
@@ -93,23 +80,6 @@ const RUNS: readonly Run[] = [
     ],
     0,
     { form: 1 },
-  ),
-  run('release', ['release', release('4.22.3'), '--from', EMPTY, '--check', ...registries], 1),
-  run(
-    'release of one image',
-    ['release', release('4.22.3'), '--from', EMPTY, '--image-for', 'cli', ...registries],
-    0,
-    {
-      form: 1,
-    },
-  ),
-  run(
-    'release of two',
-    ['release', release('4.22.3'), release('4.22.4'), '--from', EMPTY, ...registries],
-    0,
-    {
-      form: 2,
-    },
   ),
   run('report', ['report', '--from', CLUSTER], 1),
   run('report of a fleet', ['report', '--from', 'examples/troubled'], 1),

@@ -55,7 +55,6 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/http/http-error.ts httpErrorOf',
     'runtime/pull-secret-adapter/job/management-secret.ts tryManagementSecret',
     'runtime/pull-secret-adapter/job/management-secret.ts writeManagementSecret',
-    'runtime/registry-overrides/release-image.ts readRelease',
   ],
   'a flag or variable of whoever runs the program': [
     'runtime/commands/flags/units.ts portNumber',

@@ -30,7 +30,6 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['synth', '--fleet', nowhere],
     ['test', nowhere],
     ['migrate-icsp', '--from', nowhere],
-    ['release', `quay.io/${word}`, '--from', from],
     [word],
     // Whatever else a command takes, and those that come later.
     ...Object.keys(COMMANDS).map((name) => [name, `--${word}`]),

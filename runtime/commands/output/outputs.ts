@@ -12,7 +12,6 @@ import { INSTALL_PROVIDER_FORMS } from './install-provider.ts';
 import { MIRRORS_FORMS } from './mirrors.ts';
 import { PROVIDER_FORMS } from './provider.ts';
 import { RECONCILE_FORMS } from './reconcile.ts';
-import { RELEASE_FORMS } from './release.ts';
 import { REPORT_FORMS } from './report.ts';
 import { RIGHTS_FORMS } from './rights.ts';
 import { STATUS_FORMS } from './status.ts';
@@ -35,7 +34,6 @@ export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   mirrors: MIRRORS_FORMS,
   provider: PROVIDER_FORMS,
   reconcile: RECONCILE_FORMS,
-  release: RELEASE_FORMS,
   report: REPORT_FORMS,
   rights: RIGHTS_FORMS,
   status: STATUS_FORMS,
