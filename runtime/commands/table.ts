@@ -27,11 +27,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./adapter.ts')).command,
   },
-  'adapter-import': {
-    summary: "Make a section of a fleet of HyperFleet's own configuration (pullwright adapter import)",
-    group: 'change',
-    load: async () => (await import('./adapter-import.ts')).command,
-  },
   'adapter-status': {
     summary: "Show what is known of one HyperFleet cluster's pull secret (pullwright adapter status)",
     group: 'ask',

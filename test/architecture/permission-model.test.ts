@@ -90,7 +90,6 @@ writeFileSync(
 
 /** Commands without a row, and where the same is shown of them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'adapter-import': 'reads the files that its flags name: test/pull-secret-adapter/adapter-import.test.ts',
   'adapter-status': 'hosts: test/pull-secret-adapter/adapter-status.test.ts',
   agent: 'must fsync: test/global-pull-secret/agent-files.test.ts',
   completion: 'reads and writes nothing',

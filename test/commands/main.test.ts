@@ -25,7 +25,7 @@ const rows: readonly Row[] = [
     args: ['--help'],
     code: 0,
     stdout:
-      /nothing is changed:\n {2}adapter-status [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}adapter-import [\s\S]* completion [\s\S]*nodes:\n {2}adapter /,
+      /nothing is changed:\n {2}adapter-status [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}completion [\s\S]*nodes:\n {2}adapter /,
   },
   {
     name: 'no command prints the same as an error',

@@ -11,7 +11,7 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { assertPrinted, formOf, jsonRunOf } from '../support/output-schema.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { CHANGE, CLUSTER, EMPTY, emptyCluster, nodeFiles, nowhere, put, tidy } from './output-scene.ts';
+import { CHANGE, CLUSTER, EMPTY, emptyCluster, nodeFiles, nowhere, tidy } from './output-scene.ts';
 
 const test = suite('JSON output');
 const root = new URL('../..', import.meta.url).pathname;
@@ -43,13 +43,11 @@ const EVENT = [
   '--dry-run',
 ];
 const FLEET = ['--fleet', 'examples/fleet/fleet.yaml'];
-const BROKER = put('broker.yaml', { broker: { type: 'rabbitmq', rabbitmq: { url: 'amqp://rabbit:5672/' } } });
 const EXPECTATIONS = 'examples/credential-tests/shop.test.yaml';
 const REQUEST = readFileSync(`${root}examples/request.json`, 'utf8');
 
 const RUNS: readonly Run[] = [
   run('adapter', ['adapter', ...EVENT], 0),
-  run('adapter import', ['adapter', 'import', '--broker', BROKER], 1),
   run('adapter status', ['adapter', 'status', 'cls-1', '--kubeconfig', kubeconfig], 1),
   run('agent', ['agent', '--once', '--dry-run', ...nodeFiles(), '--kubelet-healthz=off'], 1),
   run('check', ['check', '--pre', ...FLEET, '--cluster', 'management', '--from', CLUSTER], 0),

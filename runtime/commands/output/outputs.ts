@@ -1,6 +1,5 @@
 /** Every command that prints JSON on request, and the schemas of what it prints. */
 import { ADAPTER_FORMS } from './adapter.ts';
-import { ADAPTER_IMPORT_FORMS } from './adapter-import.ts';
 import { ADAPTER_STATUS_FORMS } from './adapter-status.ts';
 import { AGENT_FORMS } from './agent.ts';
 import { CHECK_FORMS } from './check.ts';
@@ -23,7 +22,6 @@ import { VERIFY_FORMS } from './verify.ts';
 
 export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   adapter: ADAPTER_FORMS,
-  'adapter-import': ADAPTER_IMPORT_FORMS,
   'adapter-status': ADAPTER_STATUS_FORMS,
   agent: AGENT_FORMS,
   check: CHECK_FORMS,
