@@ -27,11 +27,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./adapter.ts')).command,
   },
-  'adapter-status': {
-    summary: "Show what is known of one HyperFleet cluster's pull secret (pullwright adapter status)",
-    group: 'ask',
-    load: async () => (await import('./adapter-status.ts')).command,
-  },
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     group: 'run',

@@ -35,20 +35,11 @@ const run = (name: string, args: readonly string[], code: number, more: Partial<
   ...more,
 });
 
-const EVENT = [
-  '--event',
-  'examples/adapter/event.json',
-  '--api-dir',
-  'examples/adapter/responses',
-  '--dry-run',
-];
 const FLEET = ['--fleet', 'examples/fleet/fleet.yaml'];
 const EXPECTATIONS = 'examples/credential-tests/shop.test.yaml';
 const REQUEST = readFileSync(`${root}examples/request.json`, 'utf8');
 
 const RUNS: readonly Run[] = [
-  run('adapter', ['adapter', ...EVENT], 0),
-  run('adapter status', ['adapter', 'status', 'cls-1', '--kubeconfig', kubeconfig], 1),
   run('agent', ['agent', '--once', '--dry-run', ...nodeFiles(), '--kubelet-healthz=off'], 1),
   run('check', ['check', '--pre', ...FLEET, '--cluster', 'management', '--from', CLUSTER], 0),
   run('doctor', ['doctor', 'web-1', '-n', 'shop', '--from', CLUSTER], 1),

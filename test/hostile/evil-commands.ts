@@ -24,8 +24,6 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['report', '--from', from],
     ['report', '--from', from, '--markdown'],
     ['report', '--from', from, '--diff', nowhere],
-    ['adapter', 'status', word],
-    ['adapter', 'status', 'cls-1', '--kubeconfig', nowhere],
     ['verify', `r.io/${word}`, '--from', from],
     ['synth', '--fleet', nowhere],
     ['test', nowhere],

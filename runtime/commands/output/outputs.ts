@@ -1,6 +1,4 @@
 /** Every command that prints JSON on request, and the schemas of what it prints. */
-import { ADAPTER_FORMS } from './adapter.ts';
-import { ADAPTER_STATUS_FORMS } from './adapter-status.ts';
 import { AGENT_FORMS } from './agent.ts';
 import { CHECK_FORMS } from './check.ts';
 import { DOCTOR_FORMS } from './doctor.ts';
@@ -21,8 +19,6 @@ import { VALIDATE_FORMS } from './validate.ts';
 import { VERIFY_FORMS } from './verify.ts';
 
 export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
-  adapter: ADAPTER_FORMS,
-  'adapter-status': ADAPTER_STATUS_FORMS,
   agent: AGENT_FORMS,
   check: CHECK_FORMS,
   doctor: DOCTOR_FORMS,
