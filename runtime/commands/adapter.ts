@@ -1,18 +1,14 @@
-/** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
+/** `pullwright adapter`: the pull secret adapter for GCP. */
 
 import { hostname } from 'node:os';
-import { toYaml } from '../kube/yaml.ts';
-import type { OfflineEventResult } from '../pull-secret-adapter/adapter/offline.ts';
 import type { AdapterSettings } from '../pull-secret-adapter/adapter/settings.ts';
-import { UsageError } from '../rules/errors.ts';
-import { jsonText } from '../rules/text/json-text.ts';
 import { VERSION } from '../rules/version.ts';
 import { ADAPTER_FLAGS, settingsOf, tenantsOf } from './adapter-flags.ts';
 import { apiOf, BROKER_FLAGS, consumerOf } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
-import { CLUSTER_FLAGS, LOG_FLAGS, outputFlag } from './flags/common.ts';
-import { count, type Flags, file, folder, seconds, toggle } from './flags/flag.ts';
+import { CLUSTER_FLAGS, LOG_FLAGS } from './flags/common.ts';
+import { count, type Flags, seconds } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 
 const TABLE = {
@@ -20,13 +16,8 @@ const TABLE = {
   summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
   about: [
     'Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where HyperShift reads it, by a Job; reports to the HyperFleet API.',
-    'With --event it prints plan, resources and status for saved answers of the API (DIR/<id>.json, DIR/<id>-statuses.json), and touches nothing.',
   ],
   flags: {
-    event: file({ help: 'offline: the event' }),
-    'api-dir': folder({ help: "offline: the API's saved answers" }),
-    'dry-run': toggle({ help: 'goes with --event: nothing is touched' }),
-    output: outputFlag(['yaml', 'json'], 'offline: the form of the result'),
     ...BROKER_FLAGS,
     ...ADAPTER_FLAGS,
     sweep: seconds({ default: '60s', least: 1, help: 'pause between two goes over all clusters' }),
@@ -37,7 +28,7 @@ const TABLE = {
     ...LOG_FLAGS,
   },
   examples: [
-    'pullwright adapter --event examples/adapter/event.json --api-dir examples/adapter/responses --dry-run',
+    'pullwright adapter --api https://hyperfleet.example.com --broker rabbitmq --broker-url-file /etc/broker/url',
   ],
   permissions: {
     reads: [],
@@ -62,20 +53,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const settings = { ...settingsOf(flags), tenants: await tenantsOf(flags.tenants) };
-  return flags.event === undefined ? serve(flags, settings, io) : offline(flags, settings, io);
-}
-
-async function offline(flags: Values, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
-  const { event, 'api-dir': folder } = flags;
-  if (event === undefined || folder === undefined || !flags['dry-run']) {
-    throw new UsageError('Cannot run on saved answers: expected --event FILE --api-dir DIR --dry-run');
-  }
-  const { runOfflineEvent } = await import('../pull-secret-adapter/adapter/offline.ts');
-  const result = await runOfflineEvent(event, folder, settings, new Date());
-  const text = jsonText<OfflineEventResult>(result);
-  // Through JSON, where what is redacted shows as such.
-  io.stdout.write(flags.output === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 }));
-  return 0;
+  return serve(flags, settings, io);
 }
 
 async function serve(flags: Values, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {

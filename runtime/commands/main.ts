@@ -9,7 +9,7 @@ import { COMMANDS, type TableEntry } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
-  const [name, ...rest] = joined(args);
+  const [name, ...rest] = args;
   if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], given);
   const isHelp = name === 'help' || asksForHelp(args);
   const io = forPeople(speakingAs(given, (word) => Object.hasOwn(COMMANDS, word), isHelp));
@@ -36,14 +36,6 @@ async function runNamed(name: string, args: readonly string[], io: CommandIo): P
   if (problem === undefined) return runCommand(await entry.load(), args, io);
   io.stderr.write(`${problem}\n`);
   return 1;
-}
-
-/** `adapter status X` is `adapter-status X`: a command about another one may be written in two words. */
-function joined([first, second, ...rest]: readonly string[]): readonly string[] {
-  if (first === undefined || second === undefined) return first === undefined ? [] : [first];
-  const both = `${first}-${second}`;
-  const isCommand = Object.hasOwn(COMMANDS, first) && Object.hasOwn(COMMANDS, both);
-  return isCommand ? [both, ...rest] : [first, second, ...rest];
 }
 
 /** What runs on a node says so on a laptop, instead of failing at the first file or socket that is not there. */

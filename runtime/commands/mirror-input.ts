@@ -1,13 +1,15 @@
 /**
- * What `mirrors` and `release` go by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
+ * What `mirrors` goes by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
  * which of several clusters is meant.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { folderOf, readFolder } from '../controller/folder.ts';
+import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
+import { pullSecretSource } from '../rules/docker-config/secret-text.ts';
 import { UsageError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { KubeObject, SecretObject } from '../rules/kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
 import { parseRegistriesConf } from '../rules/mirrors/registries-conf.ts';
 import { asTable, listOf } from '../rules/mirrors/registries-conf-table.ts';
@@ -199,4 +201,36 @@ async function readConf(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
     throw new UsageError(`Cannot read "${path}": expected a readable registries.conf`);
   });
+}
+
+/** Where the pull secret of a cluster is: named by its HostedCluster, else the platform's. */
+export function pullSecretPlace(hosted: KubeObject | undefined): {
+  readonly namespace: string;
+  readonly name: string;
+} {
+  if (hosted === undefined) return { namespace: 'openshift-config', name: 'pull-secret' };
+  const { pullSecret } = (hosted.spec ?? {}) as { pullSecret?: { name?: unknown } | null };
+  const name = typeof pullSecret?.name === 'string' ? pullSecret.name : 'pull-secret';
+  return { namespace: hosted.metadata.namespace ?? '', name };
+}
+
+/** The pull secret that the HostedCluster `wanted` names. */
+export function hostedSecrets(wanted: string | undefined): NextKinds {
+  return (store) =>
+    store
+      .list({ apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' })
+      .filter(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === wanted)
+      .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
+}
+
+/** The cluster's own pull secret among `objects`; undefined where it is missing or invalid. */
+export function ownPullSecret(
+  objects: readonly KubeObject[],
+  hosted: KubeObject | undefined,
+): AuthSource | undefined {
+  const { namespace, name } = pullSecretPlace(hosted);
+  const secret = objects.find(
+    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
+  );
+  return secret && pullSecretSource(secret as SecretObject);
 }

@@ -9,7 +9,6 @@ import {
 } from '../registry-overrides/in-use-changes.ts';
 import { fullImage } from '../registry-overrides/mirror-report.ts';
 import { type Plane, type PlaneResolver, planeResolver } from '../registry-overrides/planes.ts';
-import { pullSecretPlace } from '../registry-overrides/release-check.ts';
 import type { WhatIf } from '../registry-overrides/what-if.ts';
 import { lookupForContainers } from '../rules/auth-lookup/containers.ts';
 import { isShortName } from '../rules/auth-lookup/image-name.ts';
@@ -19,9 +18,8 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { counted } from '../rules/text/counted.ts';
-import { type MirrorInput, searchOf } from './mirror-input.ts';
+import { type MirrorInput, ownPullSecret, pullSecretPlace, searchOf } from './mirror-input.ts';
 import type { SourceKind } from './object-source.ts';
-import { ownPullSecret } from './release/inputs.ts';
 import { imageUsers, USING_KINDS } from './verify/in-use.ts';
 
 const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;

@@ -7,13 +7,15 @@ import { type ProbeResult, probeAll } from '../registry/probe.ts';
 import type { InUse } from '../registry-overrides/in-use-changes.ts';
 import {
   fullImage,
+  type ImageLookUp,
   MIRROR_KINDS,
   type MirrorLine,
   type MirrorReport,
   mirrorReports,
   mirrorText,
 } from '../registry-overrides/mirror-report.ts';
-import { PLANES, planeResolver } from '../registry-overrides/planes.ts';
+import { PLANES, type PlaneInput, planeResolver, releasePlaces } from '../registry-overrides/planes.ts';
+import { lookUpRelease, translateImage } from '../registry-overrides/release-lookup.ts';
 import { type WhatIf, whatIf } from '../registry-overrides/what-if.ts';
 import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
@@ -34,10 +36,12 @@ import { outputFlag } from './flags/common.ts';
 import { choice, type Flags, file, several, text, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import {
+  hostedSecrets,
   INPUT_API,
   INPUT_FLAGS,
   type MirrorInput,
   type NodeConf,
+  ownPullSecret,
   readMirrorInput,
   readNodeConf,
   searchOf,
@@ -45,7 +49,6 @@ import {
 import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
 import { writeProblems } from './problems.ts';
 import { ACCESS_FLAGS, type AccessValues, readAuthFile, registryClient } from './registry-access.ts';
-import { hostedSecrets, ownPullSecret } from './release/inputs.ts';
 
 const TABLE = {
   name: 'mirrors',
@@ -129,7 +132,8 @@ async function run(
     : await readMirrorInput(values, io);
   const supposed = await supposedBy(values['what-if'], input);
   const cluster = supposed?.cluster ?? input.cluster;
-  const resolve = planeResolver({ cluster, parseToml, conf, registryOverrides });
+  const planeInput = { cluster, parseToml, conf, registryOverrides };
+  const resolve = planeResolver(planeInput);
   const resolved = positionals.flatMap((written) =>
     namesOf(written, cluster, conf).flatMap(({ image, short }) =>
       mirrorReports(image, planes, cluster, resolve).map((report) =>
@@ -141,7 +145,7 @@ async function run(
     throw new UsageError(
       `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
     );
-  const reports = values.probe ? await probed(resolved, values, { cluster, io }) : resolved;
+  const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
   io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
   writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
   return reports.every(isUsable) ? 0 : 1;
@@ -212,9 +216,9 @@ function nodeSecrets({
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,
-  { cluster, io }: { readonly cluster: ClusterObjects; readonly io: CommandIo },
+  { input, io }: { readonly input: PlaneInput; readonly io: CommandIo },
 ): Promise<readonly MirrorReport[]> {
-  const client = await registryClient(access, io.env, nodeSecrets(cluster));
+  const client = await registryClient(access, io.env, nodeSecrets(input.cluster));
   const isAsked = ({ skipped }: MirrorLine): boolean =>
     skipped === undefined || skipped.reason === 'DigestOnly' || skipped.reason === 'TagOnly';
   const lines = reports.flatMap((report) => report.candidates.filter(isAsked));
@@ -224,7 +228,7 @@ async function probed(
     { signal: io.signal },
   );
   const byReference = new Map(results.map((result): [string, ProbeResult] => [result.reference, result]));
-  return reports.map((report) => ({
+  const withProbes = reports.map((report) => ({
     ...report,
     candidates: report.candidates.map((line) => {
       const found = isAsked(line) ? byReference.get(line.reference) : undefined;
@@ -233,6 +237,27 @@ async function probed(
       return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };
     }),
   }));
+  return Promise.all(withProbes.map((report) => lookedUp(report, input)));
+}
+
+/** Where HyperShift's operators find the image, by what the registries said. */
+async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<MirrorReport> {
+  const { image, candidates } = report;
+  if (!report.for.some((plane) => plane === 'control-plane-operator' || plane === 'ignition-server'))
+    return report;
+  const valid = candidates
+    .filter(({ probe }) => probe?.verdict === 'Valid')
+    .map(({ reference }) => reference);
+  const places = releasePlaces(input);
+  const found = await lookUpRelease(image, places, async (reference) => {
+    if (!valid.includes(reference)) throw new Error('not found');
+    return reference;
+  }).catch(() => undefined);
+  const lookUp: ImageLookUp = {
+    ...(found === undefined ? {} : { release: found.from }),
+    component: translateImage(image, places),
+  };
+  return { ...report, lookUp };
 }
 
 function imageOf(text: string): ImageReference {

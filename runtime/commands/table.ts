@@ -27,16 +27,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./adapter.ts')).command,
   },
-  'adapter-import': {
-    summary: "Make a section of a fleet of HyperFleet's own configuration (pullwright adapter import)",
-    group: 'change',
-    load: async () => (await import('./adapter-import.ts')).command,
-  },
-  'adapter-status': {
-    summary: "Show what is known of one HyperFleet cluster's pull secret (pullwright adapter status)",
-    group: 'ask',
-    load: async () => (await import('./adapter-status.ts')).command,
-  },
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     group: 'run',
@@ -99,11 +89,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Keep clusters as declared; with --from, show offline what would change',
     group: 'run',
     load: async () => (await import('./reconcile/reconcile.ts')).command,
-  },
-  release: {
-    summary: 'Read a release image through the mirrors, and check that its components are there',
-    group: 'ask',
-    load: async () => (await import('./release/release.ts')).command,
   },
   report: {
     summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',

@@ -40,6 +40,16 @@ export interface MirrorReport {
   readonly refusal?: string;
   readonly fix?: MirrorFix;
   readonly problems: readonly string[];
+  /** With a probe, for the control plane operator and the ignition server. */
+  readonly lookUp?: ImageLookUp;
+}
+
+/** Where what has no container runtime finds an image. */
+export interface ImageLookUp {
+  /** The first mirror that has it, asked in turn: for a release image. Absent where none has it. */
+  readonly release?: string;
+  /** The first mirror, whether it has it or not: for a component of a release. */
+  readonly component: string;
 }
 
 /** What is read of a cluster beside the mirror sets. */
@@ -159,7 +169,7 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
     const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
     return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
-  return `${[...headOf(report), ...lines, ...fixLines(report.fix)].join('\n')}\n`;
+  return `${[...headOf(report), ...lines, ...lookUpLines(report.lookUp), ...fixLines(report.fix)].join('\n')}\n`;
 }
 
 function headOf({
@@ -184,6 +194,12 @@ function headOf({
     `rule   ${rule === undefined ? none : `${rule.source}${from}`}`,
     ...(refusal === undefined ? [] : [`fails  the runtime pulls from nowhere: ${refusal}`]),
   ];
+}
+
+function lookUpLines(lookUp: ImageLookUp | undefined): readonly string[] {
+  if (lookUp === undefined) return [];
+  const { release = 'not found', component } = lookUp;
+  return [`as a release image      ${release}`, `as a release component  ${component}`];
 }
 
 /** What is wrong, what to do, and the object to apply, ready to be piped. */

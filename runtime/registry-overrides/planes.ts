@@ -13,7 +13,6 @@ import { mirrorFix } from '../rules/mirrors/fix.ts';
 import {
   type Candidate,
   compileMirrors,
-  type MirrorIndex,
   type MirrorRule,
   type Resolution,
   resolveMirrors,
@@ -26,6 +25,7 @@ import { type ConfInForce, type NodeMirrors, nodeMirrors } from '../rules/node-r
 import { isInside } from '../rules/node-registries/scopes.ts';
 import { lookUpRules } from '../rules/registry-overrides/override-map.ts';
 import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
+import type { ReleasePlaces } from './release-lookup.ts';
 
 /** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
 export const PLANES = [
@@ -66,19 +66,24 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
   const hosted = cluster.hostedCluster !== undefined;
   const own = nodesOf(cluster.objects, input, true);
   const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
-  const lookUps = compileMirrors(lookUpRules(admit(cluster.management ?? []).objects), { ports: 'text' });
+  const lookUps = releasePlaces(input);
   const stream = streamRules(admit(cluster.objects).objects);
   const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
     node: (image) => byNodes('node', own, image, hosted),
     'control-plane': (image) =>
       management && byNodes('control-plane', management, replaceRegistry(image, registryOverrides), false),
     'control-plane-operator': (image) =>
-      hosted ? byLookUp('control-plane-operator', image, lookUps, registryOverrides) : undefined,
-    'ignition-server': (image) =>
-      hosted ? byLookUp('ignition-server', image, lookUps, registryOverrides) : undefined,
+      hosted ? byLookUp('control-plane-operator', image, lookUps) : undefined,
+    'ignition-server': (image) => (hosted ? byLookUp('ignition-server', image, lookUps) : undefined),
     'image-stream': (image) => byStream(image, stream),
   };
   return (image, planes) => planes.flatMap((plane) => answers[plane](image) ?? []);
+}
+
+/** What the control plane operator and the ignition server follow. */
+export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneInput): ReleasePlaces {
+  const rules = lookUpRules(admit(cluster.management ?? []).objects);
+  return { mirrors: compileMirrors(rules, { ports: 'text' }), overrides: registryOverrides };
 }
 
 interface Nodes {
@@ -113,21 +118,16 @@ function byNodes(
 }
 
 /** Mirrors of the longest source, for tags too, and the image itself whatever the policy says. */
-function byLookUp(
-  plane: Plane,
-  image: string,
-  index: MirrorIndex,
-  flag: ReadonlyMap<string, string>,
-): PlaneAnswer {
-  const resolution = resolveMirrors(index, image);
+function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePlaces): PlaneAnswer {
+  const resolution = resolveMirrors(mirrors, image);
   const candidates = resolution.candidates.map((candidate) => ({
     ...candidate,
-    reference: replaceRegistry(candidate.reference, flag),
+    reference: replaceRegistry(candidate.reference, overrides),
   }));
   return {
     plane,
     resolution: { ...resolution, candidates },
-    given: index.rules.length + flag.size > 0,
+    given: mirrors.rules.length + overrides.size > 0,
     problems: [],
   };
 }

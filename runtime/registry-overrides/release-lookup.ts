@@ -1,7 +1,8 @@
 /**
- * Finds a release image through the mirrors: each place in the order in which the container runtime would ask it, rewritten as
- * `--registry-overrides` says. What reads an image is an argument.
+ * How HyperShift's operators address images without a container runtime: a release image is looked up at each mirror in turn, a
+ * component of it is renamed to the first one. Both are rewritten as `--registry-overrides` says. What reads an image is an argument.
  */
+import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
 import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
@@ -58,8 +59,30 @@ export async function lookUpRelease<T>(
   }
   const places = failures.map(({ reference, message }) => `${reference}: ${message}`);
   const tried = places.length === 0 ? 'every place is blocked' : places.join('; ');
-  throw new PullwrightError(`Cannot read release "${image}": ${tried}`, {
-    code: 'ReleaseUnreadable',
-    hint: 'See the places with "pullwright mirrors --probe"',
-  });
+  throw new PullwrightError(`Cannot read release "${image}": ${tried}`, { code: 'ReleaseUnreadable' });
+}
+
+/**
+ * The address of `image`, a component of a release, for what has no container runtime: its first mirror, rewritten as
+ * `--registry-overrides` says. An image that no rule covers stays as it is; so does one whose every mirror is blocked.
+ *
+ * @example
+ * ```ts
+ * import { compileMirrors } from '../rules/mirrors/mirrors.ts';
+ * import { translateImage } from './release-lookup.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const mirrors = compileMirrors([{
+ *   prefix: 'quay.io/ocp', location: 'quay.io/ocp', blocked: false, insecure: false,
+ *   mirrors: [{ location: 'mirror.example.com/ocp', pullFrom: 'all' }],
+ * }]);
+ * const overrides = new Map([['mirror.example.com', 'cache.example.com']]);
+ * assert.equal(translateImage('quay.io/ocp/cli:1', { mirrors, overrides }), 'cache.example.com/ocp/cli:1');
+ * ```
+ */
+export function translateImage(image: string, { mirrors, overrides }: ReleasePlaces): string {
+  if (!parseImageReference(image).ok) return image;
+  const { rule, candidates } = resolveMirrors(mirrors, image);
+  const first = rule === undefined ? image : (candidates[0]?.reference ?? image);
+  return replaceRegistry(first, overrides);
 }

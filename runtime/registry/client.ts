@@ -1,5 +1,5 @@
 /**
- * A client of the distribution specification that only reads: manifests and blobs, their digests checked.
+ * A client of the distribution specification that only reads manifests, their digests checked.
  *
  * Where a credential goes: to the registry's own host, and over TLS to the token realm that this host names in its Bearer
  * challenge. Never to the target of a redirect.
@@ -13,20 +13,13 @@ import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { pullTag } from '../rules/auth-lookup/image-reference.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import { type Challenge, parseChallenge } from './challenge.ts';
-import { checkedBytes, digestInPath, readLimited, streamChecked } from './digest.ts';
+import { checkedBytes, digestInPath, readLimited } from './digest.ts';
 import { RegistryError } from './registry-error.ts';
 import { fetchToken, type RegistryCredentials, TokenCache } from './token.ts';
 import type { RegistryTransport, Response } from './transport.ts';
 
-/** What `HEAD` says of a manifest. */
 export interface ManifestInfo {
   readonly digest: string;
-  readonly mediaType: string;
-  readonly size: number;
-}
-
-export interface RegistryManifest extends ManifestInfo {
-  readonly bytes: Uint8Array;
 }
 
 export interface ClientOptions {
@@ -37,8 +30,6 @@ export interface ClientOptions {
   readonly chosenBy?: (reference: ImageReference) => AddressPolicy['chosenBy'];
   /** For one answer, in milliseconds. @default {15_000} */
   readonly timeoutMs?: number;
-  /** For a whole blob, in milliseconds. @default {300_000} */
-  readonly blobTimeoutMs?: number;
   /** Milliseconds; for the life of tokens. @default {Date.now} */
   readonly now?: () => number;
 }
@@ -56,7 +47,6 @@ interface Ask {
   readonly reference: ImageReference;
   readonly method: 'GET' | 'HEAD';
   readonly path: string;
-  readonly accept: string;
   readonly signal: AbortSignal;
 }
 
@@ -77,52 +67,31 @@ export class RegistryClient {
   async headManifest(reference: ImageReference, signal?: AbortSignal): Promise<ManifestInfo> {
     const response = await this.#ask(manifestAsk(reference, 'HEAD', this.#deadline(signal)));
     response.discard();
-    const info = infoOf(response);
+    const digest = response.header('docker-content-digest') ?? '';
     const asked = reference.digest;
-    if (info.digest === '')
-      return { ...info, digest: asked ?? (await this.manifest(reference, signal)).digest };
-    if (asked !== undefined && asked.startsWith('sha256:') && info.digest !== asked)
+    if (digest === '') return asked === undefined ? this.manifest(reference, signal) : { digest: asked };
+    if (asked !== undefined && asked.startsWith('sha256:') && digest !== asked)
       throw new RegistryError(
         'Damaged',
         `"${reference.domain}" answers with another digest than was asked for`,
       );
-    return info;
+    return { digest };
   }
 
   /**
-   * The manifest, its bytes checked against the digest that was asked for, else against the one that the registry names.
+   * The digest of the manifest, its bytes checked against the digest that was asked for, else against the one that the registry names.
    *
    * @throws RegistryError; `Damaged` when the digests differ or the body breaks off
    */
-  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<RegistryManifest> {
+  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<ManifestInfo> {
     const response = await this.#ask(manifestAsk(reference, 'GET', this.#deadline(signal)));
-    const info = infoOf(response);
+    const named = response.header('docker-content-digest') ?? '';
     const bytes = await readLimited(response, MAX_MANIFEST);
-    const digest = checkedBytes(bytes, reference.digest ?? (info.digest === '' ? undefined : info.digest));
-    return { digest, mediaType: info.mediaType, size: bytes.length, bytes };
+    return { digest: checkedBytes(bytes, reference.digest ?? (named === '' ? undefined : named)) };
   }
 
-  /**
-   * A blob as a stream whose end rejects unless the whole of it has the digest: use nothing of it before.
-   *
-   * @throws RegistryError
-   */
-  async blob(
-    reference: ImageReference,
-    digest: string,
-    signal?: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array>> {
-    const path = `/v2/${reference.path}/blobs/${digestInPath(digest)}`;
-    const deadline = this.#deadline(signal, this.#options.blobTimeoutMs ?? 300_000);
-    const response = await this.#ask({ reference, method: 'GET', path, accept: '*/*', signal: deadline });
-    return streamChecked(response, digest);
-  }
-
-  #deadline(
-    signal: AbortSignal | undefined,
-    milliseconds: number = this.#options.timeoutMs ?? 15_000,
-  ): AbortSignal {
-    const timeout = AbortSignal.timeout(milliseconds);
+  #deadline(signal: AbortSignal | undefined): AbortSignal {
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? 15_000);
     return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
@@ -174,10 +143,7 @@ export class RegistryClient {
   }
 
   /** One request, and the redirects that it leads to: another origin gets no credential. */
-  #send(
-    { reference, method, path, accept, signal }: Ask,
-    header: Redacted<string> | undefined,
-  ): Promise<Response> {
+  #send({ reference, method, path, signal }: Ask, header: Redacted<string> | undefined): Promise<Response> {
     const { transport } = this.#options;
     const host = endpointOf(reference.domain);
     const scheme = transport.isPlain(host) ? 'http' : 'https';
@@ -185,7 +151,7 @@ export class RegistryClient {
       method,
       url: new URL(`${scheme}://${host}${path}`),
       headers: {
-        accept,
+        accept: MANIFEST_TYPES,
         'user-agent': 'pullwright',
         ...(header === undefined ? {} : { authorization: reveal(header) }),
       },
@@ -234,20 +200,12 @@ function manifestAsk(reference: ImageReference, method: 'GET' | 'HEAD', signal: 
   const { digest } = reference;
   const named = digest === undefined ? (pullTag(reference) ?? 'latest') : digestInPath(digest);
   const path = `/v2/${reference.path}/manifests/${named}`;
-  return { reference, method, path, accept: MANIFEST_TYPES, signal };
+  return { reference, method, path, signal };
 }
 
 /** Docker Hub's registry has another name than its images. */
 function endpointOf(domain: string): string {
   return domain === 'docker.io' ? 'registry-1.docker.io' : domain;
-}
-
-function infoOf(response: Response): ManifestInfo {
-  return {
-    digest: response.header('docker-content-digest') ?? '',
-    mediaType: (response.header('content-type') ?? '').split(';')[0]?.trim() ?? '',
-    size: Number(response.header('content-length') ?? 0),
-  };
 }
 
 /** The first error code of the body, such as MANIFEST_UNKNOWN. Nothing else of a body is ever shown. */

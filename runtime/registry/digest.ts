@@ -1,5 +1,5 @@
 /** Bytes are what their digest says, or they are not used. */
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { HttpError } from '../http/http-error.ts';
 import { digestFault } from '../rules/auth-lookup/image-reference.ts';
 import { RegistryError } from './registry-error.ts';
@@ -38,26 +38,6 @@ export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): str
   const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
   if (wanted === undefined || digest === wanted) return digest;
   throw new RegistryError('Damaged', `${bytes.length} bytes have the digest ${digest}, expected ${wanted}`);
-}
-
-/** The chunks of the body; the end of the stream throws `Damaged` unless they have the digest. */
-export async function* streamChecked(response: Response, wanted: string): AsyncGenerator<Uint8Array> {
-  const hash: Hash = createHash(algorithmOf(wanted));
-  let size = 0;
-  try {
-    for await (const chunk of response.body) {
-      hash.update(chunk);
-      size += chunk.length;
-      yield chunk;
-    }
-  } catch {
-    throw new RegistryError('Damaged', `the blob ${wanted} breaks off after ${size} bytes`);
-  } finally {
-    response.discard();
-  }
-  const digest = `${algorithmOf(wanted)}:${hash.digest('hex')}`;
-  if (digest !== wanted)
-    throw new RegistryError('Damaged', `${size} bytes have the digest ${digest}, expected ${wanted}`);
 }
 
 function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {

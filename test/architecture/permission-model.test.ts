@@ -31,7 +31,6 @@ interface Row {
   readonly positionals?: readonly string[];
 }
 
-const EVENTS = join(root, 'examples/adapter');
 const FLEET = join(root, 'examples/fleet');
 
 /** A pull secret that is copied by annotation, and a workload without images that anybody has to be asked for. */
@@ -90,14 +89,12 @@ writeFileSync(
 
 /** Commands without a row, and where the same is shown of them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'adapter-import': 'reads the files that its flags name: test/pull-secret-adapter/adapter-import.test.ts',
-  'adapter-status': 'hosts: test/pull-secret-adapter/adapter-status.test.ts',
+  adapter: 'hosts: test/pull-secret-adapter/adapter-process.test.ts',
   agent: 'must fsync: test/global-pull-secret/agent-files.test.ts',
   completion: 'reads and writes nothing',
   'install-provider': 'must fsync: test/credential-provider/installer-systemd.test.ts',
   job: 'must fsync: test/pull-secret-adapter/job-executable.test.ts',
   provider: 'must fsync: test/credential-provider/executable-faults.test.ts',
-  release: 'asks a registry: test/registry/docker-registry.test.ts',
   sentinel: 'hosts: test/pull-secret-adapter/sentinel.test.ts',
   webhook: 'waits for an API server: test/pull-secret-injection/webhook.test.ts',
 };
@@ -131,11 +128,6 @@ const rows: readonly Row[] = [
   { command: 'status', flags: { '--from': SCENE } },
   { command: 'verify', flags: { '--from': SCENE }, positionals: ['--all-in-use'] },
   { command: 'doctor', flags: { '--from': SCENE }, positionals: ['deploy/web', '-n', 'web'] },
-  {
-    command: 'adapter',
-    flags: { '--event': join(EVENTS, 'event.json'), '--api-dir': join(EVENTS, 'responses') },
-    positionals: ['--dry-run'],
-  },
   {
     command: 'check',
     flags: { '--fleet': join(FLEET, 'fleet.yaml'), '--from': SCENE },

@@ -27,8 +27,6 @@ const NOT_IN_A_PAGE: Readonly<Record<string, string>> = {
   'globalps/constants': 'speaks D-Bus',
   'kruise/map-live': 'asks an API server',
   'mco/e2e': 'runs the kubelet plugin over files',
-  'overrides/component-wiring': 'unpacks layers of images as streams',
-  'overrides/release-lookup-flow': 'unpacks layers of images as streams',
 };
 
 const names = globSync('*/*.json', { cwd: join(root, 'test/conformance/cases') })

@@ -80,7 +80,7 @@ test('every option of the adapter is a flag that the command knows', async () =>
   const { flags } = parseFlags((await adapterCommand.spec()).flags, args.slice(1));
   const { adopt, concurrency, ...given } = flags as Readonly<Record<string, unknown>>;
   assert.deepEqual([adopt, concurrency, given['verify-every'], given['job-deadline']], [true, 5, 3600, 120]);
-  const own = ['event', 'api-dir', 'dry-run', 'output', 'kubeconfig', 'context', 'log-level', 'log-format'];
+  const own = ['kubeconfig', 'context', 'log-level', 'log-format'];
   const elsewhere = [
     ...Object.keys(BROKER_FLAGS),
     'namespace',

@@ -25,7 +25,7 @@ const rows: readonly Row[] = [
     args: ['--help'],
     code: 0,
     stdout:
-      /nothing is changed:\n {2}adapter-status [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}adapter-import [\s\S]* completion [\s\S]*nodes:\n {2}adapter /,
+      /nothing is changed:\n {2}check [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}completion [\s\S]*nodes:\n {2}adapter /,
   },
   {
     name: 'no command prints the same as an error',
@@ -138,8 +138,8 @@ test('a plugin of kubectl names itself so on stderr and to people, and data stay
   assert.equal(wrong.stderr, 'Unknown command "explian": did you mean "explain"?\n');
   const usage = await runInProcess(['status', '-z'], { program });
   assert.match(usage.stderr, /Run "kubectl pullwright status --help" for usage/);
-  const help = await runInProcess(['help', 'adapter', 'status'], { program });
-  assert.match(help.stdout, /^Usage: kubectl pullwright adapter status /m);
+  const help = await runInProcess(['help', 'status'], { program });
+  assert.match(help.stdout, /^Usage: kubectl pullwright status /m);
   assert.doesNotMatch(help.stdout, /(?<!kubectl )pullwright [a-z]/);
   // A script that is written to a file names the program that shells complete.
   const script = ['completion', 'fish'];

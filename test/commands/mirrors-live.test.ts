@@ -1,5 +1,5 @@
 // deadline: 900 s
-/** `mirrors`, `release`, `explain` and `doctor` against an API server: mirror sets, the Image object, several clusters, rights. */
+/** `mirrors`, `explain` and `doctor` against an API server: mirror sets, the Image object, several clusters, rights. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,12 +90,6 @@ else {
       ran.stdout,
       /broken {3}places .*"blocked\.invalid\/x:1" may be pulled from nowhere[\s\S]*image\.config\.openshift\.io\/cluster/,
     );
-  });
-
-  test('release asks the mirrors of the cluster, then the image', async () => {
-    const ran = await live('release', `quay.invalid/a/release@${DIGEST}`, '--timeout', '5');
-    assert.equal(ran.code, 1);
-    assert.match(ran.stderr, /mirror\.invalid\/a\/release@[\s\S]*quay\.invalid\/a\/release@/);
   });
 
   test('what may not be read is said, and the rest is answered', async () => {

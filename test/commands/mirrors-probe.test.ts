@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { runProcess } from '../support/process.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
 import { idms } from './mirror-objects.ts';
 
@@ -17,9 +17,10 @@ writeFileSync(ca, certificates.ca);
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const AUTH = plantedAuth('probe', 'robot');
 
-const { host } = await startServer(({ authorization }, response) => {
+const { host } = await startServer(({ authorization, url }, response) => {
   const isIn = authorization === `Basic ${AUTH}`;
-  if (isIn) response.writeHead(200, { 'docker-content-digest': DIGEST });
+  if (isIn && url.startsWith('/v2/gone/')) response.writeHead(404);
+  else if (isIn) response.writeHead(200, { 'docker-content-digest': DIGEST });
   else response.writeHead(401, { 'www-authenticate': 'Basic realm="team"' });
   response.end();
 });
@@ -45,6 +46,13 @@ const HOSTED = {
   },
 };
 const MIRRORS = idms('release', 'quay.invalid/a', `${host}/a`);
+
+function probe(objects: readonly object[], ...args: readonly string[]): Promise<ProcessResult> {
+  const stdin = objects.map((object) => JSON.stringify(object)).join('\n---\n');
+  const image = `quay.invalid/a/x@${DIGEST}`;
+  const flags = ['--from', '-', '--probe', '--timeout', '20', '--ca', ca, '--allow-host', host];
+  return runProcess([process.execPath, main, 'mirrors', image, ...flags, ...args], { stdin });
+}
 
 table(
   test,
@@ -79,30 +87,46 @@ table(
     },
   ],
   async ({ objects, args, says }) => {
-    const stdin = objects.map((object) => JSON.stringify(object)).join('\n---\n');
-    const ran = await runProcess(
-      [
-        process.execPath,
-        main,
-        'mirrors',
-        `quay.invalid/a/x@${DIGEST}`,
-        '--for',
-        'node',
-        '--from',
-        '-',
-        '--probe',
-        '--timeout',
-        '20',
-        '--ca',
-        ca,
-        '--allow-host',
-        host,
-        ...args,
-      ],
-      { stdin },
-    );
+    const ran = await probe(objects, '--for', 'node', ...args);
     assert.match(ran.stdout, says, ran.stderr);
     assert.doesNotMatch(ran.stdout + ran.stderr, new RegExp(AUTH));
+  },
+);
+
+table(
+  test,
+  [
+    {
+      name: 'the second mirror has it',
+      reason:
+        'a release is looked up at each mirror in turn; a component is renamed to the first without asking',
+      mirrors: [`${host}/gone`, 'rename.invalid/a'],
+      lookUp: { release: `${host}/a/x@${DIGEST}`, component: `${host}/gone/x@${DIGEST}` },
+    },
+    {
+      name: 'no mirror has it',
+      reason: 'nothing is found',
+      mirrors: [`${host}/gone`],
+      lookUp: { component: `${host}/gone/x@${DIGEST}` },
+    },
+  ],
+  async ({ mirrors, lookUp }) => {
+    const ran = await probe(
+      [HOSTED, secret('clusters', 'prod-pull'), idms('release', 'quay.invalid/a', ...mirrors)],
+      '--cluster',
+      'clusters/prod',
+      '--registry-overrides',
+      `rename.invalid=${host}`,
+      '--output',
+      'json',
+    );
+    const { reports } = JSON.parse(ran.stdout) as { reports: { for: string[]; lookUp?: object }[] };
+    for (const report of reports) {
+      const isLookedUp = report.for.includes('control-plane-operator');
+      assert.equal(report.for.includes('ignition-server'), isLookedUp);
+      assert.deepEqual(report.lookUp, isLookedUp ? lookUp : undefined);
+    }
+    assert.ok(reports.some((report) => report.lookUp !== undefined));
   },
 );
 

@@ -1,12 +1,9 @@
-/** What commands are run on for the test of their JSON: a cluster in a folder, and servers that stand in for an API server and a registry. */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+/** What commands are run on for the test of their JSON: a cluster in a folder, and a server that stands in for an API server. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { ociLayout } from '../registry/docker-registry.ts';
 import { makeCertificates } from '../support/certificates.ts';
 
 const work = mkdtempSync(join(tmpdir(), 'pullwright-output-'));
@@ -144,10 +141,14 @@ export function nodeFiles(): readonly string[] {
 /** A kubeconfig of a server that has nothing: lists are empty, and objects are not there. */
 export async function emptyCluster(): Promise<string> {
   const { ca, cert, key } = makeCertificates();
-  const port = await listening(
-    (handle) => createSecureServer({ cert, key }, handle),
-    (path) => (/-/.test(basename(path)) ? undefined : { items: [], metadata: {} }),
-  );
+  const server = createServer({ cert, key }, (request, response) => {
+    const isName = basename(new URL(request.url ?? '/', 'http://a').pathname).includes('-');
+    response.writeHead(isName ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isName ? { kind: 'Status', code: 404 } : { items: [], metadata: {} }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
   const authority = Buffer.from(ca).toString('base64');
   return put('kubeconfig.json', {
     apiVersion: 'v1',
@@ -162,54 +163,6 @@ export async function emptyCluster(): Promise<string> {
     users: [{ name: 'a', user: { token: 'none' } }],
     contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
   });
-}
-
-/** A registry that has two releases, by their tags; its host and port. */
-export async function registryWith(...versions: readonly string[]): Promise<string> {
-  const layouts = new Map(versions.map((version) => [version, releaseOf(version)]));
-  const port = await listening(createServer, (path) => {
-    const name = basename(path);
-    const digest = layouts.get(name)?.digest ?? name;
-    const file = [...layouts.values()]
-      .map(({ folder }) => join(folder, 'blobs/sha256', digest.replace('sha256:', '')))
-      .find((one) => existsSync(one));
-    return path === '/v2/' ? {} : file === undefined ? undefined : readFileSync(file);
-  });
-  return `127.0.0.1:${port}`;
-}
-
-function releaseOf(version: string): ReturnType<typeof ociLayout> {
-  const name = `quay.io/ocp/cli@sha256:${createHash('sha256').update(version).digest('hex')}`;
-  const tags = [{ name: 'cli', from: { kind: 'DockerImage', name } }];
-  return ociLayout(
-    join(work, version),
-    {
-      'release-manifests/image-references': JSON.stringify({
-        kind: 'ImageStream',
-        metadata: { name: version },
-        spec: { tags },
-      }),
-    },
-    { labels: { 'io.openshift.release': version } },
-  );
-}
-
-/** Answers each path with what `answer` gives, and with 404 where it gives nothing; the port. */
-async function listening(
-  open: (handle: RequestListener) => Server,
-  answer: (path: string) => object | undefined,
-): Promise<number> {
-  const server = open((request, response) => {
-    const found = answer(new URL(request.url ?? '/', 'http://a').pathname);
-    const isManifest = request.url?.includes('/manifests/') === true;
-    response.writeHead(found === undefined ? 404 : 200, {
-      'content-type': isManifest ? 'application/vnd.oci.image.manifest.v1+json' : 'application/json',
-    });
-    response.end(found instanceof Buffer ? found : JSON.stringify(found ?? { kind: 'Status', code: 404 }));
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
 }
 
 /** Stops the servers, and removes the folder. */

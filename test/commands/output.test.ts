@@ -11,24 +11,11 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { assertPrinted, formOf, jsonRunOf } from '../support/output-schema.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import {
-  CHANGE,
-  CLUSTER,
-  EMPTY,
-  emptyCluster,
-  nodeFiles,
-  nowhere,
-  put,
-  registryWith,
-  tidy,
-} from './output-scene.ts';
+import { CHANGE, CLUSTER, EMPTY, emptyCluster, nodeFiles, nowhere, tidy } from './output-scene.ts';
 
 const test = suite('JSON output');
 const root = new URL('../..', import.meta.url).pathname;
 const kubeconfig = await emptyCluster();
-const registry = await registryWith('4.22.3', '4.22.4');
-const registries = ['--plain-host', registry, '--allow-host', registry];
-const release = (version: string): string => `${registry}/ocp/release:${version}`;
 
 interface Run extends Case {
   readonly args: readonly string[];
@@ -48,22 +35,11 @@ const run = (name: string, args: readonly string[], code: number, more: Partial<
   ...more,
 });
 
-const EVENT = [
-  '--event',
-  'examples/adapter/event.json',
-  '--api-dir',
-  'examples/adapter/responses',
-  '--dry-run',
-];
 const FLEET = ['--fleet', 'examples/fleet/fleet.yaml'];
-const BROKER = put('broker.yaml', { broker: { type: 'rabbitmq', rabbitmq: { url: 'amqp://rabbit:5672/' } } });
 const EXPECTATIONS = 'examples/credential-tests/shop.test.yaml';
 const REQUEST = readFileSync(`${root}examples/request.json`, 'utf8');
 
 const RUNS: readonly Run[] = [
-  run('adapter', ['adapter', ...EVENT], 0),
-  run('adapter import', ['adapter', '--broker', BROKER], 1),
-  run('adapter status', ['adapter', 'status', 'cls-1', '--kubeconfig', kubeconfig], 1),
   run('agent', ['agent', '--once', '--dry-run', ...nodeFiles(), '--kubelet-healthz=off'], 1),
   run('check', ['check', '--pre', ...FLEET, '--cluster', 'management', '--from', CLUSTER], 0),
   run('doctor', ['doctor', 'web-1', '-n', 'shop', '--from', CLUSTER], 1),
@@ -92,23 +68,6 @@ const RUNS: readonly Run[] = [
     ],
     0,
     { form: 1 },
-  ),
-  run('release', ['release', release('4.22.3'), '--from', EMPTY, '--check', ...registries], 1),
-  run(
-    'release of one image',
-    ['release', release('4.22.3'), '--from', EMPTY, '--image-for', 'cli', ...registries],
-    0,
-    {
-      form: 1,
-    },
-  ),
-  run(
-    'release of two',
-    ['release', release('4.22.3'), release('4.22.4'), '--from', EMPTY, ...registries],
-    0,
-    {
-      form: 2,
-    },
   ),
   run('report', ['report', '--from', CLUSTER], 1),
   run('report of a fleet', ['report', '--from', 'examples/troubled'], 1),

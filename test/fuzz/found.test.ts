@@ -67,27 +67,6 @@ const rows: readonly Row[] = [
     says: /UNAVAILABLE/,
   },
   {
-    name: 'a media type that is a number',
-    reason: 'the layer is then as it is, and its digest decides',
-    parser: 'manifest and index of an image',
-    text: '{"config":{"digest":"sha256:ab"},"layers":[{"digest":"sha256:cd","mediaType":7}]}',
-    says: /layers: \[ \{ digest: 'sha256:cd' \} \]/,
-  },
-  {
-    name: 'architectures that are no texts',
-    reason: 'they are listed in the message about the missing one',
-    parser: 'manifest and index of an image',
-    text: '{"manifests":[{"digest":"sha256:ab","platform":{"architecture":{"toString":1}}}]}',
-    says: /no image for amd64: it has none/,
-  },
-  {
-    name: 'labels that are no texts',
-    reason: 'the version of a release is read from one',
-    parser: 'configuration of an image',
-    text: '{"config":{"Labels":{"io.openshift.release":["4.20.0"],"a":"b"}}}',
-    says: /^\{ a: 'b' \}$/,
-  },
-  {
     name: 'a review whose namespace is a map',
     reason: 'the webhook answers 400 instead of failing within',
     parser: 'admission review',
@@ -158,13 +137,6 @@ const rows: readonly Row[] = [
     parser: 'lines of a watch',
     text: `{"object":${plantedPassword('watch')}}\n`,
     says: /^Cannot read the watch: a line is no JSON$/,
-  },
-  {
-    name: 'a size in a layer that is no number',
-    reason: 'nothing was read then, as if the file were empty',
-    parser: 'layer of an image',
-    text: `a/b${'\0'.repeat(121)}9999${'\0'.repeat(28)}0${'\0'.repeat(355)}`,
-    says: /the layer is no tar archive/,
   },
   {
     name: 'a profile without spec',

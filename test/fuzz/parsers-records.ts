@@ -13,9 +13,6 @@ import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/plat
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/refusal-words.ts';
 import { digestOfValue, isDigest } from '../../runtime/kube/value-digest.ts';
-import { OpenPgpError, signingKeys } from '../../runtime/registry/openpgp.ts';
-import { judgeSignatures } from '../../runtime/registry/release-signature.ts';
-import { unpacked } from '../../runtime/registry/unpack.ts';
 import { releaseMinor } from '../../runtime/rules/check/cluster.ts';
 import { confirmedRemovals } from '../../runtime/rules/docker-config/removal-guard.ts';
 import { injectedText } from '../../runtime/rules/injection/image-pull-secrets.ts';
@@ -39,10 +36,6 @@ const REPORT: Report = {
   problems: [],
   unread: [],
 };
-const DIGEST = `sha256:${'ab'.repeat(32)}`;
-/** Bytes as a text whose characters are mutated. */
-const latin = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1');
-const SIGNED = latin(`iQEzBAABCAAdFiEE${'A'.repeat(200)}`);
 
 export const RECORD_PARSERS: readonly Parser[] = [
   {
@@ -76,44 +69,6 @@ export const RECORD_PARSERS: readonly Parser[] = [
         authorization: `Bearer ${plantedPassword('page')}`,
       });
       return [asked, readPageRequest({ method: 'GET', url: '/report.json', authorization: text }).is];
-    },
-  },
-  {
-    name: 'signature and key of a release',
-    corpus: [
-      SIGNED,
-      '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQENBA==\n-----END',
-      '\u0088\u0001\u0003',
-      '\u00cb\u0002ab',
-    ],
-    unit: '\u0088\u0001\u0003',
-    run: (text) => {
-      const bytes = Buffer.from(text, 'latin1');
-      const judged = judgeSignatures(DIGEST, [{ from: 'a', bytes }], [{ id: 'A', key: undefined as never }]);
-      holds(judged.state === 'Rejected', 'the verdict');
-      try {
-        return [judged, signingKeys(bytes).map(({ id }) => id)];
-      } catch (error) {
-        if (error instanceof OpenPgpError) return error.message;
-        throw error;
-      }
-    },
-  },
-  {
-    name: 'layer that is packed',
-    corpus: [latin('H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA='), latin('KLUv/SADGQAAYWJj'), 'abc'],
-    unit: '\0',
-    run: async (text) => {
-      const bytes = Buffer.from(text, 'latin1');
-      let size = 0;
-      for (const type of ['tar+gzip', 'tar+zstd', 'tar'])
-        try {
-          for await (const chunk of unpacked(bytes, type, 30_000)) size += chunk.length;
-        } catch (error) {
-          if (!(error instanceof Error && error.name === 'RegistryError')) throw error;
-        }
-      holds(size <= 90_000, 'the bound');
-      return size;
     },
   },
   {

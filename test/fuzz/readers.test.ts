@@ -47,7 +47,6 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
       'runtime/node/janitor.ts removeStaleAuthFiles',
       'runtime/node/lock.ts takeSingle',
       'runtime/node/pod-connection.ts podConnection',
-      'runtime/pull-secret-adapter/adapter/offline.ts runOfflineEvent',
     ],
   'it opens a connection, and what comes over it is fuzzed': [
     'runtime/controller/cluster-ownership-memory.ts claimMemory',
@@ -55,7 +54,6 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/http/http-error.ts httpErrorOf',
     'runtime/pull-secret-adapter/job/management-secret.ts tryManagementSecret',
     'runtime/pull-secret-adapter/job/management-secret.ts writeManagementSecret',
-    'runtime/registry-overrides/release-image.ts readRelease',
   ],
   'a flag or variable of whoever runs the program': [
     'runtime/commands/flags/units.ts portNumber',

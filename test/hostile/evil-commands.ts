@@ -20,12 +20,9 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['report', '--from', from],
     ['report', '--from', from, '--markdown'],
     ['report', '--from', from, '--diff', nowhere],
-    ['adapter', 'status', word],
-    ['adapter', 'status', 'cls-1', '--kubeconfig', nowhere],
     ['verify', `r.io/${word}`, '--from', from],
     ['synth', '--fleet', nowhere],
     ['test', nowhere],
-    ['release', `quay.io/${word}`, '--from', from],
     [word],
     // Whatever else a command takes, and those that come later.
     ...Object.keys(COMMANDS).map((name) => [name, `--${word}`]),

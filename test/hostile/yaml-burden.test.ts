@@ -114,7 +114,6 @@ test('the kubeconfig of a hosted cluster is told its bound, and a long one is re
 /** Who reads YAML without a bound: what a person gives to a command, and files of root on a node. */
 const UNBOUNDED: readonly string[] = [
   'runtime/commands/adapter-flags.ts',
-  'runtime/commands/adapter-import.ts',
   'runtime/commands/explain/injected.ts',
   'runtime/commands/reconcile/config.ts',
   'runtime/commands/reconcile/offline-facts.ts',

@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts';
 const test = suite('RegistryClient under Bun');
 const bun = new URL('../../node_modules/@oven/bun-linux-x64/bin/bun', import.meta.url).pathname;
 
-for (const file of ['client', 'client-faults', 'layers', 'proxy']) {
+for (const file of ['client', 'client-faults', 'proxy']) {
   if (!existsSync(bun)) test.skip(file, 'Bun is not installed for this machine');
   else
     test(`every case of ${file}.test.ts`, async () => {

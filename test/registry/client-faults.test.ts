@@ -189,7 +189,6 @@ for (const { digest, reason } of ELSEWHERE)
     });
     const [asker, reference] = [client([registry.host]), image(registry.host)];
     for (const asked of [
-      () => asker.blob(reference, digest),
       () => asker.manifest({ ...reference, digest }),
       () => asker.headManifest({ ...reference, digest }),
     ]) {

@@ -88,15 +88,8 @@ export interface Layout {
   readonly digest: string;
 }
 
-/** An OCI layout with one image of one layer that holds `files`, for each architecture. */
-export function ociLayout(
-  folder: string,
-  files: Readonly<Record<string, string>>,
-  options: {
-    readonly architectures?: readonly string[];
-    readonly labels?: Readonly<Record<string, string>>;
-  } = {},
-): Layout {
+/** An OCI layout with one image of one layer that holds `files`. */
+export function ociLayout(folder: string, files: Readonly<Record<string, string>>): Layout {
   const blobs = join(folder, 'blobs', 'sha256');
   mkdirSync(blobs, { recursive: true });
   const put = (bytes: Uint8Array): { digest: string; size: number } => {
@@ -105,47 +98,23 @@ export function ociLayout(
     return { digest: `sha256:${hex}`, size: bytes.length };
   };
   const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-  const manifests = (options.architectures ?? ['amd64']).map((architecture) => {
-    const tar = tarOf(folder, files);
-    const layer = put(gzipSync(tar));
-    const diff = `sha256:${createHash('sha256').update(tar).digest('hex')}`;
-    const config = put(
-      json({
-        architecture,
-        os: 'linux',
-        config: { Labels: options.labels ?? {} },
-        rootfs: { type: 'layers', diff_ids: [diff] },
-      }),
-    );
-    const manifest = put(
-      json({
-        schemaVersion: 2,
-        mediaType: 'application/vnd.oci.image.manifest.v1+json',
-        config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...config },
-        layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip', ...layer }],
-      }),
-    );
-    return {
-      mediaType: 'application/vnd.oci.image.manifest.v1+json',
-      ...manifest,
-      platform: { architecture, os: 'linux' },
-    };
-  });
-  const mediaType = 'application/vnd.oci.image.index.v1+json';
-  const [first] = manifests;
-  const top =
-    manifests.length === 1 && first !== undefined
-      ? first
-      : { mediaType, ...put(json({ schemaVersion: 2, mediaType, manifests })) };
-  writeFileSync(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-  writeFileSync(
-    join(folder, 'index.json'),
-    JSON.stringify({
+  const tar = tarOf(folder, files);
+  const diff = `sha256:${createHash('sha256').update(tar).digest('hex')}`;
+  const config = json({ architecture: 'amd64', os: 'linux', rootfs: { type: 'layers', diff_ids: [diff] } });
+  const mediaType = 'application/vnd.oci.image.manifest.v1+json';
+  const manifest = put(
+    json({
       schemaVersion: 2,
-      manifests: [{ ...top, annotations: { 'org.opencontainers.image.ref.name': 'it' } }],
+      mediaType,
+      config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...put(config) },
+      layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip', ...put(gzipSync(tar)) }],
     }),
   );
-  return { folder, digest: top.digest };
+  writeFileSync(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
+  const annotations = { 'org.opencontainers.image.ref.name': 'it' };
+  const manifests = [{ mediaType, ...manifest, annotations }];
+  writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests }));
+  return { folder, digest: manifest.digest };
 }
 
 function tarOf(folder: string, files: Readonly<Record<string, string>>): Buffer {

@@ -63,6 +63,13 @@ const REPORT = z.strictObject({
   refusal: optionalText('Why the runtime pulls from nowhere, in its own words'),
   fix: MIRROR_FIX.describe('What is wrong, and what to do').exactOptional(),
   problems: textsField('Entries of mirror sets that cannot be used'),
+  lookUp: z
+    .strictObject({
+      release: optionalText('For a release image: the first mirror that has it; absent where none has it'),
+      component: textField('For a component of a release: the first mirror, whether it has it or not'),
+    })
+    .describe('With --probe: where the control plane operator and the ignition server find the image')
+    .exactOptional(),
 });
 
 const IN_USE = z.strictObject({

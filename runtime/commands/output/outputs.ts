@@ -1,7 +1,4 @@
 /** Every command that prints JSON on request, and the schemas of what it prints. */
-import { ADAPTER_FORMS } from './adapter.ts';
-import { ADAPTER_IMPORT_FORMS } from './adapter-import.ts';
-import { ADAPTER_STATUS_FORMS } from './adapter-status.ts';
 import { AGENT_FORMS } from './agent.ts';
 import { CHECK_FORMS } from './check.ts';
 import { DOCTOR_FORMS } from './doctor.ts';
@@ -11,7 +8,6 @@ import { INSTALL_PROVIDER_FORMS } from './install-provider.ts';
 import { MIRRORS_FORMS } from './mirrors.ts';
 import { PROVIDER_FORMS } from './provider.ts';
 import { RECONCILE_FORMS } from './reconcile.ts';
-import { RELEASE_FORMS } from './release.ts';
 import { REPORT_FORMS } from './report.ts';
 import { STATUS_FORMS } from './status.ts';
 import { SYNTH_FORMS } from './synth.ts';
@@ -21,9 +17,6 @@ import { VALIDATE_FORMS } from './validate.ts';
 import { VERIFY_FORMS } from './verify.ts';
 
 export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
-  adapter: ADAPTER_FORMS,
-  'adapter-import': ADAPTER_IMPORT_FORMS,
-  'adapter-status': ADAPTER_STATUS_FORMS,
   agent: AGENT_FORMS,
   check: CHECK_FORMS,
   doctor: DOCTOR_FORMS,
@@ -32,7 +25,6 @@ export const OUTPUTS: Readonly<Record<string, readonly OutputForm[]>> = {
   mirrors: MIRRORS_FORMS,
   provider: PROVIDER_FORMS,
   reconcile: RECONCILE_FORMS,
-  release: RELEASE_FORMS,
   report: REPORT_FORMS,
   status: STATUS_FORMS,
   synth: SYNTH_FORMS,

@@ -6,7 +6,6 @@
  * Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
-import { readMirrorEntries } from '../mirrors/collect.ts';
 import type { MirrorRule } from '../mirrors/mirrors.ts';
 import type { OverrideMap } from './registry-overrides.ts';
 
@@ -49,9 +48,8 @@ export function collectOverrideMap(
 
 /**
  * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is asked
- * last whatever the policy says, and of mirrors of two kinds those for tags come last.
+ * last whatever the policy says. ImageTagMirrorSets do not count, as in HyperShift.
  *
- * @param options `tagMirrors`: whether ImageTagMirrorSets count too, which HyperShift leaves out. @default {false}
  * @example
  * ```ts
  * import { compileMirrors, resolveMirrors } from '../mirrors/mirrors.ts';
@@ -68,14 +66,8 @@ export function collectOverrideMap(
  * ]);
  * ```
  */
-export function lookUpRules(
-  objects: readonly KubeObject[],
-  { tagMirrors = false }: { readonly tagMirrors?: boolean } = {},
-): readonly MirrorRule[] {
-  const map = new Map(collectOverrideMap(objects, { icsp: true, idms: true }) ?? []);
-  if (tagMirrors)
-    for (const { source, mirrors, pullFrom } of readMirrorEntries(objects).entries)
-      if (pullFrom === 'tag-only') map.set(source, [...(map.get(source) ?? []), ...mirrors]);
+export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
+  const map = collectOverrideMap(objects, { icsp: true, idms: true }) ?? [];
   return [...map].map(([source, mirrors]) => ({
     prefix: source,
     location: source.startsWith('*.') ? '' : source,

@@ -1,8 +1,8 @@
 /** Clusters and reports as the HyperFleet API keeps and shows them: aggregation, mirrored conditions, soft deletion. */
 
-import { ingestStatus } from '../../../runtime/pull-secret-adapter/adapter/status-ingest.ts';
 import { mirroredType } from '../../../runtime/pull-secret-adapter/plan.ts';
 import type { ApiGeneration } from './hyperfleet-document.ts';
+import { ingestStatus } from './status-ingest.ts';
 
 export interface Report {
   adapter: string;

@@ -1,5 +1,5 @@
-import { ingestStatus } from '../../../../runtime/pull-secret-adapter/adapter/status-ingest.ts';
 import { mirroredType } from '../../../../runtime/pull-secret-adapter/plan.ts';
+import { ingestStatus } from '../../../pull-secret-adapter/doubles/status-ingest.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface One {
@@ -63,7 +63,7 @@ export const suite: ConformanceSuite<Input> = {
     return one.aggregate === undefined ? rest : { ...rest, aggregate };
   },
   mutation: {
-    file: 'runtime/pull-secret-adapter/adapter/status-ingest.ts',
+    file: 'test/pull-secret-adapter/doubles/status-ingest.ts',
     replace: 'ahead > 300_000',
     by: 'ahead > 400_000',
   },

@@ -1,6 +1,6 @@
 /** Who gets the overrides: the reconciler's pass over a control plane as HyperShift has rendered it. */
 import { isDeepStrictEqual } from 'node:util';
-import { translateImage } from '../../../../runtime/registry-overrides/release-image.ts';
+import { translateImage } from '../../../../runtime/registry-overrides/release-lookup.ts';
 import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { resolveMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
 import {
@@ -105,15 +105,15 @@ function followed(plane: string): unknown {
   const [first] = resolveMirrors(mirrors, IMAGE).candidates;
   const imageRegistryMirrors = first?.kind === 'mirror';
   if (plane === 'user') return { registryOverrides: null, imageRegistryMirrors };
-  const registryOverrides = new Map([['m.example.com', 'cache.example.com']]);
-  const translated = translateImage(IMAGE, { mirrors, registryOverrides });
+  const overrides = new Map([['m.example.com', 'cache.example.com']]);
+  const translated = translateImage(IMAGE, { mirrors, overrides });
   return { registryOverrides: translated === 'cache.example.com/o/r:1', imageRegistryMirrors };
 }
 
 function translated(input: Input): unknown {
   const translation = {
     mirrors: placesOf({}).mirrors,
-    registryOverrides: toMap<string>(input['overrides']),
+    overrides: toMap<string>(input['overrides']),
   };
   const images = Object.entries(input['images'] as Readonly<Record<string, string>>);
   return {

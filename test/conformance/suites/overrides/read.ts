@@ -74,7 +74,7 @@ export function textOf(input: Readonly<Record<string, unknown>>, field: string, 
   return typeof value === 'string' ? value : otherwise;
 }
 
-/** What `release` follows where the cluster has these mirrors, for digests and for tags, and the flag has these targets. */
+/** What a look-up follows where the cluster has these mirrors, and the flag has these targets. */
 export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
   const entries = [...toMap<readonly string[]>(mirrors)].map(([source, places]) => ({
     source,
@@ -84,7 +84,7 @@ export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
   return { mirrors: compileMirrors(rules, { ports: 'text' }), overrides: toMap<string>(targets) };
 }
 
-/** The reference at which `release` finds an image that every place has. */
+/** The reference at which a release is found that every place has. */
 export async function firstPlace(image: string, places: ReleasePlaces): Promise<string> {
   return (await lookUpRelease(image, places, (reference) => Promise.resolve(reference))).from;
 }

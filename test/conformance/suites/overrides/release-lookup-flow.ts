@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { translateImage } from '../../../../runtime/registry-overrides/release-image.ts';
 import {
   type FoundRelease,
   lookUpRelease,
   type PlaceFailure,
   type ReleasePlaces,
+  translateImage,
 } from '../../../../runtime/registry-overrides/release-lookup.ts';
 import { replaceRegistry } from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -61,15 +61,12 @@ function outcome(
   { image, places, tags }: { readonly image: string; readonly places: ReleasePlaces; readonly tags: Tags },
 ): object {
   const itself = found.from === replaceRegistry(image, places.overrides);
-  const translation = { mirrors: places.mirrors, registryOverrides: places.overrides };
   return {
     mirroredReleaseImage: itself ? '' : found.from,
     error: null,
     logs: found.failures.map(inTheirWords),
     canonicalKept: isDeepStrictEqual(found.release, tags),
-    tags: Object.fromEntries(
-      Object.entries(tags).map(([name, tag]) => [name, translateImage(tag, translation)]),
-    ),
+    tags: Object.fromEntries(Object.entries(tags).map(([name, tag]) => [name, translateImage(tag, places)])),
   };
 }
 

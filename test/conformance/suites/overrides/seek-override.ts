@@ -14,7 +14,7 @@ function isDown(input: Input, reference: string): boolean {
   return typeof available === 'object' && (available as Input | null)?.[reference] === false;
 }
 
-/** As `release` looks an image up. */
+/** As a release image is looked up. */
 async function seek(input: Input): Promise<unknown> {
   const image = textOf(input, 'image');
   const found = await lookUpRelease(image, placesOf(input['overrides']), (reference) =>

@@ -1,9 +1,9 @@
 /**
  * How the HyperFleet API takes a status report: field checks 400, then 404, then discards 204, then mandatory conditions 400, else
- * 201. The offline run says with it what would become of the report.
+ * 201.
  */
 
-import { scalarText } from '../../rules/record.ts';
+import { scalarText } from '../../../runtime/rules/record.ts';
 
 export interface IngestBody {
   readonly adapter?: unknown;
