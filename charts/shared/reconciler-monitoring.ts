@@ -33,17 +33,8 @@ const ALERTS: readonly Alert[] = [
     description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
   },
   {
-    name: 'PullwrightHostedClusterRefused',
-    expression: `max by (scope, holder) (pullwright_hosted_cluster_refused{${JOB}}) > 0`,
-    for: '5m',
-    summary:
-      'The kubeconfig of hosted cluster {{ $labels.scope }} leads to the cluster of {{ $labels.holder }}',
-    description:
-      'Nothing is written by it, so that two do not write the same objects. Correct the Secret with the kubeconfig in its control plane namespace: an Event on the HostedControlPlane names it.',
-  },
-  {
     name: 'PullwrightHostedClusterFailing',
-    expression: `max by (pod) (pullwright_hosted_clusters{${JOB},state="failing"}) > 0`,
+    expression: `sum by (pod) (pullwright_hosted_clusters{${JOB},state=~"failing|refused"}) > 0`,
     for: '15m',
     summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not looked after',
     description:

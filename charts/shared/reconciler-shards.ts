@@ -23,29 +23,18 @@ export function shardsOf(cluster: Pick<ClusterContext, 'kind'>, settings: Divide
 }
 
 /**
- * In its own namespace: its Leases by their names, and beside many clusters the ConfigMap `memory` with what is remembered of them. A
+ * In its own namespace: its Leases by their names, and what it reports beside them. A
  * Lease is made by POST, whose name the authorizer does not see; those of shards are listed, so that one request shows them all.
  */
-export function leaseRules(
-  cluster: ClusterContext,
-  settings: Divided,
-  memory: string,
-): readonly PolicyRule[] {
+export function leaseRules(cluster: ClusterContext, settings: Divided): readonly PolicyRule[] {
   const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
   const shards = shardsOf(cluster, settings);
   const isShared = shards > 1;
   const names = [RECONCILER_LEASE, ...(isShared ? shardLeases(shards) : [])];
-  const remembered: PolicyRule = {
-    apiGroups: [''],
-    resources: ['configmaps'],
-    resourceNames: [memory],
-    // Server-side apply asks for the create by its name; several replicas change it by its resource version.
-    verbs: ['get', 'create', 'patch', ...(isShared ? (['update'] as const) : [])],
-  };
   return [
     { ...leases, verbs: isShared ? ['create', 'list'] : ['create'] },
     { ...leases, resourceNames: names, verbs: ['get', 'update', 'patch'] },
-    ...(cluster.kind === 'management' ? [remembered, ...reportRules(shards)] : []),
+    ...(cluster.kind === 'management' ? reportRules(shards) : []),
   ];
 }
 

@@ -28,9 +28,6 @@ import { leaseRules, REPLICAS, shardsOf } from './reconciler-shards.ts';
 import { type ReportPageSettings, reportPage } from './report-page.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
-/** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
-const CLAIM_MEMORY = 'pullwright-hosted-clusters';
-
 /** The reconciler's Deployment. */
 export interface ReconcilerSettings {
   /** @default {2} */
@@ -120,7 +117,7 @@ export function reconcilerObjects(
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
     ...grant(`${RECONCILER}-lease`, cluster, {
       namespace: cluster.namespace,
-      rules: leaseRules(cluster, settings, CLAIM_MEMORY),
+      rules: leaseRules(cluster, settings),
     }),
     ...page.objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),

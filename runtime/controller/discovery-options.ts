@@ -4,16 +4,14 @@ import type { Redacted } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
-import type { ClaimMemory } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
-import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
 import type { Manager } from './manager.ts';
 import type { ObjectStore } from './store.ts';
 
 /** How to reach the hosted clusters. */
 export interface HostedClusters {
   /** The kubeconfig as it is now. */
-  read(scope: Scope): Promise<HostedKubeconfig>;
+  read(scope: Scope): Promise<Redacted<string>>;
   open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
   /** What holds the kubeconfig, for people. */
   subject(scope: Scope): string;
@@ -27,8 +25,6 @@ export interface DiscoveryOptions {
   readonly hosted: HostedClusters;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Which cluster was whose before. @default none */
-  readonly memory?: ClaimMemory;
   /** The kubeconfig is looked at again after this time. @default {60000} */
   readonly refreshMs?: number;
   /** The part of the hosted clusters that is this process's, where several divide them. @default all of them */

@@ -4,6 +4,7 @@
  */
 import type { KubeClient } from '../kube/client.ts';
 import { asPullwrightError } from '../kube/failure.ts';
+import type { PullwrightError } from '../rules/errors.ts';
 import { hostedClustersSaid, type SeenCluster } from '../rules/kubernetes/hosted-clusters.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import {
@@ -15,13 +16,14 @@ import {
 } from '../rules/kubernetes/pull-status.ts';
 import { MOST_SHARDS, reportingLeases, shardOf } from '../rules/kubernetes/shards.ts';
 import type { Cluster } from './cluster.ts';
-import { DISCOVERY_MANAGER } from './cluster-ownership-memory.ts';
+import type { Scope } from './contract.ts';
 import type { DiscoveryOptions, Follower } from './discovery-options.ts';
-import type { RefusalReport } from './refusal-report.ts';
 
 /** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
 export const PASSING_FAILURES = 5;
 
+const DISCOVERY_MANAGER = 'pullwright-discovery';
+const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 /** Looks from one try to the next. */
 const PAUSE_AFTER_REFUSAL = 12;
 /** Looks after which what was written is looked at again: others may have deleted or changed it. */
@@ -42,7 +44,8 @@ interface Written {
 export class HostedReport {
   readonly #options: DiscoveryOptions;
   readonly #followers: ReadonlyMap<string, Follower>;
-  readonly #refusals: RefusalReport;
+  /** Message of the last Event by hosted cluster. */
+  readonly #told = new Map<string, string>();
   /** By Lease. */
   readonly #written = new Map<string, Written>();
   #problem = '';
@@ -51,10 +54,9 @@ export class HostedReport {
   #writing = false;
   #isTidy = false;
 
-  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>, refusals: RefusalReport) {
+  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>) {
     this.#options = options;
     this.#followers = followers;
-    this.#refusals = refusals;
   }
 
   /**
@@ -70,6 +72,25 @@ export class HostedReport {
     if (isKnown) void this.#write(seen);
   }
 
+  /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
+  tell({ name, controlPlaneNamespace }: Scope, { code, message, hint = '' }: PullwrightError): void {
+    const { management } = this.#options;
+    if (!management.mayWrite || this.#told.get(name) === message) return;
+    this.#told.set(name, message);
+    for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
+      const { namespace = '', name: plane, uid } = metadata;
+      const regarding = { apiVersion, kind, namespace, name: plane, ...(uid === undefined ? {} : { uid }) };
+      management.events
+        .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
+        .catch(() => this.#told.delete(name));
+    }
+  }
+
+  /** The trouble that was told of is over. */
+  over(name: string): void {
+    this.#told.delete(name);
+  }
+
   #seen(scope: string, follower: Follower): SeenCluster {
     const { manager } = this.#options;
     if (follower.state !== 'good') {
@@ -83,14 +104,14 @@ export class HostedReport {
     }
     const failure = manager.failureOf(scope);
     if (failure === undefined) {
-      if (follower.unread >= PASSING_FAILURES) this.#refusals.over(scope);
+      if (follower.unread >= PASSING_FAILURES) this.over(scope);
       follower.unread = 0;
       const isReady = follower.used !== undefined && manager.waitingFor(scope) === undefined;
       return { scope, state: isReady ? 'ready' : 'starting' };
     }
     follower.unread += 1;
     if (follower.unread < PASSING_FAILURES) return { scope, state: 'failing' };
-    this.#refusals.tell(follower.scope, failure);
+    this.tell(follower.scope, failure);
     return { scope, state: 'failing', trouble: failure };
   }
 

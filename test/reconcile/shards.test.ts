@@ -144,27 +144,6 @@ else {
     counted(seen, { killed: each, stopped: each, frozen: each, 'with shards': kills });
   });
 
-  test('a cluster under two names in shards of two replicas is refused to the second', async () => {
-    // Whatever its shard is: the replicas write down whose it is, since none sees all kubeconfigs.
-    for (const name of ['second-a', 'second-b', 'second-c', 'second-d'])
-      await scene.declare(name, 'hosted-0');
-    const seconds = ['clusters/second-a', 'clusters/second-b', 'clusters/second-c', 'clusters/second-d'];
-    await eventually(() => {
-      for (const second of seconds) {
-        const refused = replicas.flatMap((one) =>
-          one.said('hosted cluster cannot be opened').filter(({ scope }) => scope === second),
-        );
-        // Two that are looked at in one instant may name each other first.
-        assert.equal(refused.at(-1)?.['code'], 'SameCluster', logs());
-        assert.match(
-          String(refused.at(-1)?.['problem']),
-          /the cluster of "clusters\/hosted-0", which has it first/,
-        );
-      }
-    }, SLOW);
-    await scene.assertOneWriterAtATime();
-  });
-
   test('replicas that divide otherwise, and one that leads alone, wait until the last of these is gone', async () => {
     const former = [...replicas];
     const other = start(`--shards=${SHARDS - 1}`);

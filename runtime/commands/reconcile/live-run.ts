@@ -3,7 +3,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Cluster } from '../../controller/cluster.ts';
-import { claimMemory } from '../../controller/cluster-ownership-memory.ts';
 import type { Reconciler, Scope } from '../../controller/contract.ts';
 import { Discovery } from '../../controller/discovery.ts';
 import type { HeldLeases, HostedClusters, Share } from '../../controller/discovery-options.ts';
@@ -77,7 +76,6 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         ...(settings.leaseNamespace === undefined
           ? {}
           : {
-              memory: claimMemory(main, settings.leaseNamespace),
               held: heldLeases(settings.leaseNamespace, settings.shards, leadership),
             }),
       })
@@ -160,7 +158,7 @@ function hostedClusters(
   const allow = networksOf(settings.allowAddresses);
   if (hostedKubeconfig !== undefined)
     return {
-      read: () => Promise.resolve({ text: redact(hostedKubeconfig) }),
+      read: () => Promise.resolve(redact(hostedKubeconfig)),
       open: (_text, scope) => openKubeconfig(hostedKubeconfig, openerFor(scope)),
       subject: () => hostedKubeconfig,
     };

@@ -76,7 +76,6 @@ function takePart(run: LiveRun, discovery: Discovery, shards: number): Promise<b
 
 /** Works until the signal. */
 async function lead(run: LiveRun): Promise<boolean> {
-  await run.discovery?.lead();
   run.manager.work();
   if (!run.io.signal.aborted) await aborted(run.io.signal);
   return false;
@@ -104,7 +103,6 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   log.info('this process leads');
   metrics.leader(RECONCILER_LEASE, true);
   const kept = election.keep(io.signal);
-  await run.discovery?.lead();
   manager.work();
   await kept;
   metrics.leader(RECONCILER_LEASE, false);
