@@ -1,22 +1,24 @@
 /** What is watched of the reconciler itself. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, selectorLabels } from './metadata.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { RECONCILER } from './reconciler-grant.ts';
-import { SHARD_ALERTS } from './reconciler-shards.ts';
 
-const JOB = `job="${RECONCILER}"`;
+const JOB = `job=~"${RECONCILER}(-.+)?"`;
 
-const ALERTS: readonly Alert[] = [
-  {
+/** One for each reconciler: none that is left tells of one that is gone. */
+function downAlert(name: string): Alert {
+  return {
     name: 'PullwrightReconcilerDown',
-    expression: `absent(leader_election_master_status{${JOB}} == 1)`,
+    expression: `absent(leader_election_master_status{${JOB},name="${name}"} == 1)`,
     for: '10m',
     severity: 'critical',
-    summary: 'No replica of the Pullwright reconciler leads',
-    description:
-      'Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment pullwright-reconciler and at the Lease of that name.',
-  },
+    summary: `No replica of ${name} leads`,
+    description: `Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment ${name} and at the Lease of that name.`,
+  };
+}
+
+const ALERTS: readonly Alert[] = [
   {
     name: 'PullwrightReconcileFailing',
     expression: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{${JOB}}[15m])) > 0`,
@@ -42,14 +44,21 @@ const ALERTS: readonly Alert[] = [
   },
 ];
 
-/** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own, and those of shards where there are several. */
+/** PrometheusRule, and a ServiceMonitor for each reconciler of `names`, with the alerts of systems beside their own. */
 export function reconcilerMonitoring(
   namespace: string,
   more: readonly Alert[],
-  shards = 1,
+  names: readonly string[] = [RECONCILER],
 ): readonly KubeObject[] {
-  const names = { name: RECONCILER, component: 'reconciler' };
-  const metadata = { name: RECONCILER, namespace, labels: labels(names) };
-  const alerts = [...ALERTS, ...(shards > 1 ? SHARD_ALERTS : []), ...more];
-  return [prometheusRule(metadata, alerts), serviceMonitor(metadata, selectorLabels(names))];
+  const metadataOf = (name: string): ObjectMeta => ({
+    name,
+    namespace,
+    labels: labels({ name, component: 'reconciler' }),
+  });
+  return [
+    prometheusRule(metadataOf(RECONCILER), [...names.map(downAlert), ...ALERTS, ...more]),
+    ...names.map((name) =>
+      serviceMonitor(metadataOf(name), selectorLabels({ name, component: 'reconciler' })),
+    ),
+  ];
 }

@@ -1,5 +1,5 @@
 /**
- * Finds hosted clusters by the HostedControlPlanes of the management cluster, and keeps a manager in line with them. The
+ * Finds hosted clusters by the HostedControlPlanes and HostedClusters of the management cluster, and keeps a manager in line with them. The
  * kubeconfig of each is read again every minute.
  */
 import { pause } from '../http/retry.ts';
@@ -16,6 +16,7 @@ import { HostedReport, PASSING_FAILURES } from './hosted-report.ts';
 import type { Source } from './source.ts';
 
 const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
 /** Its UID identifies a cluster, whatever address leads there. */
 const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
@@ -23,14 +24,12 @@ const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
-  /** Hosted clusters that there are, whoever looks after them. */
-  #there: ReadonlySet<string> = new Set();
   readonly #starting = startingPlaces();
   /** UIDs of the open clusters by name; that of the management cluster is {@link #ownUid}. */
   readonly #uids = new Map<string, string | undefined>();
   #ownUid: string | undefined;
   readonly #report: HostedReport;
-  #source: Source | undefined;
+  #sources: readonly Source[] = [];
   readonly #ends: (() => unknown)[] = [];
 
   constructor(options: DiscoveryOptions) {
@@ -39,15 +38,15 @@ export class Discovery {
   }
 
   start(): void {
-    const source = this.#options.management.cache.source(PLANES);
-    this.#source = source;
-    this.#ends.push(
-      source.subscribe(() => this.#update()),
-      source.onStatus(() => {
-        this.#say(source);
-        this.#update();
-      }),
-    );
+    this.#sources = [PLANES, CLUSTERS].map((kind) => this.#options.management.cache.source(kind));
+    for (const source of this.#sources)
+      this.#ends.push(
+        source.subscribe(() => this.#update()),
+        source.onStatus(() => {
+          this.#say(source);
+          this.#update();
+        }),
+      );
     const counter = setInterval(() => this.#report.look(this.waitingFor === undefined), 5000);
     counter.unref();
     this.#ends.push(() => clearInterval(counter));
@@ -55,10 +54,13 @@ export class Discovery {
 
   /** Why it is not known which hosted clusters there are; undefined when it is. */
   get waitingFor(): string | undefined {
-    const { is, error } = this.#source?.status ?? { is: 'new' as const };
-    if (is === 'synced') return undefined;
-    if (is === 'missing') return 'the cluster serves no HostedControlPlane: it is no management cluster';
-    return error?.message ?? 'HostedControlPlanes are not read yet';
+    if (this.#sources.length === 0) return 'hosted clusters are not read yet';
+    const [waiting] = this.#sources.filter(({ status }) => status.is !== 'synced');
+    if (waiting === undefined) return undefined;
+    const { is, error } = waiting.status;
+    if (is === 'missing')
+      return `the cluster serves no ${waiting.selection.kind}: it is no management cluster`;
+    return error?.message ?? `${waiting.selection.kind}s are not read yet`;
   }
 
   /** A hosted cluster that was found and not opened yet; undefined when there is none. */
@@ -70,26 +72,13 @@ export class Discovery {
     return failure?.message ?? `hosted cluster "${name}" is not opened`;
   }
 
-  /** Other hosted clusters are this process's by now: looks after those that have come. */
-  shareChanged(): void {
-    this.#update();
-  }
-
-  /** Lets go of hosted clusters as they are; resolves when nothing of them is under way any more. */
-  async letGo(isLeaving: (name: string) => boolean): Promise<void> {
-    const leaving = [...this.#followers].filter(([name]) => isLeaving(name));
-    for (const [name, follower] of leaving)
-      this.#leave(name, follower, 'hosted cluster is left to another replica');
-    await Promise.all(leaving.map(([, { done }]) => done));
-  }
-
   async stop(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     for (const { stop } of this.#followers.values()) stop.abort();
     await Promise.all([...this.#followers.values()].map(({ done }) => done));
   }
 
-  #say({ status: { is, error } }: Source): void {
+  #say({ selection: { kind }, status: { is, error } }: Source): void {
     const { log } = this.#options;
     if (error !== undefined)
       log.warn('cannot look for hosted clusters', {
@@ -97,21 +86,19 @@ export class Discovery {
         problem: error.message,
         hint: error.hint,
       });
-    else if (is === 'missing') log.warn('the cluster serves no HostedControlPlane');
-    else log.info('looking for hosted clusters');
+    else if (is === 'missing') log.warn('the cluster does not serve a kind', { kind });
+    else if (this.waitingFor === undefined) log.info('looking for hosted clusters');
   }
 
   #update(): void {
-    if (this.#source?.status.is !== 'synced') return;
-    const { management, scopesOf, share } = this.#options;
-    const planes = new Set(management.cache.store.list(PLANES).map(({ metadata }) => metadata.namespace));
-    const all = scopesOf(management.cache.store).filter((scope) => planes.has(scope.controlPlaneNamespace));
-    this.#there = new Set(all.map(({ name }) => name));
-    const scopes = all.filter(({ name }) => share?.serves(name) ?? true);
+    if (this.waitingFor !== undefined) return;
+    const { management, scopesOf } = this.#options;
+    const { store } = management.cache;
+    const planes = new Set(store.list(PLANES).map(({ metadata }) => metadata.namespace));
+    const scopes = scopesOf(store).filter((scope) => planes.has(scope.controlPlaneNamespace));
+    const names = new Set(scopes.map(({ name }) => name));
     for (const scope of scopes) if (!this.#followers.has(scope.name)) this.#follow(scope);
-    // What another replica takes over is let go of with its shard.
-    for (const [name, follower] of this.#followers)
-      if (!this.#there.has(name)) this.#leave(name, follower, 'hosted cluster is gone');
+    for (const [name, follower] of this.#followers) if (!names.has(name)) this.#leave(name, follower);
   }
 
   #follow(scope: Scope): void {
@@ -130,8 +117,8 @@ export class Discovery {
     follower.done = this.#keepConnected(scope, follower);
   }
 
-  #leave(name: string, { stop }: Follower, why: string): void {
-    this.#options.log.info(why, { scope: name });
+  #leave(name: string, { stop }: Follower): void {
+    this.#options.log.info('hosted cluster is gone, or of another shard', { scope: name });
     stop.abort();
     this.#followers.delete(name);
     this.#uids.delete(name);
@@ -205,7 +192,7 @@ export class Discovery {
       }
       place.moved();
       await manager.remove(scope.name);
-      manager.add(scope, { hosted: cluster, management: this.#managementFor(scope) });
+      manager.add(scope, { hosted: cluster, management });
       follower.used = kubeconfig;
       await filled(place, () => manager.waitingFor(scope.name), signal);
     } finally {
@@ -248,11 +235,5 @@ export class Discovery {
         { code: 'SameCluster', hint: `Put the kubeconfig of "${name}" there, or delete the HostedCluster` },
       );
     this.#uids.set(name, uid);
-  }
-
-  /** The management cluster, which every scope writes to while it may. */
-  #managementFor({ name }: Scope): Cluster {
-    const { management, share } = this.#options;
-    return share === undefined ? management : management.as(() => share.mayWrite(name));
   }
 }
