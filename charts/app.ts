@@ -15,8 +15,8 @@ import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
 import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
 import { hostedAccountObjects, reconcilerObjects } from './shared/reconciler.ts';
+import { reconcilerNames } from './shared/reconciler-grant.ts';
 import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
-import { shardsOf } from './shared/reconciler-shards.ts';
 import { RUNBOOKS, runbookFile, withRunbooks } from './shared/runbooks.ts';
 import type { HostedCluster, ReconcilerPart } from './shared/system.ts';
 
@@ -140,14 +140,13 @@ function dashboardsOf({ context, sections }: FleetCluster, parts: readonly Recon
 
 function alertsOf(
   { runbooks = RUNBOOKS }: Fleet,
-  { context, input }: FleetCluster,
+  { context }: FleetCluster,
   parts: readonly ReconcilerPart[],
 ): Group {
   const alerts = parts.flatMap((part) => part.alerts ?? []);
   const fileOf = (alert: string): string =>
     runbookFile(parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler');
-  const shards = shardsOf(context, input.reconciler ?? {});
-  const objects = reconcilerMonitoring(context.namespace, alerts, shards);
+  const objects = reconcilerMonitoring(context.namespace, alerts, reconcilerNames(context));
   return { name: 'monitoring', objects: objects.map((object) => withRunbooks(object, runbooks, fileOf)) };
 }
 

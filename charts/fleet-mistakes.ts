@@ -101,16 +101,25 @@ function referenceMistakes(
   index: number,
 ): readonly FleetProblem[] {
   const at = (field: string, text: string): FleetProblem => ({ path: ['clusters', index, field], text });
+  const notManaging =
+    cluster.kind === 'management'
+      ? []
+      : [
+          ...(cluster.discovery === true ? [at('discovery', 'only for kind "management"')] : []),
+          ...(cluster.reconciler?.shards === undefined
+            ? []
+            : [
+                {
+                  path: ['clusters', index, 'reconciler', 'shards'],
+                  text: 'only for kind "management": a shard is a part of its hosted clusters',
+                },
+              ]),
+        ];
   if (cluster.kind !== 'hosted') {
     const wrong = (['management', 'hostedCluster'] as const).filter((field) => cluster[field] !== undefined);
-    return [
-      ...wrong.map((field) => at(field, 'only for kind "hosted"')),
-      ...(cluster.discovery === true && cluster.kind !== 'management'
-        ? [at('discovery', 'only for kind "management"')]
-        : []),
-    ];
+    return [...wrong.map((field) => at(field, 'only for kind "hosted"')), ...notManaging];
   }
-  if (cluster.discovery === true) return [at('discovery', 'only for kind "management"')];
+  if (notManaging.length > 0) return notManaging;
   // A name that is missing or no text is a mistake of its own.
   const managements = clusters
     .filter((one) => one.kind === 'management' && typeof one.name === 'string')

@@ -9,7 +9,6 @@ import {
   folderField,
   imageReference,
   networkField,
-  shardsField,
 } from './shared/fields.ts';
 import type { NetworkSettings } from './shared/network.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
@@ -131,12 +130,18 @@ export interface GitOpsInput {
 }
 
 const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';
+const SHARD = 'expected lower-case letters, digits and "-", at most 40';
 const DASHBOARDS = 'Renders dashboards for Grafana, one a system, as ConfigMaps';
 
 const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
   .strictObject({
     replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
-    shards: shardsField().exactOptional().describe('Parts of the hosted clusters; default 1'),
+    shards: z
+      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
+      .exactOptional()
+      .describe(
+        'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
+      ),
     egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
     logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),

@@ -17,7 +17,6 @@ import {
   type GitOpsInput,
 } from './fleet-schema.ts';
 import { asMap, readSections, type Section, sectionMistakes } from './fleet-sections.ts';
-import { shardMistakes } from './fleet-shards.ts';
 import { readFleetYaml } from './fleet-yaml.ts';
 import { OWN_NAMESPACE } from './shared/objects.ts';
 import type { ClusterContext, HostedCluster } from './shared/system.ts';
@@ -100,7 +99,6 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   const hosted = { tops, sections, defaults: raw.defaults?.reconciler };
   found.push(...hostedMistakes(hosted));
   warnings.push(...hostedWarnings(hosted), ...pairWarnings(sections));
-  found.push(...shardMistakes(tops, raw.defaults?.reconciler));
   const clusters = tops.map((cluster, index) => {
     const context = contextOf(raw, tops, sections, index);
     const place = { defaults: asMap(raw.defaults?.systems), cluster, index };
@@ -136,16 +134,15 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
-  const { reports, shards, ...others } = reconciler ?? {};
+  const { reports, ...others } = reconciler ?? {};
   const kind = cluster.kind ?? 'standalone';
-  // The page is for stand-alone clusters, shards are for management clusters: as defaults they concern no others.
+  // The page is for stand-alone clusters: as a default it concerns no others.
   const page = reports === undefined || kind !== 'standalone' ? {} : { reports };
-  const divided = shards === undefined || kind !== 'management' ? {} : { shards };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
     ...(dashboards === undefined ? {} : { dashboards }),
     ...cluster,
-    reconciler: { ...others, ...page, ...divided, ...cluster.reconciler },
+    reconciler: { ...others, ...page, ...cluster.reconciler },
   };
 }
 
@@ -170,6 +167,7 @@ function contextOf(
     image: cluster.image ?? fleet.image,
     ...pullSecretsOf(fleet, cluster),
     discovery: cluster.discovery ?? false,
+    ...shardsOf(fleet, cluster),
     ...networkOf(fleet, cluster),
     ...(cluster.hostedCluster?.serviceAccount === undefined
       ? {}
@@ -183,6 +181,12 @@ function contextOf(
           )
         : [],
   };
+}
+
+/** Total: a value may be anything. */
+function shardsOf(fleet: FleetTop, { kind, reconciler }: ClusterTop): Pick<ClusterContext, 'shards'> {
+  const shards: unknown = reconciler?.shards ?? fleet.defaults?.reconciler?.shards;
+  return kind === 'management' && Array.isArray(shards) ? { shards: [...new Set(shards)] } : {};
 }
 
 function hostedOf(fleet: FleetTop, cluster: ClusterTop, sections: readonly Section[]): HostedCluster {

@@ -35,7 +35,7 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
     ...(runbooks === undefined ? {} : { runbooks }),
     clusters: [
       { name: 'alone', monitoring: true, systems: sections('standalone') },
-      { name: 'management', kind: 'management', monitoring: true, reconciler: { shards: 4 } },
+      { name: 'management', kind: 'management', monitoring: true },
       {
         name: 'hosted',
         kind: 'hosted',

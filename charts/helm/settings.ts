@@ -111,7 +111,6 @@ const TABLE: Samples = {
   dashboards: undefined,
   imagePullSecrets: ['zz-secret', 'zz-second'],
   'reconciler.replicas': numbersTo(5),
-  'reconciler.shards': numbersTo(16),
   'reconciler.logLevel': undefined,
   'reconciler.memoryLimit': '637Mi',
   'reconciler.kubeconfigSecret': 'zz-kubeconfig',

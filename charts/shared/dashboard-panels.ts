@@ -18,22 +18,15 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   reconciler: [
     {
       title: 'Replicas that lead',
-      about: 'One, or with shards each that has some; none means that no change arrives.',
-      expr: 'sum(leader_election_master_status{job="pullwright-reconciler"})',
-      legend: 'leaders',
+      about: 'One of each reconciler; none means that no change arrives.',
+      expr: 'sum by (name) (leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
+      legend: '{{name}}',
     },
     {
       title: 'Hosted clusters',
       about: 'Refused ones have a kubeconfig that leads to the cluster of another.',
-      expr: 'sum by (state) (pullwright_hosted_clusters * on (namespace, pod) group_left () leader_election_master_status{job="pullwright-reconciler"})',
+      expr: 'sum by (state) (pullwright_hosted_clusters * on (namespace, pod) group_left () leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
       legend: '{{state}}',
-    },
-    {
-      title: 'Shards that have an owner',
-      about:
-        'Where replicas divide the hosted clusters: one for each shard; at zero, no change reaches its clusters.',
-      expr: 'max by (shard) (pullwright_shard_owned{job="pullwright-reconciler"})',
-      legend: '{{shard}}',
     },
     {
       title: 'Reconciliations',

@@ -1,6 +1,5 @@
 /** Field types that several sections of the fleet file share. Each error says what is wanted. */
 import { z } from 'zod';
-import { MOST_SHARDS } from '../../runtime/rules/kubernetes/shards.ts';
 
 /** A DNS label: names of clusters, namespaces, Secrets' short names. */
 export function dnsLabel(): z.ZodType<string, string> {
@@ -25,11 +24,6 @@ export function networkField(): z.ZodType<string, string> {
   return z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
     error: 'expected an address or a network such as "10.1.0.0/16"',
   });
-}
-
-/** Into how many shards replicas divide the hosted clusters of a management cluster. */
-export function shardsField(): z.ZodType<number, number> {
-  return z.int().min(1).max(MOST_SHARDS);
 }
 
 /** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */

@@ -1,22 +1,24 @@
 /** What is watched of the reconciler itself. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, selectorLabels } from './metadata.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { RECONCILER } from './reconciler-grant.ts';
-import { SHARD_ALERTS } from './reconciler-shards.ts';
 
-const JOB = `job="${RECONCILER}"`;
+const JOB = `job=~"${RECONCILER}(-.+)?"`;
 
-const ALERTS: readonly Alert[] = [
-  {
+/** One for each reconciler: none that is left tells of one that is gone. */
+function downAlert(name: string): Alert {
+  return {
     name: 'PullwrightReconcilerDown',
-    expression: `absent(leader_election_master_status{${JOB}} == 1)`,
+    expression: `absent(leader_election_master_status{${JOB},name="${name}"} == 1)`,
     for: '10m',
     severity: 'critical',
-    summary: 'No replica of the Pullwright reconciler leads',
-    description:
-      'Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment pullwright-reconciler and at the Lease of that name.',
-  },
+    summary: `No replica of ${name} leads`,
+    description: `Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment ${name} and at the Lease of that name.`,
+  };
+}
+
+const ALERTS: readonly Alert[] = [
   {
     name: 'PullwrightReconcileFailing',
     expression: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{${JOB}}[15m])) > 0`,
@@ -33,17 +35,8 @@ const ALERTS: readonly Alert[] = [
     description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
   },
   {
-    name: 'PullwrightHostedClusterRefused',
-    expression: `max by (scope, holder) (pullwright_hosted_cluster_refused{${JOB}}) > 0`,
-    for: '5m',
-    summary:
-      'The kubeconfig of hosted cluster {{ $labels.scope }} leads to the cluster of {{ $labels.holder }}',
-    description:
-      'Nothing is written by it, so that two do not write the same objects. Correct the Secret with the kubeconfig in its control plane namespace: an Event on the HostedControlPlane names it.',
-  },
-  {
     name: 'PullwrightHostedClusterFailing',
-    expression: `max by (pod) (pullwright_hosted_clusters{${JOB},state="failing"}) > 0`,
+    expression: `sum by (pod) (pullwright_hosted_clusters{${JOB},state=~"failing|refused"}) > 0`,
     for: '15m',
     summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not looked after',
     description:
@@ -51,14 +44,21 @@ const ALERTS: readonly Alert[] = [
   },
 ];
 
-/** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own, and those of shards where there are several. */
+/** PrometheusRule, and a ServiceMonitor for each reconciler of `names`, with the alerts of systems beside their own. */
 export function reconcilerMonitoring(
   namespace: string,
   more: readonly Alert[],
-  shards = 1,
+  names: readonly string[] = [RECONCILER],
 ): readonly KubeObject[] {
-  const names = { name: RECONCILER, component: 'reconciler' };
-  const metadata = { name: RECONCILER, namespace, labels: labels(names) };
-  const alerts = [...ALERTS, ...(shards > 1 ? SHARD_ALERTS : []), ...more];
-  return [prometheusRule(metadata, alerts), serviceMonitor(metadata, selectorLabels(names))];
+  const metadataOf = (name: string): ObjectMeta => ({
+    name,
+    namespace,
+    labels: labels({ name, component: 'reconciler' }),
+  });
+  return [
+    prometheusRule(metadataOf(RECONCILER), [...names.map(downAlert), ...ALERTS, ...more]),
+    ...names.map((name) =>
+      serviceMonitor(metadataOf(name), selectorLabels({ name, component: 'reconciler' })),
+    ),
+  ];
 }

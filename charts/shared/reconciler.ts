@@ -2,11 +2,13 @@
  * The reconciler's Deployment and what it needs: one process per cluster for every system that has a reconciler, with the
  * rights of exactly these systems.
  *
- * Two replicas, one of them leading by a Lease, or several that divide the hosted clusters; non-root, read-only root, no credential in its environment.
+ * Two replicas, one of them leading by a Lease; in a management cluster the same again for each shard. Non-root, read-only root, no credential in its environment.
  */
 import { createHash } from 'node:crypto';
 import { toYaml } from '../../runtime/kube/yaml.ts';
+import { reconcilerName } from '../../runtime/rules/kubernetes/hosted-clusters.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { accountBounds } from './account-bounds.ts';
 import {
   configMap,
@@ -23,23 +25,19 @@ import {
   service,
   serviceAccount,
 } from './objects.ts';
-import { allLabels, grant, RECONCILER } from './reconciler-grant.ts';
-import { leaseRules, REPLICAS, shardsOf } from './reconciler-shards.ts';
+import { allLabels, grant, RECONCILER, reconcilerNames } from './reconciler-grant.ts';
 import { type ReportPageSettings, reportPage } from './report-page.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
-
-/** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
-const CLAIM_MEMORY = 'pullwright-hosted-clusters';
 
 /** The reconciler's Deployment. */
 export interface ReconcilerSettings {
   /** @default {2} */
   readonly replicas?: number;
   /**
-   * In so many shards the replicas divide the hosted clusters of a management cluster, each with a Lease. At 1 one replica looks after
-   * all, and the others take over from it. @default {1}
+   * Shards of a management cluster, each with a Deployment, Lease and ServiceAccount: it looks after the HostedClusters whose label
+   * `pullwright.dev/shard` is its name. @default none
    */
-  readonly shards?: number;
+  readonly shards?: readonly string[];
   /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
   readonly egressPorts?: readonly number[];
   /** @default {'json'} */
@@ -67,7 +65,8 @@ export const OWN_KUBECONFIG = 'pullwright-kubeconfig';
 const HEALTH_PORT = 8081;
 const METRICS_PORT = 8080;
 const CONFIG_FOLDER = '/etc/pullwright';
-const SELECTOR = selectorLabels({ name: RECONCILER, component: 'reconciler' });
+const selectorOf = (name: string): ReturnType<typeof selectorLabels> =>
+  selectorLabels({ name, component: 'reconciler' });
 
 /**
  * All objects of the reconciler in `cluster`; none when no system needs one.
@@ -93,48 +92,85 @@ export function reconcilerObjects(
 ): readonly KubeObject[] {
   if (parts.length === 0) return [];
   const config = toYaml({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
-  const own = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
-  const page = reportPage(settings.reports, cluster, SELECTOR);
+  const metadata = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
   return [
     namespace(cluster.namespace, { podSecurity: 'restricted' }),
-    serviceAccount(own),
-    configMap({ ...own, name: `${RECONCILER}-config` }, { 'config.yaml': config }),
-    deployment({
-      metadata: own,
-      selector: SELECTOR,
-      replicas: settings.replicas ?? REPLICAS,
-      // A new configuration must reach the pods: they read it when they start.
-      podAnnotations: {
-        'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
-      },
-      pod: pod(cluster, settings),
-    }),
-    podDisruptionBudget(own, SELECTOR),
-    networkPolicy({
-      metadata: own,
-      selector: SELECTOR,
-      ingress: [{ ports: ['metrics'], from: 'monitoring' }, ...page.ingress],
-      egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
-      network: cluster.network,
-    }),
-    service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
-    ...grant(`${RECONCILER}-lease`, cluster, {
-      namespace: cluster.namespace,
-      rules: leaseRules(cluster, settings, CLAIM_MEMORY),
-    }),
-    ...page.objects,
+    configMap({ ...metadata, name: `${RECONCILER}-config` }, { 'config.yaml': config }),
+    ...[undefined, ...(cluster.shards ?? [])].flatMap((shard) =>
+      shardObjects(cluster, settings, config, shard),
+    ),
+    ...reportPage(settings.reports, cluster, selectorOf(RECONCILER)).objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),
-    ...boundsOf(parts, { name: RECONCILER, namespace: cluster.namespace }),
+    ...reconcilerNames(cluster).flatMap((name) => boundsOf(parts, { name, namespace: cluster.namespace })),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
   ];
 }
 
-function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<typeof deployment>[0]['pod'] {
-  const page = reportPage(settings.reports, cluster, SELECTOR);
-  const shards = shardsOf(cluster, settings);
+/** What each shard has of its own. */
+function shardObjects(
+  cluster: ClusterContext,
+  settings: ReconcilerSettings,
+  config: string,
+  shard: string | undefined,
+): readonly KubeObject[] {
+  const name = reconcilerName(shard);
+  const own = { name, namespace: cluster.namespace, labels: allLabels(name) };
+  const selector = selectorOf(name);
+  const page = reportPage(settings.reports, cluster, selector);
+  return [
+    serviceAccount(own),
+    deployment({
+      metadata: own,
+      selector,
+      replicas: settings.replicas ?? 2,
+      // A new configuration must reach the pods: they read it when they start.
+      podAnnotations: {
+        'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
+      },
+      pod: pod(cluster, settings, shard),
+    }),
+    podDisruptionBudget(own, selector),
+    networkPolicy({
+      metadata: own,
+      selector,
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }, ...page.ingress],
+      egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
+      network: cluster.network,
+    }),
+    service(own, selector, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
+    ...grant(
+      `${name}-lease`,
+      { ...cluster, account: own },
+      { namespace: cluster.namespace, rules: leaseRules(cluster, name) },
+    ),
+  ];
+}
+
+/** A Lease is made by POST, whose name the authorizer does not see. Beside it, what is said of hosted clusters. */
+function leaseRules({ kind }: ClusterContext, name: string): readonly PolicyRule[] {
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
+  const report = { apiGroups: ['pullwright.dev'], resourceNames: [pullStatusName('Lease', name)] };
+  return [
+    { ...leases, verbs: ['create'] },
+    { ...leases, resourceNames: [name], verbs: ['get', 'update', 'patch'] },
+    ...(kind === 'management'
+      ? ([
+          { ...report, resources: ['pullstatuses'], verbs: ['get', 'create', 'patch'] },
+          { ...report, resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
+        ] as const)
+      : []),
+  ];
+}
+
+function pod(
+  cluster: ClusterContext,
+  settings: ReconcilerSettings,
+  shard: string | undefined,
+): Parameters<typeof deployment>[0]['pod'] {
+  const page = reportPage(settings.reports, cluster, selectorOf(RECONCILER));
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
-    serviceAccountName: RECONCILER,
+    serviceAccountName: reconcilerName(shard),
     automountServiceAccountToken: true,
     enableServiceLinks: false,
     securityContext: HARDENED_POD,
@@ -152,7 +188,7 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
             : []),
           ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
           `--lease-namespace=${cluster.namespace}`,
-          ...(shards > 1 ? [`--shards=${shards}`] : []),
+          ...(shard === undefined ? [] : [`--shard=${shard}`]),
           `--health-port=${HEALTH_PORT}`,
           `--metrics-port=${METRICS_PORT}`,
           `--log-format=${settings.logFormat ?? 'json'}`,
@@ -235,7 +271,7 @@ export function hostedAccountObjects(
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
   const find: PolicyRule = {
     apiGroups: ['hypershift.openshift.io'],
-    resources: ['hostedcontrolplanes'],
+    resources: ['hostedcontrolplanes', 'hostedclusters'],
     verbs: ['get', 'list', 'watch'],
   };
   // Which cluster it is itself, so that a kubeconfig that leads back to it is noticed; and the Event that says so.

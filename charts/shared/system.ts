@@ -52,6 +52,8 @@ export interface ClusterContext {
   readonly hosted: readonly HostedCluster[];
   /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */
   readonly discovery: boolean;
+  /** For `management`: shards that have a reconciler each, beside the one without a shard. @default none */
+  readonly shards?: readonly string[];
   /** From where our pods may be reached, and what they may reach. */
   readonly network?: NetworkSettings;
   /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is no administrator. */

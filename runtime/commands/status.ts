@@ -15,7 +15,6 @@ import {
 } from '../rules/diagnose/status-table.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
-import { shardRows, shardsOfDeployment } from '../rules/kubernetes/hosted-clusters.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import {
   PULL_STATUS_API_VERSION,
@@ -52,12 +51,6 @@ const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-sys
   namespace,
   labelSelector: 'app.kubernetes.io/part-of=pullwright',
 }));
-/** What says whose each shard of hosted clusters is. */
-const LEASE: SourceKind = {
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  namespace: 'pullwright-system',
-};
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
 /** Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it. */
@@ -112,7 +105,6 @@ const TABLE = {
       'list pullstatuses, pullsecretprofiles, pullsecretgrants, pullsecretclaims, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',
       'get daemonsets/global-pull-secret-syncer (kube-system)',
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
-      'where replicas of the reconciler divide hosted clusters: list leases (pullwright-system)',
     ],
   },
 } as const satisfies CommandTable<Flags>;
@@ -140,27 +132,8 @@ async function look(
   flags: SourceFlags,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  // Leases of shards are looked for where a Deployment says that there are any; a folder is read once.
-  const isFolder = flags.from !== undefined;
-  const { store, problems } = await readObjects(
-    flags,
-    isFolder ? [...STATUS_KINDS, LEASE] : STATUS_KINDS,
-    io,
-  );
-  const divided = ourDeployments(store).filter((deployment) => shardsOfDeployment(deployment) > 1);
-  if (divided.length === 0) return { rows: statusRows(store), problems };
-  const leases = isFolder ? { store, problems: [] } : await readObjects(flags, [LEASE], io);
-  const shards = divided.flatMap((deployment) =>
-    shardRows(
-      deployment,
-      leases.store.list(LEASE, deployment.metadata.namespace),
-      isFolder ? undefined : new Date(),
-    ),
-  );
-  return {
-    rows: byUrgency([...statusRows(store), ...(leases.problems.length > 0 ? [] : shards)]),
-    problems: [...problems, ...leases.problems],
-  };
+  const { store, problems } = await readObjects(flags, STATUS_KINDS, io);
+  return { rows: statusRows(store), problems };
 }
 
 /** What `store` says, what wants attention first. */

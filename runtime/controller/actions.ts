@@ -7,10 +7,10 @@ import { counted } from '../rules/text/counted.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { type Committed, problemOf } from './commit.ts';
+import { withoutFight } from './conflict-breaker.ts';
 import type { Action, EventNote, Problem, Ref, Role } from './contract.ts';
 import { EvictionBudget, type EvictionCase } from './eviction-budget.ts';
 import { EvictionHolds } from './eviction-holds.ts';
-import { withoutFight } from './fight.ts';
 import { pullSecretsIn } from './pod-trials.ts';
 import { RateLimiter } from './rate-limit.ts';
 

@@ -43,14 +43,6 @@ export class Cluster {
     if (!this.mayWrite) throw notLeader();
   }
 
-  /** The same cluster for those who may write at other times: one of many scopes that have it in common. */
-  as(mayWrite: () => boolean): Cluster {
-    const client = this.client.fencedBy(() => {
-      if (!mayWrite()) throw notLeader();
-    });
-    return new Cluster({ ...this.#parts, client, mayWrite });
-  }
-
   close(): void {
     this.cache.close();
     this.client.close();

@@ -10,8 +10,8 @@ import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord } from '../rules/record.ts';
 import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
+import { withoutFight } from './conflict-breaker.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
-import { withoutFight } from './fight.ts';
 import type { Write } from './held-writes.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 

@@ -2,6 +2,9 @@
  * Notices that somebody else undoes our writes: the same object set to the same content again and again. Two programs that
  * correct each other load the API server, roll pods, and help nobody; so the younger one gives in and says who it is.
  */
+import { PullwrightError } from '../rules/errors.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
+import type { Ref } from './contract.ts';
 
 /** Corrections to one content within {@link WINDOW_MS} that are taken for people's edits. */
 const TOLERATED = 5;
@@ -83,4 +86,59 @@ export class FightBreaker {
 function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
   if (heldUntil !== undefined) return now < heldUntil + HOLD_MS;
   return now - (times.at(-1) ?? 0) < WINDOW_MS;
+}
+
+/** A write to an object that is there. */
+export interface Correction {
+  readonly ref: Ref;
+  readonly before: KubeObject | undefined;
+  /** Digest of what is written: the same for the same. */
+  readonly digest: () => string;
+  /**
+   * What to do about a fight.
+   *
+   * @default hint {what most objects have}
+   */
+  readonly hint?: string;
+}
+
+/**
+ * Writes, unless somebody undoes it again and again. What did not get through corrected nothing: an API server that refuses for a while is no
+ * other manager.
+ *
+ * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
+ */
+export async function withoutFight<T>(
+  correction: Correction,
+  cluster: { readonly fights: FightBreaker },
+  write: () => Promise<T>,
+): Promise<T> {
+  assertNoFight(correction, cluster);
+  try {
+    return await write();
+  } catch (error) {
+    cluster.fights.takeBack(describeObject(correction.ref));
+    throw error;
+  }
+}
+
+const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
+
+function assertNoFight(
+  { ref, before, digest, hint = HINT }: Correction,
+  { fights }: { readonly fights: FightBreaker },
+): void {
+  if (fights.allows(describeObject(ref), digest)) return;
+  const others = (before?.metadata.managedFields ?? [])
+    .map(({ manager }) => manager ?? '')
+    .filter((manager) => !manager.startsWith('pullwright-'));
+  const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
+  throw new PullwrightError(
+    `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
+    {
+      code: 'ManagedElsewhere',
+      disposition: 'terminal',
+      hint,
+    },
+  );
 }

@@ -16,13 +16,12 @@ import {
   type Scope,
   type World,
 } from './contract.ts';
-import { failedStatus, isLasting } from './failed-status.ts';
 import { Readings } from './informers.ts';
 import type { FactCache } from './lookups.ts';
 import { inParallel, neighbours } from './parallel.ts';
 import { PodTrials } from './pod-trials.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
-import { RefusedWrites } from './refused-writes.ts';
+import { failedStatus, isLasting, RefusedWrites } from './refused-writes.ts';
 import { Reporter } from './reporter.ts';
 import { worldView } from './world.ts';
 

@@ -9,15 +9,6 @@ import type { Scope } from './contract.ts';
 const KEY = 'kubeconfig';
 /** The one that HyperShift makes, of `system:admin`. */
 const HYPERSHIFT_MAKES = 'admin-kubeconfig';
-/** On the Secret, `"true"`: a copy (restored, cloned) of another cluster, with the UIDs of that one, and yet one of its own. */
-export const CLONE_ANNOTATION = 'pullwright.dev/clone';
-
-/** How to reach a hosted cluster. */
-export interface HostedKubeconfig {
-  readonly text: Redacted<string>;
-  /** A person says that it is a copy of another cluster, and not that cluster. @default {false} */
-  readonly isClone?: boolean;
-}
 
 /**
  * Reads the Secret `name` of the scope's control plane namespace.
@@ -28,17 +19,13 @@ export async function readHostedKubeconfig(
   management: Cluster,
   scope: Scope,
   name: string,
-): Promise<HostedKubeconfig> {
+): Promise<Redacted<string>> {
   const namespace = scope.controlPlaneNamespace;
   const secret = (await management.client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name })) as
     | SecretObject
     | undefined;
   const value = secret?.data?.[KEY];
-  if (value !== undefined)
-    return {
-      text: redact(Buffer.from(reveal(value), 'base64').toString('utf8')),
-      isClone: secret?.metadata.annotations?.[CLONE_ANNOTATION] === 'true',
-    };
+  if (value !== undefined) return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
   const state = secret === undefined ? 'it does not exist' : `it has no key "${KEY}"`;
   throw new PullwrightError(`Cannot read kubeconfig "Secret/${namespace}/${name}": ${state}`, {
     code: 'KubeconfigMissing',

@@ -1,36 +1,25 @@
 /**
  * Tells people how hosted clusters fare: counts as metrics, an event on the HostedControlPlane of each that is in trouble, and a
- * PullStatus for each Lease of this process. A log is read by nobody who asks `status`.
+ * PullStatus beside the Lease of this process. A log is read by nobody who asks `status`.
  */
 import type { KubeClient } from '../kube/client.ts';
 import { asPullwrightError } from '../kube/failure.ts';
+import type { PullwrightError } from '../rules/errors.ts';
 import { hostedClustersSaid, type SeenCluster } from '../rules/kubernetes/hosted-clusters.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  type PullStatusInput,
-  pullStatus,
-  pullStatusName,
-} from '../rules/kubernetes/pull-status.ts';
-import { MOST_SHARDS, reportingLeases, shardOf } from '../rules/kubernetes/shards.ts';
-import type { Cluster } from './cluster.ts';
-import { DISCOVERY_MANAGER } from './cluster-ownership-memory.ts';
+import { type PullStatusInput, pullStatus } from '../rules/kubernetes/pull-status.ts';
+import type { Scope } from './contract.ts';
 import type { DiscoveryOptions, Follower } from './discovery-options.ts';
-import type { RefusalReport } from './refusal-report.ts';
 
 /** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
 export const PASSING_FAILURES = 5;
 
+const DISCOVERY_MANAGER = 'pullwright-discovery';
+const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 /** Looks from one try to the next. */
 const PAUSE_AFTER_REFUSAL = 12;
 /** Looks after which what was written is looked at again: others may have deleted or changed it. */
 const LOOK_AGAIN = 120;
-const PULL_STATUSES = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND };
-const OURS = new Set(
-  [...reportingLeases(), ...reportingLeases(MOST_SHARDS)].map((lease) => pullStatusName('Lease', lease)),
-);
-
 interface Written {
   readonly text: string;
   /** Of the object, as it was stored. */
@@ -42,19 +31,17 @@ interface Written {
 export class HostedReport {
   readonly #options: DiscoveryOptions;
   readonly #followers: ReadonlyMap<string, Follower>;
-  readonly #refusals: RefusalReport;
-  /** By Lease. */
-  readonly #written = new Map<string, Written>();
+  /** Message of the last Event by hosted cluster. */
+  readonly #told = new Map<string, string>();
+  #written: Written | undefined;
   #problem = '';
   /** Looks that are left out after a refusal: nobody is asked every few seconds for what an older installation does not allow. */
   #pause = 0;
   #writing = false;
-  #isTidy = false;
 
-  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>, refusals: RefusalReport) {
+  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>) {
     this.#options = options;
     this.#followers = followers;
-    this.#refusals = refusals;
   }
 
   /**
@@ -70,6 +57,25 @@ export class HostedReport {
     if (isKnown) void this.#write(seen);
   }
 
+  /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
+  tell({ name, controlPlaneNamespace }: Scope, { code, message, hint = '' }: PullwrightError): void {
+    const { management } = this.#options;
+    if (!management.mayWrite || this.#told.get(name) === message) return;
+    this.#told.set(name, message);
+    for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
+      const { namespace = '', name: plane, uid } = metadata;
+      const regarding = { apiVersion, kind, namespace, name: plane, ...(uid === undefined ? {} : { uid }) };
+      management.events
+        .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
+        .catch(() => this.#told.delete(name));
+    }
+  }
+
+  /** The trouble that was told of is over. */
+  over(name: string): void {
+    this.#told.delete(name);
+  }
+
   #seen(scope: string, follower: Follower): SeenCluster {
     const { manager } = this.#options;
     if (follower.state !== 'good') {
@@ -83,32 +89,26 @@ export class HostedReport {
     }
     const failure = manager.failureOf(scope);
     if (failure === undefined) {
-      if (follower.unread >= PASSING_FAILURES) this.#refusals.over(scope);
+      if (follower.unread >= PASSING_FAILURES) this.over(scope);
       follower.unread = 0;
       const isReady = follower.used !== undefined && manager.waitingFor(scope) === undefined;
       return { scope, state: isReady ? 'ready' : 'starting' };
     }
     follower.unread += 1;
     if (follower.unread < PASSING_FAILURES) return { scope, state: 'failing' };
-    this.#refusals.tell(follower.scope, failure);
+    this.tell(follower.scope, failure);
     return { scope, state: 'failing', trouble: failure };
   }
 
   /** Never rejects: what is not written now is written the next time. */
   async #write(seen: readonly SeenCluster[]): Promise<void> {
-    const { held } = this.#options;
+    const { lease } = this.#options;
     this.#pause = Math.max(0, this.#pause - 1);
-    if (held === undefined || this.#writing || this.#pause > 0) return;
+    if (lease?.isHeld() !== true) this.#written = undefined;
+    if (lease?.isHeld() !== true || this.#writing || this.#pause > 0) return;
     this.#writing = true;
     try {
-      const leases = held.leases();
-      if (leases.length > 0) await this.#tidy();
-      for (const lease of this.#written.keys()) if (!leases.includes(lease)) this.#written.delete(lease);
-      for (const lease of leases)
-        await this.#say(
-          lease,
-          seen.filter(({ scope }) => held.all[shardOf(scope, held.all.length)] === lease),
-        );
+      await this.#say(lease, seen);
       this.#problem = '';
     } catch (error) {
       const { code, message, hint } = asPullwrightError(error);
@@ -121,41 +121,24 @@ export class HostedReport {
     }
   }
 
-  /** Once: what was said while there were more shards is not true for ever. */
-  async #tidy(): Promise<void> {
-    const { management, held } = this.#options;
-    if (this.#isTidy || held === undefined) return;
-    const { namespace, all } = held;
-    const { items } = await management.client.list({ ...PULL_STATUSES, namespace });
-    const names = new Set(all.map((lease) => pullStatusName('Lease', lease)));
-    for (const { metadata } of items)
-      if (OURS.has(metadata.name) && !names.has(metadata.name))
-        await management.client.remove({ ...PULL_STATUSES, namespace, name: metadata.name });
-    this.#isTidy = true;
-  }
-
   /** Writes only what is news. */
-  async #say(lease: string, seen: readonly SeenCluster[]): Promise<void> {
-    const { management, held } = this.#options;
+  async #say(
+    { namespace, name }: NonNullable<DiscoveryOptions['lease']>,
+    seen: readonly SeenCluster[],
+  ): Promise<void> {
+    const { client } = this.#options.management;
     const said = hostedClustersSaid(seen);
     const text = JSON.stringify(said);
-    const before = this.#written.get(lease);
-    if (held === undefined || (before?.text === text && (before.looks -= 1) > 0)) return;
-    const { client }: Cluster = management.as(() => held.leases().includes(lease));
-    const about = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      namespace: held.namespace,
-      name: lease,
-    };
+    const before = this.#written;
+    if (before?.text === text && (before.looks -= 1) > 0) return;
+    const about = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
     const input = { reporter: 'pullwright', about, ...said, now: new Date() };
     const { object } = pullStatus({ ...input, present: undefined });
-    const ref = { ...object, namespace: held.namespace, name: object.metadata.name };
-    const present = await client.get(ref);
+    const present = await client.get({ ...object, namespace, name: object.metadata.name });
     const isSame = before?.text === text && present?.metadata.resourceVersion === before.resourceVersion;
     const resourceVersion =
       present !== undefined && isSame ? before.resourceVersion : await this.#put(client, input, present);
-    this.#written.set(lease, { text, resourceVersion, looks: LOOK_AGAIN });
+    this.#written = { text, resourceVersion, looks: LOOK_AGAIN };
   }
 
   /** Gives the version of what is stored then. */

@@ -7,7 +7,7 @@ import { type Author, keyText } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { Committed } from './commit.ts';
 import type { EventNote, Problem, Ref, Role, Sample } from './contract.ts';
-import { isLasting } from './failed-status.ts';
+import { isLasting } from './refused-writes.ts';
 
 /** What one pass over a key came to. */
 export interface Pass {

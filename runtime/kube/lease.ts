@@ -35,11 +35,6 @@ export interface LeaseOptions {
   readonly random?: () => number;
   /** Of the Lease, when it is made here. @default none */
   readonly labels?: Readonly<Record<string, string>>;
-  /**
-   * Several processes hold it together, under one identity that says what they have in common: a renewal by one is no loss for another.
-   * Such a Lease is never released, it runs out. @default {false}
-   */
-  readonly shared?: boolean;
   /** Told once per change of what goes wrong. */
   readonly onError?: (error: PullwrightError) => void;
 }
@@ -53,8 +48,6 @@ interface LeaseSpec {
 }
 
 const MANAGER = 'pullwright-leader-election';
-/** Several that renew one Lease at the same instant: each is through after a few tries. */
-const SHARED_TRIES = 4;
 /** One for each renewal that may be under way, and one more. */
 const RELEASE_TRIES = 3;
 
@@ -95,22 +88,6 @@ export class LeaderElection {
     return false;
   }
 
-  /**
-   * One try to have the Lease, or to renew it. True when this process has it now.
-   *
-   * @param listed the Lease as it was just read, `undefined` in it when there is none; without it, it is read
-   */
-  attempt(listed?: { readonly lease: KubeObject | undefined }): Promise<boolean> {
-    return this.#try(listed);
-  }
-
-  /** Who has the Lease by what was just read; undefined when nobody has, or its holder has let it run out. */
-  holder(lease: KubeObject | undefined): string | undefined {
-    if (lease === undefined) return undefined;
-    const spec = specOf(lease);
-    return this.#expired(spec) ? undefined : spec.holderIdentity;
-  }
-
   /** Keeps leading; returns when that is lost or `signal` ends it. */
   async keep(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.isLeader()) {
@@ -148,32 +125,28 @@ export class LeaderElection {
     await client.replace({ ...lease, spec }, MANAGER);
   }
 
-  async #try(
-    listed?: { readonly lease: KubeObject | undefined },
-    triesLeft = SHARED_TRIES,
-  ): Promise<boolean> {
+  async #try(): Promise<boolean> {
     try {
       const started = this.#options.clock.monotonic();
       const releases = this.#releases;
-      const mine = await this.#acquireOrRenew(listed);
+      const mine = await this.#acquireOrRenew();
       // Counted from before the request: the others may have counted from then.
       if (mine && releases === this.#releases) this.#renewedAt = started;
       this.#lastError = '';
       return mine;
     } catch (error) {
       const failure = asPullwrightError(error);
-      // Somebody else was faster: of those that hold it together, for this one too.
-      if (isApiError(error, 409))
-        return this.#options.shared === true && triesLeft > 0 && this.#try(undefined, triesLeft - 1);
+      // Somebody else was faster.
+      if (isApiError(error, 409)) return false;
       if (failure.message !== this.#lastError) this.#options.onError?.(failure);
       this.#lastError = failure.message;
       return false;
     }
   }
 
-  async #acquireOrRenew(listed?: { readonly lease: KubeObject | undefined }): Promise<boolean> {
+  async #acquireOrRenew(): Promise<boolean> {
     const { client, identity } = this.#options;
-    const lease = listed === undefined ? await client.get(this.#ref) : listed.lease;
+    const lease = await client.get(this.#ref);
     if (lease === undefined) {
       await client.create({ ...this.#identityOfLease, spec: this.#spec({}) }, MANAGER);
       return true;

@@ -58,11 +58,6 @@ const WHOLE: readonly (Collection & Selector)[] = [
   { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1alpha1`, kind: CREDENTIAL_PROVIDER.kind },
   { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' },
   {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    fieldSelector: 'metadata.name=pullwright-reconciler',
-  },
-  {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
     fieldSelector: 'metadata.name=pullwright-credential-provider',

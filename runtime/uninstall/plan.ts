@@ -158,7 +158,6 @@ function isOurs({ kind, metadata }: KubeObject): boolean {
     labels?.[OWNER_LABEL] !== undefined ||
     labels?.[PART_OF] === OURS ||
     REPORTING.includes(kind) ||
-    (kind === 'Lease' && metadata.name === 'pullwright-reconciler') ||
     NAMED.includes(`${kind}/${metadata.name}`)
   );
 }

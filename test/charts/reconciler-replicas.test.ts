@@ -1,9 +1,11 @@
-/** Numbers of replicas and shards of a reconciler that cannot be meant: what is said, once, and where. */
+/** Replicas and shards of a reconciler: what is refused, and what each shard has of its own. */
 import assert from 'node:assert/strict';
+import { renderCluster } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { FleetError, pathText } from '../../charts/fleet-problems.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite } from '../support/suite.ts';
 
 const test = suite('reconciler.replicas and reconciler.shards');
 
@@ -38,108 +40,107 @@ const NUMBERS: readonly (readonly [value: unknown, says: (most: number) => strin
   [Number.POSITIVE_INFINITY, () => 'expected a number, got Infinity'],
 ];
 
-for (const [field, most] of [
-  ['replicas', 5],
-  ['shards', 32],
+for (const [value, says] of NUMBERS)
+  test(`replicas: ${JSON.stringify(value)} (${typeof value})`, () => {
+    assert.deepEqual(problemsOf(management({ replicas: value })), [`${PATH}.replicas: ${says(5)}`]);
+    assert.deepEqual(
+      problemsOf({}, { replicas: value }),
+      [`defaults.reconciler.replicas: ${says(5)}`],
+      'of the defaults',
+    );
+  });
+
+const ONLY = 'only for kind "management": a shard is a part of its hosted clusters';
+const LONG = 'a'.repeat(41);
+const NAME = 'expected lower-case letters, digits and "-", at most 40';
+
+for (const [reason, cluster, defaults, says] of [
+  ['none', management({ shards: [] }), undefined, []],
+  ['the same twice is one', management({ shards: ['eu', 'eu'] }), undefined, []],
+  ['no name of a Lease', management({ shards: ['EU'] }), undefined, [`${PATH}.shards[0]: ${NAME}, got "EU"`]],
+  ['too long', management({ shards: [LONG] }), undefined, [`${PATH}.shards[0]: ${NAME}, got "${LONG}"`]],
+  ['a number of shards', management({ shards: 3 }), undefined, [`${PATH}.shards: expected a list, got 3`]],
+  ['of a stand-alone cluster', { reconciler: { shards: ['eu'] } }, undefined, [`${PATH}.shards: ${ONLY}`]],
+  ['defaults are for the clusters that they concern', {}, { shards: ['eu'] }, []],
 ] as const)
-  for (const [value, says] of NUMBERS)
-    test(`${field}: ${JSON.stringify(value)} (${typeof value})`, () => {
-      assert.deepEqual(problemsOf(management({ [field]: value })), [`${PATH}.${field}: ${says(most)}`]);
-      assert.deepEqual(
-        problemsOf({}, { [field]: value }),
-        [`defaults.reconciler.${field}: ${says(most)}`],
-        'of the defaults',
-      );
-    });
+  test(`shards: ${reason}`, () => assert.deepEqual(problemsOf(cluster, defaults), says));
 
-interface Row extends Case {
-  readonly cluster: object;
-  readonly defaults?: object;
-  readonly says: readonly string[];
-}
-
-const FEWER = (shards: number, replicas: number): string =>
-  `invalid value ${shards}: must be at least ${replicas}, the number of replicas, so that each has one; or 1, so that one replica looks after all`;
-const ALONE = (kind: string): string =>
-  `only for kind "management": a ${kind} cluster is one, and one replica leads it`;
-
-table<Row>(
-  test,
-  [
-    {
-      name: 'as many shards as replicas',
-      reason: 'each has one',
-      cluster: management({ replicas: 3, shards: 3 }),
-      says: [],
-    },
-    {
-      name: 'one shard',
-      reason: 'one replica leads, the others stand by',
-      cluster: management({ replicas: 5, shards: 1 }),
-      says: [],
-    },
-    {
-      name: 'fewer shards than replicas',
-      reason: 'a replica would never have one',
-      cluster: management({ replicas: 3, shards: 2 }),
-      says: [`${PATH}.shards: ${FEWER(2, 3)}`],
-    },
-    {
-      name: 'fewer shards than the replicas of the defaults',
-      reason: 'the cluster says the shards',
-      cluster: management({ shards: 3 }),
-      defaults: { replicas: 5 },
-      says: [`${PATH}.shards: ${FEWER(3, 5)}`],
-    },
-    {
-      name: 'fewer shards than replicas, both in the defaults',
-      reason: 'it is said where it stands',
-      cluster: management({}),
-      defaults: { replicas: 3, shards: 2 },
-      says: [`defaults.reconciler.shards: ${FEWER(2, 3)}`],
-    },
-    {
-      name: 'shards of a stand-alone cluster',
-      reason: 'there is nothing to divide',
-      cluster: { reconciler: { shards: 6 } },
-      says: [`${PATH}.shards: ${ALONE('standalone')}`],
-    },
-    {
-      name: 'one shard of a stand-alone cluster',
-      reason: 'the field means nothing there',
-      cluster: { reconciler: { shards: 1 } },
-      says: [`${PATH}.shards: ${ALONE('standalone')}`],
-    },
-    {
-      name: 'shards in the defaults, and a stand-alone cluster',
-      reason: 'defaults are for the clusters that they concern',
-      cluster: {},
-      defaults: { shards: 6 },
-      says: [],
-    },
-  ],
-  ({ cluster, defaults, says }) => assert.deepEqual(problemsOf(cluster, defaults), says),
-);
-
-test('--shards says the same of what is no number of shards, and of what cannot be divided', async () => {
-  const main = new URL('../../main.ts', import.meta.url).pathname;
-  const said = (...flags: readonly string[]) =>
-    runProcess([process.execPath, main, 'reconcile', '--kubeconfig', 'none', ...flags]);
-  const bad = ['0', '-1', '1.5', 'three', '1000000000', ''];
-  const ran = await Promise.all(bad.map((value) => said(`--shards=${value}`, '--discover')));
-  for (const [at, { code, stderr }] of ran.entries()) {
-    assert.equal(code, 2);
-    const expected = `invalid value "${bad[at]}" for --shards: must be a whole number from 1 to 32`;
-    assert.equal(stderr.split('\n')[0], expected);
+test('each shard has a Deployment, a Lease and an account, and each account the rights of the systems', () => {
+  const fleet = readFleet({
+    image: 'registry.example.com/pullwright:0.1.0',
+    clusters: [
+      {
+        name: 'hub',
+        kind: 'management',
+        discovery: true,
+        monitoring: true,
+        reconciler: { shards: ['eu', 'us'], kubeconfigSecret: 'pullwright-kubeconfig' },
+        systems: { 'registry-overrides': {} },
+      },
+    ],
+  });
+  const [hub] = fleet.clusters;
+  const { objects } = renderCluster(fleet, hub ?? assert.fail()) as unknown as {
+    objects: readonly TestObject[];
+  };
+  const names = ['pullwright-reconciler', 'pullwright-reconciler-eu', 'pullwright-reconciler-us'];
+  const every = (kind: string) => objects.filter((object) => object.kind === kind);
+  const perShard = [
+    'Deployment',
+    'ServiceAccount',
+    'PodDisruptionBudget',
+    'NetworkPolicy',
+    'Service',
+    'ServiceMonitor',
+  ];
+  for (const kind of perShard) {
+    const found = every(kind).map(({ metadata }) => metadata.name);
+    assert.deepEqual(
+      found.filter((name) => name.startsWith('pullwright-reconciler')),
+      names,
+      kind,
+    );
   }
-  assert.match(
-    (await said('--shards=3')).stderr,
-    /^--shards goes with --discover: one cluster alone cannot be divided among replicas\n/,
+  const pods = every('Deployment').map(({ spec }) => spec.template.spec);
+  assert.deepEqual(
+    pods.map(({ serviceAccountName }) => serviceAccountName),
+    names,
   );
-  assert.match(
-    (await said('--shards=3', '--discover')).stderr,
-    /^--shards goes with --lease-namespace: a Lease says whose each shard is\n/,
+  const shardArgs = pods.map(({ containers }) =>
+    containers[0].args.filter((arg: string) => arg.startsWith('--shard')),
   );
+  assert.deepEqual(shardArgs, [[], ['--shard=eu'], ['--shard=us']]);
+  for (const { metadata, subjects } of every('ClusterRoleBinding'))
+    assert.deepEqual(
+      subjects.map(({ name }: { name: string }) => name),
+      names,
+      metadata.name,
+    );
+  for (const { metadata, rules } of every('Role'))
+    if (metadata.name.endsWith('-lease')) {
+      const own = metadata.name.replace(/-lease$/, '');
+      const named = rules.flatMap(({ resourceNames = [] }) => resourceNames);
+      assert.deepEqual([...new Set(named)], [own, `lease-${own}`]);
+    }
+  const bounds = every('ValidatingAdmissionPolicy').map(({ metadata }) => metadata.name);
+  for (const bound of bounds.filter((name) => name.startsWith('pullwright-reconciler-eu-')))
+    assert.ok(
+      bounds.includes(bound.replace('-eu-', '-us-')) && bounds.includes(bound.replace('-eu-', '-')),
+      bound,
+    );
+});
+
+test('--shard selects hosted clusters, and so goes with --discover', async () => {
+  const main = new URL('../../main.ts', import.meta.url).pathname;
+  const { code, stderr } = await runProcess([
+    process.execPath,
+    main,
+    'reconcile',
+    '--kubeconfig=none',
+    '--shard=eu',
+  ]);
+  assert.equal(code, 2);
+  assert.match(stderr, /^--shard goes with --discover: it selects hosted clusters\n/);
 });
 
 test.run();

@@ -148,31 +148,4 @@ table(test, rows, async ({ loses, act, code, arrive }) => {
   }
 });
 
-test('openCluster(): one who shares the cluster may write at times of its own, and is asked when the write is sent', async () => {
-  let mine = true;
-  const { server, arrived, port } = await serving(() => 200);
-  const whole = await openCluster(
-    {
-      server: `https://127.0.0.1:${port}`,
-      ca: authority.certificate,
-      credentials: () => {
-        mine = false;
-        return Promise.resolve({});
-      },
-    },
-    { io: { env: {} } as CommandIo, metrics: createMetrics(), instance: 'a', mayWrite: () => true },
-  );
-  const ofOneShard = whole.as(() => mine);
-  try {
-    ofOneShard.assertMayWrite();
-    await assert.rejects(apply(ofOneShard), { code: 'NotLeader' });
-    await ofOneShard.client.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'web', name: 'a' });
-    await apply(whole);
-    assert.deepEqual(arrived, ['GET', 'PATCH'], 'the process has other shards, and looks are free');
-  } finally {
-    whole.close();
-    server.close();
-  }
-});
-
 test.run();

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import type { DiscoveryOptions, Follower } from '../../runtime/controller/discovery-options.ts';
 import { HostedReport } from '../../runtime/controller/hosted-report.ts';
-import type { RefusalReport } from '../../runtime/controller/refusal-report.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { shardLease, shardOf } from '../../runtime/rules/kubernetes/shards.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { suite } from '../support/suite.ts';
 
@@ -20,26 +18,24 @@ interface Scene {
   readonly counts: Record<string, number>;
   /** Hosted clusters that do not answer although they were opened. */
   readonly down: Set<string>;
-  held: readonly string[];
+  held: boolean;
   /** Whether the management cluster has said which hosted clusters there are. */
   isKnown: boolean;
   writes: number;
   /** What the API server answers to a write. */
   refuses: Error | undefined;
   look(times?: number): Promise<void>;
-  /** Condition and verdicts of the PullStatus that speaks of a Lease. */
-  says(lease?: string): readonly string[] | undefined;
+  /** Condition and verdicts of the PullStatus beside the Lease. */
+  says(): readonly string[] | undefined;
 }
 
-function scene(followers: ReadonlyMap<string, Partial<Follower>>, shards = 1): Scene {
-  const leases =
-    shards === 1 ? ['pullwright-reconciler'] : Array.from({ length: shards }, (_, at) => shardLease(at));
+function scene(followers: ReadonlyMap<string, Partial<Follower>>): Scene {
   const one: Scene = {
     stored: new Map(),
     told: [],
     counts: {},
     down: new Set(),
-    held: leases,
+    held: true,
     isKnown: true,
     writes: 0,
     refuses: undefined,
@@ -50,8 +46,8 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>, shards = 1): S
         for (let turn = 0; turn < 100; turn += 1) await Promise.resolve();
       }
     },
-    says: (lease = 'pullwright-reconciler') => {
-      const status = one.stored.get(`lease-${lease}`)?.status as
+    says: () => {
+      const status = one.stored.get('lease-pullwright-reconciler')?.status as
         | {
             conditions: readonly { status: string; reason: string }[];
             verdicts: readonly { subject: string; reason: string }[];
@@ -67,8 +63,6 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>, shards = 1): S
   };
   const client = {
     get: async ({ name }: { name: string }) => one.stored.get(name),
-    list: async () => ({ items: [...one.stored.values()] }),
-    remove: async ({ name }: { name: string }) => void one.stored.delete(name),
     apply: async (object: KubeObject, { subresource }: { subresource?: string }) => {
       if (one.refuses !== undefined) throw one.refuses;
       const before = one.stored.get(object.metadata.name);
@@ -80,7 +74,12 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>, shards = 1): S
       return stored;
     },
   };
-  const management = { client, as: () => management };
+  const management = {
+    client,
+    mayWrite: true,
+    cache: { store: { list: () => [{ metadata: { name: 'plane' } }] } },
+    events: { record: async ({ note }: { note: string }) => void one.told.push(note) },
+  };
   const options = {
     management: management as unknown as Cluster,
     manager: {
@@ -89,17 +88,9 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>, shards = 1): S
     },
     metrics: { hostedClusters: (counts: Record<string, number>) => Object.assign(one.counts, counts) },
     log: { info: (text: string) => one.told.push(text) },
-    held: {
-      namespace: 'ns',
-      all: leases,
-      leases: () => one.held,
-    },
+    lease: { namespace: 'ns', name: 'pullwright-reconciler', isHeld: () => one.held },
   } as unknown as DiscoveryOptions;
-  const refusals = {
-    tell: ({ name }: { name: string }) => one.told.push(`tell ${name}`),
-    over: (name: string) => one.told.push(`over ${name}`),
-  } as unknown as RefusalReport;
-  const report = new HostedReport(options, followers as ReadonlyMap<string, Follower>, refusals);
+  const report = new HostedReport(options, followers as ReadonlyMap<string, Follower>);
   return one;
 }
 
@@ -131,11 +122,13 @@ test('an opened cluster that does not answer for a while is told of, and is not 
   assert.equal(seen.counts['failing'], 1, 'but it is counted at once');
   await seen.look(2);
   assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/a Unreachable']);
-  assert.ok(seen.told.includes('tell c/a'));
+  assert.deepEqual(seen.told, [`${DOWN.message}. `]);
   seen.down.clear();
   await seen.look();
   assert.deepEqual(seen.says(), ['True HostedClustersServed']);
-  assert.deepEqual(seen.told.at(-1), 'over c/a');
+  seen.down.add('c/a');
+  await seen.look(6);
+  assert.equal(seen.told.length, 2, 'it is news again');
 });
 
 test('one that cannot be opened is told of after five looks, one that is refused at once', async () => {
@@ -169,31 +162,20 @@ test('what somebody deletes or overwrites is written again: at the next change, 
   assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/a Unreachable']);
 });
 
-test('who holds no Lease says nothing; of several shards each is spoken of by its holder', async () => {
-  const followers = new Map(['c/a', 'c/b', 'c/c', 'c/d'].map((name) => follower(name)));
-  const seen = scene(followers, 3);
-  seen.held = [];
-  seen.down.add('c/a');
+test('who does not hold the Lease says nothing, and says it again once it does', async () => {
+  const seen = scene(new Map([follower('c/a')]));
+  seen.held = false;
   await seen.look(6);
   assert.equal(seen.writes, 0);
-  const own = shardLease(shardOf('c/a', 3));
-  seen.held = [own];
+  seen.held = true;
   await seen.look();
-  assert.deepEqual(seen.says(own), ['False HostedClustersFailing', 'c/a Unreachable']);
-  assert.equal(seen.stored.size, 1);
-});
-
-test('what was said while there were other shards goes, and nothing else', async () => {
-  const seen = scene(new Map([follower('c/a')]));
-  const names = [
-    'lease-pullwright-reconciler-shard-0',
-    'lease-pullwright-reconciler-shard-31',
-    'secret-other',
-  ];
-  for (const name of names)
-    seen.stored.set(name, { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus', metadata: { name } });
+  assert.deepEqual(seen.says(), ['True HostedClustersServed']);
+  seen.held = false;
   await seen.look();
-  assert.deepEqual([...seen.stored.keys()].sort(), ['lease-pullwright-reconciler', 'secret-other']);
+  seen.stored.clear();
+  seen.held = true;
+  await seen.look();
+  assert.deepEqual(seen.says(), ['True HostedClustersServed'], 'another one may have written meanwhile');
 });
 
 test('nothing is said of clusters before it is known which there are', async () => {

@@ -1,7 +1,7 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 import { lineFinder } from '../../runtime/commands/validate/lines.ts';
 import { leftBehind } from '../../runtime/controller/changes.ts';
-import { failedStatus } from '../../runtime/controller/failed-status.ts';
+import { failedStatus } from '../../runtime/controller/refused-writes.ts';
 import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
 import { readAgentOptions } from '../../runtime/global-pull-secret/reconciler/agent-options.ts';
 import { configHash } from '../../runtime/global-pull-secret/reconciler/config-hash.ts';

@@ -49,7 +49,6 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
       'runtime/node/pod-connection.ts podConnection',
     ],
   'it opens a connection, and what comes over it is fuzzed': [
-    'runtime/controller/cluster-ownership-memory.ts claimMemory',
     'runtime/host/bus.ts connectBus',
     'runtime/http/http-error.ts httpErrorOf',
     'runtime/pull-secret-adapter/job/management-secret.ts tryManagementSecret',

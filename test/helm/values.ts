@@ -52,12 +52,12 @@ export const EQUAL: readonly Values[] = [
   management({ 'global-pull-secret': true, 'registry-overrides': true, verify: true }, { dashboards: true }),
   management({ 'global-pull-secret': { mode: 'observe' } }, { delivery: 'gitops' }),
   management({ 'global-pull-secret': { enforce: 'deny' } }, { discovery: false }),
-  management({ 'registry-overrides': true }, { reconciler: { shards: 1, replicas: 3 } }),
-  management({ 'registry-overrides': true }, { reconciler: { shards: 2 }, monitoring: true }),
-  management({ 'global-pull-secret': true }, { reconciler: { shards: 16, replicas: 5 }, monitoring: true }),
+  management({ 'registry-overrides': true }, { reconciler: { replicas: 3 } }),
+  management({ 'registry-overrides': true }, { monitoring: true }),
+  management({ 'global-pull-secret': true }, { reconciler: { replicas: 5 }, monitoring: true }),
   management(
     { 'registry-overrides': true, 'pull-secret-adapter': { ...ADAPTER, sentinel: true }, verify: true },
-    { reconciler: { shards: 6, replicas: 4, kubeconfigSecret: 'less' }, monitoring: true, dashboards: true },
+    { reconciler: { replicas: 4, kubeconfigSecret: 'less' }, monitoring: true, dashboards: true },
   ),
   management({ 'pull-secret-adapter': ADAPTER }),
   adapter({}),
@@ -161,26 +161,6 @@ export const REFUSED: readonly (readonly [string, Values, RegExp])[] = [
   ['too many replicas', { reconciler: { replicas: 9 } }, /\/reconciler\/replicas'/],
   ['an unknown kind', { kind: 'hosted' }, /\/kind': value must be one of 'standalone', 'management'/],
   ['dashboards that are a text', { dashboards: 'on' }, /\/dashboards': got string, want boolean/],
-  [
-    'no shard',
-    { kind: 'management', reconciler: { shards: 0 } },
-    /\/reconciler\/shards': value must be one of/,
-  ],
-  [
-    'too many shards',
-    { kind: 'management', reconciler: { shards: 33 } },
-    /\/reconciler\/shards': value must/,
-  ],
-  [
-    'shards of a stand-alone cluster',
-    { reconciler: { shards: 4 } },
-    /reconciler\.shards: only for kind "management": a standalone cluster is one/,
-  ],
-  [
-    'fewer shards than replicas',
-    { kind: 'management', reconciler: { shards: 2, replicas: 4 } },
-    /reconciler\.shards: invalid value 2: must be at least 4, the number of replicas/,
-  ],
   ['discovery in a stand-alone cluster', { discovery: true }, /discovery: only for kind "management"/],
   [
     'a system that is not for a management cluster',

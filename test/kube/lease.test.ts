@@ -90,8 +90,8 @@ test('a renewal that is under way when the lease is given up neither holds it no
   const { client, lease } = server();
   const leader = candidate(client, 'first', new Clock());
   await leader.acquire(forever);
+  const late = leader.acquire(forever);
   const read = client.get.bind(client);
-  const listed = lease();
   // One that arrives after the release has looked and before it writes, and one whose answer is late.
   client.get = async (ref) => {
     client.get = read;
@@ -99,7 +99,6 @@ test('a renewal that is under way when the lease is given up neither holds it no
     await client.replace(found ?? assert.fail(), 'renewal');
     return found;
   };
-  const late = leader.attempt({ lease: listed });
   await leader.release();
   await late;
   assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, '');
@@ -142,51 +141,6 @@ test('a leader that cannot reach the server gives up when its renewal is overdue
   assert.ok(clock.mono >= 10_000 && clock.mono < 15_000, 'before anybody else can take it');
 });
 
-test('held together, it is lost by none of those who renew it, and waits for others like any Lease', async () => {
-  const { client, lease } = server();
-  const clock = new Clock();
-  const together = (identity: string): LeaderElection =>
-    new LeaderElection({ client, namespace: 'ns', name: 'lease', identity, clock, shared: true });
-  const [one, two, other] = [together('four'), together('four'), together('five')];
-  // At the same instant: whoever was slower tries once more.
-  assert.deepEqual(await Promise.all([one.attempt(), two.attempt(), other.attempt()]), [true, true, false]);
-  for (let round = 0; round < 20; round++) {
-    await clock.sleep(2000);
-    assert.deepEqual(await Promise.all([one.attempt(), two.attempt()]), [true, true]);
-    assert.equal(await other.attempt(), false);
-  }
-  assert.ok(one.isLeader() && two.isLeader());
-  // One goes on: it is theirs still. Both stop: it runs out.
-  await clock.sleep(12_000);
-  assert.equal(one.isLeader(), false);
-  assert.equal(await two.attempt(), true);
-  assert.equal(await other.attempt(), false);
-  await clock.sleep(15_000);
-  assert.equal(await other.attempt(), true);
-  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, 'five');
-  assert.equal(await one.attempt(), false);
-});
-
-test('with a Lease as it was listed, the try is by its version, and holder() sees it run out', async () => {
-  const { client, lease } = server();
-  const clock = new Clock();
-  const [first, second] = [candidate(client, 'first', clock), candidate(client, 'second', clock)];
-  assert.equal(first.holder(undefined), undefined);
-  assert.equal(await first.attempt({ lease: undefined }), true);
-  const listed = lease();
-  assert.equal(second.holder(listed), 'first');
-  assert.equal(await second.attempt({ lease: undefined }), false, 'it is there by now');
-  await clock.sleep(1000);
-  assert.equal(await first.attempt({ lease: listed }), true);
-  await clock.sleep(15_000);
-  assert.equal(second.holder(lease()), 'first', 'it was renewed since it was seen');
-  await clock.sleep(15_000);
-  assert.equal(second.holder(lease()), undefined);
-  assert.equal(await second.attempt({ lease: lease() }), true);
-  assert.equal(await first.attempt({ lease: lease() }), false);
-  assert.equal(first.isLeader(), false);
-});
-
 test('a Lease that another one has taken meanwhile is not given up', async () => {
   const { client, lease } = server();
   const clock = new Clock();
@@ -208,7 +162,7 @@ test('a renewal counts from before it was sent', async () => {
     clock.mono += 9000;
     return read(ref);
   };
-  assert.equal(await leader.attempt(), true);
+  assert.equal(await leader.acquire(forever), true);
   assert.equal(leader.isLeader(), true);
   clock.mono += 1000;
   assert.equal(leader.isLeader(), false, 'others may have counted from then');

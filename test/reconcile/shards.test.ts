@@ -1,200 +1,161 @@
-// deadline: 600 s
-/**
- * Replicas that divide the hosted clusters by shards, and die, stop, freeze and start at any instant: each cluster has one writer at a
- * time, and always gets one again. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` who and how.
- */
+// deadline: 300 s
+/** Shards of a management cluster as the fleet renders them: each process looks after the HostedClusters with its label, and no other. */
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { writeFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { HostedStub } from '../../bench/hosted-stub.ts';
+import { readFleet, renderFleet } from '../../charts/mod.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { counted } from '../support/counted.ts';
-import { executable } from '../support/executable.ts';
-import { randomFrom } from '../support/seeded-random.ts';
+import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
+import { controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { suite } from '../support/suite.ts';
-import { ShardScene } from './shard-scene.ts';
+import { NODE, ReconcilerProcess } from './process.ts';
+import { pullSecret } from './scene.ts';
 
-const test = suite('replicas that divide hosted clusters');
+const test = suite('shards of a management cluster');
 const missing = missingControlPlane();
-const SLOW = { withinMs: 120_000 };
-const SHARDS = 4;
-const REPLICAS = 3;
+const SLOW = { withinMs: 90_000 };
+/** The stub answers for clusters of these names. */
+const [PLAIN, LABELLED] = ['hosted-0', 'hosted-1'] as const;
+const NAMESPACE = 'pullwright-system';
+const RENDERED = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
 
-if (missing !== undefined) test.skip('shards and kills', missing);
+if (missing !== undefined) test.skip('shards', missing);
 else {
-  const scene = await ShardScene.start({ shards: SHARDS, clusters: 8 });
-  // A copy: a build meanwhile takes the one away that a long run goes on to start.
-  const program = [`${scene.management.folder}/pullwright`];
-  copyFileSync(await executable(), program[0] ?? '');
-  type Replica = ReturnType<ShardScene['replica']>;
-  let replicas: Replica[] = [];
-  const start = (...more: readonly string[]): Replica => {
-    const replica = scene.replica(program, more);
-    replicas.push(replica);
-    return replica;
-  };
-  let startedAgain = 0;
-  /**
-   * Those that are there beside `but`. On a machine without processor to spare a replica loses a Lease in time and ends, as it must; it is started again,
-   * as a kubelet would.
-   */
-  const present = (but?: Replica): readonly Replica[] => {
-    for (const replica of replicas.filter((one) => one !== but && !one.running)) {
-      assert.ok(replica.said('lease lost').length > 0, `${replica.name} ended:\n${replica.log.slice(-1500)}`);
-      replicas = replicas.filter((one) => one !== replica);
-      startedAgain += 1;
-      start();
-    }
-    return replicas.filter((one) => one !== but);
-  };
-  const namesOf = (some: readonly Replica[]): readonly string[] => some.map(({ name }) => name).sort();
-  /** The end of each: all of it, made anew with each look, would keep this process from answering the replicas. */
-  const logs = (): string =>
-    replicas
-      .map(({ name, lines }) => [name, ...lines.slice(-8).map((line) => JSON.stringify(line))].join('\n'))
-      .join('\n');
+  const [management, stub] = await Promise.all([
+    startControlPlane({
+      crds: [
+        'hostedcontrolplanes.hypershift.openshift.io',
+        'hostedclusters.hypershift.openshift.io',
+        'nodepools.hypershift.openshift.io',
+        'machines.cluster.x-k8s.io',
+        'pullstatuses.pullwright.dev',
+      ],
+    }),
+    HostedStub.start(),
+  ]);
+  const objects = rendered();
+  for (const object of objects.filter(({ kind }) => RENDERED.includes(kind))) await management.apply(object);
+  const config = `${management.folder}/config.yaml`;
+  const configMap = objects.find(
+    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-config'),
+  );
+  writeFileSync(config, String(configMap?.['data']?.['config.yaml']));
 
-  /** Every shard has an owner among those that are there beside `but`, none two more than another. */
-  const divided = (but?: Replica): Promise<void> =>
+  const label = (name: string, shard: string): Promise<unknown> =>
+    management.client.request(
+      'PATCH',
+      resourcePath(hostedCluster(name)),
+      { metadata: { labels: { 'pullwright.dev/shard': shard } } },
+      'application/merge-patch+json',
+    );
+  const rotate = (name: string, registry: string): Promise<unknown> =>
+    management.apply(pullSecret('pull-secret', controlPlaneNamespace(name), ['quay.io', registry]));
+  for (const name of ['clusters', ...[PLAIN, LABELLED].map(controlPlaneNamespace)])
+    await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+  for (const name of [PLAIN, LABELLED]) {
+    const namespace = controlPlaneNamespace(name);
+    await management.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pullwright-kubeconfig', namespace },
+      data: { kubeconfig: Buffer.from(stub.kubeconfigOf(name)).toString('base64') },
+    });
+    await rotate(name, 'first.example.com');
+    await management.apply(hostedCluster(name));
+    if (name === LABELLED) await label(name, 'eu');
+    await management.apply(hostedControlPlane(name));
+  }
+
+  /** Runs as the Deployment says, with its account. */
+  const start = async (name: string): Promise<ReconcilerProcess> => {
+    const deployment = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
+    const { serviceAccountName, containers } = deployment?.['spec'].template.spec ?? assert.fail(name);
+    const args = (containers[0].args as readonly string[]).filter(
+      (arg) => !/^--(?:config|health-port|metrics-port)=/.test(arg),
+    );
+    const kubeconfig = await management.account(NAMESPACE, serviceAccountName);
+    return new ReconcilerProcess(
+      NODE,
+      [`--kubeconfig=${kubeconfig}`, `--config=${config}`, '--metrics-port=0', ...args],
+      { HOSTNAME: name },
+    );
+  };
+  const unnamed = await start('pullwright-reconciler');
+  const eu = await start('pullwright-reconciler-eu');
+  const logs = (): string => `${unnamed.log.slice(-1500)}\n${eu.log.slice(-1500)}`;
+  /** Pods that wrote to the hosted cluster, in order, each once in a row. */
+  const writers = (cluster: string): readonly string[] =>
+    (stub.writers.get(cluster) ?? [])
+      .map((agent) => /\((.*)\)$/.exec(agent)?.[1] ?? agent)
+      .filter((writer, at, all) => writer !== all[at - 1]);
+  const said = (lease: string, expected: string): Promise<void> =>
     eventually(async () => {
-      const some = present(but);
-      const holders = (await scene.states()).map(({ holder }) => holder);
-      assert.deepEqual([...new Set(holders)].sort(), namesOf(some), `${holders.join()}\n${logs()}`);
-      const counts = some.map(({ name }) => holders.filter((holder) => holder === name).length);
-      assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, holders.join());
+      const report = await management.get({
+        apiVersion: 'pullwright.dev/v1alpha1',
+        kind: 'PullStatus',
+        metadata: { name: `lease-${lease}`, namespace: NAMESPACE },
+      });
+      const [ready] = report?.['status']?.conditions ?? [];
+      assert.equal(ready?.message, expected, logs());
     }, SLOW);
 
-  /** Every cluster is written to, by the owner of its shard as it is by then. */
-  const written = async (): Promise<void> => {
-    const before = scene.clusters.map((cluster) => scene.writers(cluster).length);
+  test('each writes to the clusters of its shard, leads by its own Lease, and reports on them alone', async () => {
+    await eventually(() => {
+      assert.deepEqual(writers(PLAIN), ['pullwright-reconciler'], logs());
+      assert.deepEqual(writers(LABELLED), ['pullwright-reconciler-eu'], logs());
+    }, SLOW);
+    for (const name of ['pullwright-reconciler', 'pullwright-reconciler-eu']) {
+      const metadata = { name, namespace: NAMESPACE };
+      const lease = await management.get({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata });
+      assert.match(String(lease?.['spec']?.holderIdentity), new RegExp(`^${name}_`));
+      await said(name, '1 of 1 hosted cluster is looked after');
+    }
+  });
+
+  test('a HostedCluster whose label changes moves to the other process', async () => {
+    await label(PLAIN, 'eu');
+    await unnamed.says('hosted cluster is gone, or of another shard');
+    await said('pullwright-reconciler', 'There is no hosted cluster to look after');
+    await said('pullwright-reconciler-eu', '2 of 2 hosted clusters are looked after');
+    await rotate(PLAIN, 'second.example.com');
     await eventually(
-      () =>
-        assert.deepEqual(
-          scene.clusters.filter((cluster, at) => scene.writers(cluster).length <= (before[at] ?? 0) + 1),
-          [],
-          logs(),
-        ),
+      () => assert.deepEqual(writers(PLAIN), ['pullwright-reconciler', 'pullwright-reconciler-eu'], logs()),
       SLOW,
     );
-  };
-
-  test('three replicas have their share each, and each cluster is written to by the owner of its shard', async () => {
-    scene.rotate();
-    for (let count = 0; count < REPLICAS; count++) start();
-    await divided();
-    await written();
-    for (const replica of replicas) {
-      const ready = await fetch(`http://127.0.0.1:${await replica.port('health')}/readyz`);
-      assert.equal(ready.status, 200);
-      assert.equal(await replica.metric(/^leader_election_master_status\{/), 1);
-    }
-    const owned = await Promise.all(replicas.map((one) => one.metric(/^pullwright_shard_owned\{/)));
-    assert.equal(
-      owned.reduce((sum, count) => sum + count),
-      SHARDS,
-    );
-    await eventually(async () => {
-      const ready = await Promise.all(
-        replicas.map((one) => one.metric(/^pullwright_hosted_clusters\{state="ready"\}/)),
-      );
-      // Each has its own clusters open, and no others.
-      assert.equal(
-        ready.reduce((sum, count) => sum + count),
-        scene.clusters.length,
-      );
-    }, SLOW);
-    await scene.assertOneWriterAtATime();
   });
 
-  const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 3);
-  const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 1);
-
-  test(`${kills} times (seed ${seed}) one is killed, stopped or frozen: its shards move, and nobody writes beside another`, async () => {
-    const random = randomFrom(seed);
-    const seen = { killed: 0, stopped: 0, frozen: 0, 'with shards': 0 };
-    for (let round = 0; round < kills; round++) {
-      const choice = present();
-      const victim = choice[Math.floor(random() * choice.length)] as Replica;
-      const had = (await scene.states()).filter(({ holder }) => holder === victim.name).length;
-      const how = (['killed', 'stopped', 'frozen'] as const)[round % 3] as 'killed' | 'stopped' | 'frozen';
-      if (how === 'killed') await victim.stop('SIGKILL');
-      else if (how === 'stopped') {
-        assert.equal(await victim.stop(), 0, victim.log.slice(-1500));
-        const left = (await scene.states()).filter(({ holder }) => holder === victim.name);
-        assert.deepEqual(left, [], 'its Leases are given back, not left to run out');
-      } else victim.signal('SIGSTOP');
-      await divided(victim);
-      await written();
-      if (how === 'frozen') {
-        const before = scene.writesOf(victim.name);
-        victim.signal('SIGCONT');
-        assert.equal(await victim.ended(), 1, 'whoever lost a lease starts again from nothing');
-        assert.equal(scene.writesOf(victim.name), before, 'it wrote when it woke up');
-      }
-      replicas = replicas.filter((one) => one !== victim);
-      start();
-      await divided();
-      await written();
-      await scene.assertOneWriterAtATime();
-      seen[how] += 1;
-      if (had > 0) seen['with shards'] += 1;
-    }
-    const each = Math.floor(kills / 3);
-    // Were they many, the Leases would be lost for another reason than the machine.
-    assert.ok(startedAgain <= kills, `${startedAgain} replicas lost a Lease that nobody took from them`);
-    counted(seen, { killed: each, stopped: each, frozen: each, 'with shards': kills });
+  test('a shard that no reconciler has is looked after by none', async () => {
+    await label(LABELLED, 'us');
+    await eu.says('hosted cluster is gone, or of another shard');
+    await said('pullwright-reconciler-eu', '1 of 1 hosted cluster is looked after');
+    await said('pullwright-reconciler', 'There is no hosted cluster to look after');
   });
 
-  test('a cluster under two names in shards of two replicas is refused to the second', async () => {
-    // Whatever its shard is: the replicas write down whose it is, since none sees all kubeconfigs.
-    for (const name of ['second-a', 'second-b', 'second-c', 'second-d'])
-      await scene.declare(name, 'hosted-0');
-    const seconds = ['clusters/second-a', 'clusters/second-b', 'clusters/second-c', 'clusters/second-d'];
-    await eventually(() => {
-      for (const second of seconds) {
-        const refused = replicas.flatMap((one) =>
-          one.said('hosted cluster cannot be opened').filter(({ scope }) => scope === second),
-        );
-        // Two that are looked at in one instant may name each other first.
-        assert.equal(refused.at(-1)?.['code'], 'SameCluster', logs());
-        assert.match(
-          String(refused.at(-1)?.['problem']),
-          /the cluster of "clusters\/hosted-0", which has it first/,
-        );
-      }
-    }, SLOW);
-    await scene.assertOneWriterAtATime();
+  test.lastly('everything stops', async () => {
+    assert.deepEqual(await Promise.all([unnamed.stop(), eu.stop()]), [0, 0]);
+    await stub.stop();
+    await management.stop();
   });
+}
 
-  test('replicas that divide otherwise, and one that leads alone, wait until the last of these is gone', async () => {
-    const former = [...replicas];
-    const other = start(`--shards=${SHARDS - 1}`);
-    const alone = start('--shards=1');
-    await other.says('listening');
-    await alone.says('listening');
-    await written();
-    await Promise.all(former.map((one) => one.stop()));
-    // One of both, and not both.
-    const [first, second] = await eventually(() => {
-      if (alone.said('this process leads').length > 0) return [alone, other] as const;
-      assert.ok(other.said('shard taken').length > 0, logs());
-      return [other, alone] as const;
-    }, SLOW);
-    await written();
-    assert.equal(scene.writesOf(second.name), 0);
-    assert.equal(await first.stop(), 0, first.log.slice(-1500));
-    await written();
-    assert.ok(scene.writesOf(second.name) > 0);
-    assert.equal(await second.stop(), 0, second.log.slice(-1500));
-    for (const cluster of scene.clusters) {
-      const writers = scene.writers(cluster);
-      assert.ok(
-        writers.lastIndexOf(first.name) < writers.indexOf(second.name),
-        'they wrote beside each other',
-      );
-    }
+function rendered(): readonly TestObject[] {
+  const fleet = readFleet({
+    image: 'registry.example.com/pullwright:1',
+    clusters: [
+      {
+        name: 'hub',
+        kind: 'management',
+        discovery: true,
+        reconciler: { shards: ['eu'], allowAddresses: ['127.0.0.0/8'] },
+        systems: { 'global-pull-secret': {} },
+      },
+    ],
   });
-
-  test.lastly('everything stops', () => scene.stop());
+  return [...renderFleet(fleet).tree].flatMap(([path, text]) =>
+    path.endsWith('kustomization.yaml') ? [] : [parse(text) as TestObject],
+  );
 }
 
 test.run();

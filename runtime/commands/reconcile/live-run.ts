@@ -3,26 +3,23 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Cluster } from '../../controller/cluster.ts';
-import { claimMemory } from '../../controller/cluster-ownership-memory.ts';
 import type { Reconciler, Scope } from '../../controller/contract.ts';
 import { Discovery } from '../../controller/discovery.ts';
-import type { HeldLeases, HostedClusters, Share } from '../../controller/discovery-options.ts';
+import type { HostedClusters } from '../../controller/discovery-options.ts';
 import { readHostedKubeconfig } from '../../controller/hosted-kubeconfig.ts';
 import { FactCache, type LookUp, noLookUp } from '../../controller/lookups.ts';
 import { Manager } from '../../controller/manager.ts';
 import { systemQueueClock } from '../../controller/queue.ts';
-import type { ShardKeeper } from '../../controller/shard-keeper.ts';
 import type { ObjectStore } from '../../controller/store.ts';
 import { networksOf } from '../../http/addresses.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../../kube/lease.ts';
 import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { SHARD_LABEL } from '../../rules/kubernetes/hosted-clusters.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { RECONCILER_LEASE, reportingLeases } from '../../rules/kubernetes/shards.ts';
 import { redact } from '../../rules/redacted.ts';
-import { lineBuffer } from '../../telemetry/line-buffer.ts';
-import { createLogger, type Logger } from '../../telemetry/logger.ts';
+import { createLogger, type Logger, lineBuffer } from '../../telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts';
 import type { CommandIo } from '../command.ts';
 import { loadReconcilers, parseReconcileConfig } from './config.ts';
@@ -40,8 +37,8 @@ export interface LiveRun {
   /** The management cluster, or the one there is. */
   readonly main: Cluster;
   readonly discovery: Discovery | undefined;
-  /** Set once the election has begun; which of both, the settings say. Without a leader nothing is written. */
-  readonly leadership: { election: LeaderElection | undefined; shards: ShardKeeper | undefined };
+  /** Set once the election has begun. Without a leader nothing is written. */
+  readonly leadership: { election: LeaderElection | undefined };
   readonly instance: string;
 }
 
@@ -50,7 +47,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
   const reconcilers = await loadReconcilers(parseReconcileConfig(configText(settings.config)));
-  const leadership: LiveRun['leadership'] = { election: undefined, shards: undefined };
+  const leadership: LiveRun['leadership'] = { election: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
   const main = await openKubeconfig(settings.mainKubeconfig, opener);
@@ -66,19 +63,18 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         management: main,
         manager,
         scopesOf: (store) => wantedScopes(store, settings, log),
-        hosted: hostedClusters(settings, main, (scope) => ({
-          ...opener,
-          mayWrite: () => mayWrite(settings, leadership, scope.name),
-        })),
+        hosted: hostedClusters(settings, main, opener),
         log,
         metrics,
         refreshMs: settings.refreshMs,
-        ...(settings.shards === undefined ? {} : { share: shareOf(settings, leadership) }),
         ...(settings.leaseNamespace === undefined
           ? {}
           : {
-              memory: claimMemory(main, settings.leaseNamespace),
-              held: heldLeases(settings.leaseNamespace, settings.shards, leadership),
+              lease: {
+                namespace: settings.leaseNamespace,
+                name: settings.leaseName,
+                isHeld: () => leadership.election?.isLeader() === true,
+              },
             }),
       })
     : undefined;
@@ -121,68 +117,47 @@ export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
 }
 
-/** For one hosted cluster, or at all. */
-function mayWrite(settings: LiveSettings, leadership: LiveRun['leadership'], scope?: string): boolean {
+function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): boolean {
   if (settings.dryRun) return false;
-  const { election, shards } = leadership;
-  if (settings.shards !== undefined)
-    return (scope === undefined ? shards?.isActive : shards?.mayWrite(scope)) === true;
   return settings.leaseNamespace === undefined || election?.isLeader() === true;
 }
 
-function shareOf(settings: LiveSettings, leadership: LiveRun['leadership']): Share {
-  return {
-    namespace: settings.leaseNamespace ?? '',
-    serves: (scope) => leadership.shards?.serves(scope) === true,
-    mayWrite: (scope) => mayWrite(settings, leadership, scope),
-  };
-}
-
-function heldLeases(
-  namespace: string,
-  shards: number | undefined,
-  leadership: LiveRun['leadership'],
-): HeldLeases {
-  return {
-    namespace,
-    all: reportingLeases(shards),
-    leases: () =>
-      leadership.shards?.held ?? (leadership.election?.isLeader() === true ? [RECONCILER_LEASE] : []),
-  };
-}
-
-function hostedClusters(
-  settings: LiveSettings,
-  main: Cluster,
-  openerFor: (scope: Scope) => ClusterOpener,
-): HostedClusters {
+function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {
   const { hostedKubeconfig, kubeconfigSecret } = settings;
   const allow = networksOf(settings.allowAddresses);
   if (hostedKubeconfig !== undefined)
     return {
-      read: () => Promise.resolve({ text: redact(hostedKubeconfig) }),
-      open: (_text, scope) => openKubeconfig(hostedKubeconfig, openerFor(scope)),
+      read: () => Promise.resolve(redact(hostedKubeconfig)),
+      open: () => openKubeconfig(hostedKubeconfig, opener),
       subject: () => hostedKubeconfig,
     };
   const subject = (scope: Scope): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
     open: (text, scope) =>
-      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), openerFor(scope)),
+      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), opener),
     subject,
   };
 }
 
-/** One kubeconfig is one cluster: which one, must be clear. */
+/** Those of this shard. One kubeconfig is one cluster: which one, must be clear. */
 function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly Scope[] {
   const all = allScopes(store);
   const wanted = all.filter(
     ({ name }) => settings.hostedCluster === undefined || name === settings.hostedCluster,
   );
-  if (settings.hostedKubeconfig === undefined || wanted.length === 1) return wanted;
+  if (settings.hostedKubeconfig === undefined)
+    return wanted.filter((scope) => isOfShard(store, scope, settings));
+  if (wanted.length === 1) return wanted;
   const found = all.map(({ name }) => name);
   log.error('cannot tell which hosted cluster --kubeconfig is: name it with --hosted-cluster', { found });
   return [];
+}
+
+function isOfShard(store: ObjectStore, { hostedCluster }: Scope, { shard }: LiveSettings): boolean {
+  const ref = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' };
+  const found = hostedCluster === undefined ? undefined : store.get({ ...ref, ...hostedCluster });
+  return (found?.metadata.labels?.[SHARD_LABEL] ?? '') === (shard ?? '');
 }
 
 function liveLogger(settings: LiveSettings, io: CommandIo): Logger {

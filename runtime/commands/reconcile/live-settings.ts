@@ -1,5 +1,6 @@
 /** The flags of `reconcile` in a cluster, checked. */
 import { UsageError } from '../../rules/errors.ts';
+import { reconcilerName } from '../../rules/kubernetes/hosted-clusters.ts';
 import type { LogFormat, LogLevel } from '../../telemetry/logger.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 
@@ -35,8 +36,9 @@ export interface LiveSettings {
   /** Undefined: no leader election. */
   readonly leaseNamespace: string | undefined;
   readonly leaseSeconds: number;
-  /** In how many shards the replicas divide the hosted clusters; undefined: one of them looks after all. */
-  readonly shards: number | undefined;
+  readonly leaseName: string;
+  /** Of the hosted clusters; undefined: those without a shard. */
+  readonly shard: string | undefined;
   readonly healthPort: number | undefined;
   readonly metricsPort: number | undefined;
   /** Undefined: the report is no page. */
@@ -52,6 +54,8 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     throw new UsageError(
       'Cannot use --discover with --management-kubeconfig: --kubeconfig is the management cluster then',
     );
+  if (flags.shard !== undefined && !flags.discover)
+    throw new UsageError('--shard goes with --discover: it selects hosted clusters');
   return {
     mainKubeconfig: management ?? flags.kubeconfig,
     hostedKubeconfig: management === undefined ? undefined : required(flags.kubeconfig),
@@ -67,7 +71,8 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     verbose: flags.verbose,
     leaseNamespace: flags['lease-namespace'],
     leaseSeconds: flags['lease-duration'],
-    shards: shardSettings(flags),
+    leaseName: reconcilerName(flags.shard),
+    shard: flags.shard,
     healthPort: flags['health-port'],
     metricsPort: flags['metrics-port'],
     report: reportSettings(flags),
@@ -79,17 +84,6 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
 function required(kubeconfig: string | undefined): string {
   if (kubeconfig !== undefined) return kubeconfig;
   throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
-}
-
-function shardSettings(flags: ReconcileFlags): number | undefined {
-  const { shards } = flags;
-  if (shards === 1) return undefined;
-  if (!flags.discover)
-    throw new UsageError('--shards goes with --discover: one cluster alone cannot be divided among replicas');
-  if (flags['lease-namespace'] === undefined)
-    throw new UsageError('--shards goes with --lease-namespace: a Lease says whose each shard is');
-  // Nothing is written, so nobody else is asked.
-  return flags['dry-run'] ? undefined : shards;
 }
 
 function reportSettings(flags: ReconcileFlags): ReportSettings | undefined {

@@ -1,10 +1,7 @@
 /** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until told to stop. */
 import { randomUUID } from 'node:crypto';
-import type { Discovery } from '../../controller/discovery.ts';
-import { ShardKeeper } from '../../controller/shard-keeper.ts';
 import { systemClock } from '../../host/clock.ts';
 import { LeaderElection } from '../../kube/lease.ts';
-import { RECONCILER_LEASE } from '../../rules/kubernetes/shards.ts';
 import { type ProbeServer, type ServeOptions, serveProbes } from '../../telemetry/probes.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 import { takeProxySettings } from '../proxy-settings.ts';
@@ -31,10 +28,9 @@ async function serve(run: LiveRun): Promise<ExitCode> {
     controllers: run.reconcilers.map(({ name }) => name),
   });
   startWatching(run);
-  // A standby fills its caches too, so that it can take over at once; of shards, only those of its own are filled.
-  const lost = await workAsElected(run);
+  // A standby fills its caches too, so that it can take over at once.
+  const lost = await (run.settings.leaseNamespace === undefined ? lead(run) : leadWhenElected(run));
   log.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
-  await run.leadership.shards?.stop();
   await discovery?.stop();
   await manager.stop();
   if (!lost) await release(run);
@@ -44,39 +40,8 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   return lost && !io.signal.aborted ? 1 : 0;
 }
 
-/** Works while this process may; true when it lost that. */
-function workAsElected(run: LiveRun): Promise<boolean> {
-  const { shards, leaseNamespace } = run.settings;
-  if (leaseNamespace === undefined) return lead(run);
-  return shards === undefined || run.discovery === undefined
-    ? leadWhenElected(run)
-    : takePart(run, run.discovery, shards);
-}
-
-/** Works on the hosted clusters of its shards. */
-function takePart(run: LiveRun, discovery: Discovery, shards: number): Promise<boolean> {
-  const { settings, io, log, metrics, manager, main, instance, leadership } = run;
-  leadership.shards = new ShardKeeper({
-    client: main.client,
-    namespace: settings.leaseNamespace ?? '',
-    shards,
-    instance,
-    clock: systemClock,
-    leaseSeconds: settings.leaseSeconds,
-    log,
-    metrics,
-    work: {
-      taken: () => discovery.shareChanged(),
-      letGo: (isLeaving) => discovery.letGo(isLeaving),
-    },
-  });
-  manager.work();
-  return leadership.shards.run(io.signal);
-}
-
 /** Works until the signal. */
 async function lead(run: LiveRun): Promise<boolean> {
-  await run.discovery?.lead();
   run.manager.work();
   if (!run.io.signal.aborted) await aborted(run.io.signal);
   return false;
@@ -85,11 +50,12 @@ async function lead(run: LiveRun): Promise<boolean> {
 /** Works while this process holds the Lease; true when it lost it. */
 async function leadWhenElected(run: LiveRun): Promise<boolean> {
   const { settings, io, log, metrics, manager, leadership } = run;
-  const seconds = settings.leaseSeconds;
+  const { leaseName, leaseSeconds: seconds } = settings;
   const election = new LeaderElection({
     client: run.main.client,
     namespace: settings.leaseNamespace ?? '',
-    name: RECONCILER_LEASE,
+    name: leaseName,
+    labels: labelsOf(leaseName),
     identity: `${run.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: seconds,
@@ -99,16 +65,23 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
     onError: ({ code, message, hint }) => log.warn('lease not renewed', { code, problem: message, hint }),
   });
   leadership.election = election;
-  metrics.leader(RECONCILER_LEASE, false);
+  metrics.leader(leaseName, false);
   if (!(await election.acquire(io.signal))) return false;
   log.info('this process leads');
-  metrics.leader(RECONCILER_LEASE, true);
+  metrics.leader(leaseName, true);
   const kept = election.keep(io.signal);
-  await run.discovery?.lead();
   manager.work();
   await kept;
-  metrics.leader(RECONCILER_LEASE, false);
+  metrics.leader(leaseName, false);
   return !io.signal.aborted;
+}
+
+function labelsOf(name: string): Readonly<Record<string, string>> {
+  return {
+    'app.kubernetes.io/managed-by': 'pullwright',
+    'app.kubernetes.io/name': name,
+    'app.kubernetes.io/part-of': 'pullwright',
+  };
 }
 
 /** After the last write. Another one would wait for the Lease to run out otherwise. */

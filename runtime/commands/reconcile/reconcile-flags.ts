@@ -26,7 +26,7 @@ export interface ReconcileFlags {
   readonly 'lease-namespace': string | undefined;
   /** Seconds. */
   readonly 'lease-duration': number;
-  readonly shards: number;
+  readonly shard: string | undefined;
   readonly 'health-port': number | undefined;
   readonly 'metrics-port': number | undefined;
   readonly 'report-port': number | undefined;

@@ -1,11 +1,11 @@
 /** `pullwright reconcile`: keeps a cluster as declared, or shows offline what that would be. */
 
 import { UsageError } from '../../rules/errors.ts';
-import { MOST_SHARDS } from '../../rules/kubernetes/shards.ts';
+import { SHARD_LABEL } from '../../rules/kubernetes/hosted-clusters.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { LOG_FLAGS, outputFlag } from '../flags/common.ts';
-import { count, duration, type Flags, file, folder, port, seconds, text, toggle } from '../flags/flag.ts';
+import { duration, type Flags, file, folder, port, seconds, text, toggle } from '../flags/flag.ts';
 import { ALLOW_ADDRESS } from '../flags/network.ts';
 import type { Given } from '../flags/parse.ts';
 
@@ -63,11 +63,9 @@ const TABLE = {
       help: 'namespace of the leader election Lease; without it there is no election',
     }),
     'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'how long the Lease lasts' }),
-    shards: count({
-      default: '1',
-      least: 1,
-      most: MOST_SHARDS,
-      help: 'with --discover: the replicas divide the hosted clusters into so many shards, each with a Lease; at 1, one replica looks after all',
+    shard: text({
+      value: 'NAME',
+      help: `with --discover: only HostedClusters whose label ${SHARD_LABEL} is NAME; default: only those without the label`,
     }),
     'health-port': port({ default: 'off', help: 'the port of /healthz and /readyz' }),
     'metrics-port': port({ default: 'off', help: 'the port of /metrics' }),
