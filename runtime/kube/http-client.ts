@@ -1,5 +1,6 @@
 /** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
+import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
   CreateOptions,
@@ -25,13 +26,15 @@ import {
   ResourceMap,
 } from './resources.ts';
 import { Places } from './semaphore.ts';
-import { watchEvents } from './watch-events.ts';
 
 /**
  * Applies under way at once. Hundreds of keys that all have something to write would open hundreds of connections and gain
  * nothing: the server works on a few hundred requests, everybody's together. The lease and looks are never kept waiting.
  */
 const APPLIES = 32;
+
+/** A page of a list that is larger is to be requested again in smaller ones. */
+const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 
 /** See {@link KubeClient}. */
 export class HttpKubeClient implements KubeClient {
@@ -61,20 +64,18 @@ export class HttpKubeClient implements KubeClient {
     return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
   }
 
-  async get(ref: ObjectRef, { weighed, maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
+  async get(ref: ObjectRef, { maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
     const limited = maxBytes === undefined ? call : { ...call, maxBytes };
-    const { status, body, bytes } = await this.#requester.json(limited);
-    weighed?.(bytes);
+    const { status, body } = await this.#requester.json(limited);
     return status === 404 ? undefined : decode(body);
   }
 
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
     const { apiVersion, kind } = collection;
-    const { lean = (object: KubeObject) => object } = options;
     const call = {
       verb: 'list',
       subject: describeCollection(collection),
@@ -83,17 +84,14 @@ export class HttpKubeClient implements KubeClient {
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
       ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadataList') } : {}),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+      maxBytes: MOST_PAGE_BYTES,
     };
-    // The items of a typed list carry neither version nor kind.
-    const { items, body, bytes } = await this.#requester.items(call, {
-      mostText: options.mostText,
-      keep: (item, leftOut) => lean(decodeObject({ ...(item as object), apiVersion, kind }), leftOut),
-    });
-    const { metadata } = body as RawList;
+    const { body, bytes } = await this.#requester.json(call);
+    const { items, metadata } = body as RawList;
     const next = metadata.continue ?? '';
     return {
-      items,
+      // The items of a typed list carry neither version nor kind.
+      items: (items ?? []).map((item) => decodeObject({ ...item, apiVersion, kind })),
       resourceVersion: metadata.resourceVersion ?? '',
       bytes,
       ...(next === '' ? {} : { next }),
@@ -101,7 +99,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
-    const { chunks, held } = await this.#requester.stream({
+    const chunks = await this.#requester.stream({
       verb: 'watch',
       subject: describeCollection(collection),
       method: 'GET',
@@ -116,7 +114,7 @@ export class HttpKubeClient implements KubeClient {
       ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadata') } : {}),
       signal: options.signal,
     });
-    return watchEvents(jsonLines(chunks, options.mostText, held), collection);
+    return watchEvents(jsonLines(chunks), collection);
   }
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
@@ -274,7 +272,34 @@ interface WriteCall {
 }
 
 interface RawList {
+  readonly items?: readonly object[] | null;
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+interface RawEvent {
+  readonly type: string;
+  readonly object: Readonly<Record<string, unknown>> & {
+    readonly code?: number;
+    readonly metadata?: { readonly resourceVersion?: string };
+  };
+}
+
+/** One event for each line. @throws ApiError when the server ends the watch with one */
+async function* watchEvents(
+  lines: AsyncIterable<unknown>,
+  collection: Collection,
+): AsyncGenerator<WatchEvent> {
+  for await (const line of lines) {
+    const { type, object } = line as RawEvent;
+    if (type === 'ERROR') {
+      const subject = describeCollection(collection);
+      throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
+    }
+    // Where only the metadata is read, the server calls it PartialObjectMetadata.
+    const { apiVersion, kind } = collection;
+    if (type === 'BOOKMARK') yield { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
+    else yield { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }) };
+  }
 }
 
 /** What to accept for objects without what is in them. A server that does not know it sends them whole. */
