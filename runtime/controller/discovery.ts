@@ -12,7 +12,6 @@ import { isAddress } from './cluster-mark.ts';
 import { NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
 import type { DiscoveryOptions, Follower } from './discovery-options.ts';
-import { filled, startingPlaces } from './discovery-start.ts';
 import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
 import { HostedReport, PASSING_FAILURES } from './hosted-report.ts';
 import { RefusalReport } from './refusal-report.ts';
@@ -27,7 +26,6 @@ export class Discovery {
   readonly #followers = new Map<string, Follower>();
   /** Hosted clusters that there are, whoever looks after them. */
   #there: ReadonlySet<string> = new Set();
-  readonly #starting = startingPlaces();
   readonly #guard: ClusterGuard;
   readonly #refusals: RefusalReport;
   readonly #report: HostedReport;
@@ -229,28 +227,19 @@ export class Discovery {
     return true;
   }
 
-  /** With one of the places for those that start, as long as it goes on; what is waited for after that holds up nobody. */
   async #connect(scope: Scope, kubeconfig: HostedKubeconfig, follower: Follower): Promise<void> {
     const { manager, hosted } = this.#options;
     const { signal } = follower.stop;
-    const place = await this.#starting.enter();
-    try {
-      if (signal.aborted) return;
-      const cluster = await hosted.open(kubeconfig.text, scope);
-      const mark = await this.#claim(scope, cluster, kubeconfig, signal).catch((error: unknown) => {
-        cluster.close();
-        throw error;
-      });
-      if (mark === undefined) return cluster.close();
-      place.moved();
-      await manager.remove(scope.name);
-      this.#guard.claims.open(scope.name, mark);
-      manager.add(scope, { hosted: cluster, management: this.#managementFor(scope) });
-      follower.used = kubeconfig.text;
-      await filled(place, () => manager.waitingFor(scope.name), signal);
-    } finally {
-      place.leave();
-    }
+    const cluster = await hosted.open(kubeconfig.text, scope);
+    const mark = await this.#claim(scope, cluster, kubeconfig, signal).catch((error: unknown) => {
+      cluster.close();
+      throw error;
+    });
+    if (mark === undefined) return cluster.close();
+    await manager.remove(scope.name);
+    this.#guard.claims.open(scope.name, mark);
+    manager.add(scope, { hosted: cluster, management: this.#managementFor(scope) });
+    follower.used = kubeconfig.text;
   }
 
   /** Before anything is written there; gives the mark, or nothing when `signal` has ended it. @throws ClusterTaken */

@@ -25,13 +25,6 @@ import {
   type Resource,
   ResourceMap,
 } from './resources.ts';
-import { Places } from './semaphore.ts';
-
-/**
- * Applies under way at once. Hundreds of keys that all have something to write would open hundreds of connections and gain
- * nothing: the server works on a few hundred requests, everybody's together. The lease and looks are never kept waiting.
- */
-const APPLIES = 32;
 
 /** A page of a list that is larger is to be requested again in smaller ones. */
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
@@ -42,7 +35,6 @@ export class HttpKubeClient implements KubeClient {
   readonly #options: RequesterOptions;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
-  readonly #applies: Places;
   /** Asked before each of its own writes is sent, beside the fence of all. */
   readonly #fence: (() => void) | undefined;
 
@@ -55,13 +47,12 @@ export class HttpKubeClient implements KubeClient {
     this.#options = options;
     this.#requester = of?.requester ?? new Requester(options);
     this.#resources = of?.resources ?? new ResourceMap((path) => this.#discover(path), known);
-    this.#applies = of?.applies ?? new Places({ count: APPLIES });
     this.#fence = of?.fence;
   }
 
   fencedBy(fence: () => void): KubeClient {
-    const [requester, resources, applies] = [this.#requester, this.#resources, this.#applies];
-    return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
+    const [requester, resources] = [this.#requester, this.#resources];
+    return new HttpKubeClient(this.#options, {}, { requester, resources, fence });
   }
 
   async get(ref: ObjectRef, { maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
@@ -119,23 +110,18 @@ export class HttpKubeClient implements KubeClient {
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
     const suffix = options.subresource === undefined ? '' : `/${options.subresource}`;
-    const place = await this.#applies.enter();
-    try {
-      return await this.#write(objectRef(object), {
-        verb: 'apply',
-        method: 'PATCH',
-        suffix,
-        contentType: 'application/apply-patch+yaml',
-        query: {
-          fieldManager: options.manager,
-          force: options.force === true ? 'true' : 'false',
-          dryRun: options.dryRun === true ? 'All' : undefined,
-        },
-        body: encodeObject(object),
-      });
-    } finally {
-      place.leave();
-    }
+    return this.#write(objectRef(object), {
+      verb: 'apply',
+      method: 'PATCH',
+      suffix,
+      contentType: 'application/apply-patch+yaml',
+      query: {
+        fieldManager: options.manager,
+        force: options.force === true ? 'true' : 'false',
+        dryRun: options.dryRun === true ? 'All' : undefined,
+      },
+      body: encodeObject(object),
+    });
   }
 
   async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
@@ -257,7 +243,6 @@ export class HttpKubeClient implements KubeClient {
 interface Shared {
   readonly requester: Requester;
   readonly resources: ResourceMap;
-  readonly applies: Places;
   readonly fence: () => void;
 }
 
