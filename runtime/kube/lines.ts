@@ -7,7 +7,7 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 /** Yields the value of each line. Throws on what is no JSON and on a line that is too long. */
-export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator {
   let parts: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of chunks) {
