@@ -1,5 +1,5 @@
 /** When hosted clusters get their merged secrets, as the server of a bench sees it. */
-import type { Json } from './hostile-answers.ts';
+import type { Json } from './hosted-objects.ts';
 
 export class Merges {
   /** When each cluster had its first one, by its name. */

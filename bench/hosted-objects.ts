@@ -1,5 +1,6 @@
 /** What the management cluster of a bench serves, and shows of each hosted cluster. */
-import type { Json } from './hostile-answers.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
 
 /** Group and version to the kinds that are served. */
 export const SERVED: Readonly<
@@ -37,5 +38,16 @@ export function controlPlane(index: number, version: number): Json {
       uid: `u${index}`,
       annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
     },
+  };
+}
+
+/** Type and data of a pull secret for one registry. */
+export function pullSecretFor(registry: string): Json {
+  const auths = JSON.stringify({ auths: { [registry]: { auth: Buffer.from('u:p').toString('base64') } } });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(auths).toString('base64') },
   };
 }

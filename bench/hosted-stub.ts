@@ -11,10 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../test/control-plane/users.ts';
 import { Authority } from '../test/control-plane/x509.ts';
-import { DeafServer } from './deaf-server.ts';
 import { Merges } from './hosted-merges.ts';
-import { controlPlane, SERVED } from './hosted-objects.ts';
-import { bodyOf, type Hostility, harm, type Json, pullSecretFor, send } from './hostile-answers.ts';
+import { controlPlane, type Json, pullSecretFor, SERVED } from './hosted-objects.ts';
 
 const BOOKMARK_MS = 60_000;
 const BOOKMARK = '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n';
@@ -23,14 +21,6 @@ export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
   clusters = 1;
   requests = 0;
-  /** What the first so many clusters do; they are like the others without it. */
-  hostility: Hostility | undefined;
-  hostile = 1;
-  /** Kubeconfig of the hostile clusters, when another program answers for them. */
-  elsewhere: string | undefined;
-  /** Requests that the hostile clusters got, and changes that they said there were. */
-  hostileRequests = 0;
-  changes = 0;
   /** When each cluster had its merged secret, and what it has to get. */
   readonly merges: Merges = new Merges();
   readonly kubeconfig: string;
@@ -38,7 +28,6 @@ export class HostedStub {
   readonly #folder: string;
   readonly #authority: Authority;
   readonly #server: Server;
-  #deaf: DeafServer | undefined;
   readonly #applied = new Map<string, Json>();
   /** Watches that are open, by the name of their cluster; that of the management cluster is empty. */
   readonly #watches = new Map<string, Set<ServerResponse>>();
@@ -73,7 +62,6 @@ export class HostedStub {
     server.on('request', (request, response) => void stub.#answer(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    stub.#deaf = await DeafServer.start(() => (stub.hostileRequests += 1));
     writeFileSync(stub.kubeconfig, stub.#kubeconfigFor(''));
     return stub;
   }
@@ -88,7 +76,6 @@ export class HostedStub {
     this.merges.clear();
     this.asked.clear();
     this.#pullSecrets.clear();
-    [this.hostileRequests, this.changes] = [0, 0];
   }
 
   /** Watches of a cluster that somebody holds open. */
@@ -153,18 +140,12 @@ export class HostedStub {
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
-    this.#deaf?.stop();
     await closed;
     rmSync(this.#folder, { recursive: true });
   }
 
   #kubeconfigFor(path: string): string {
-    const isHostile = this.#isHostile(path);
-    if (isHostile && this.elsewhere !== undefined) return this.elsewhere;
-    const port =
-      isHostile && this.hostility === 'no TLS handshake'
-        ? this.#deaf?.port
-        : (this.#server.address() as AddressInfo).port;
+    const { port } = this.#server.address() as AddressInfo;
     return kubeconfigText(`https://127.0.0.1:${port}${path}`, this.#authority.certificate, { token: 'stub' });
   }
 
@@ -174,24 +155,10 @@ export class HostedStub {
     const path = url.pathname;
     const cluster = /^\/(hosted-\d+)\//.exec(path)?.[1] ?? '';
     this.asked.set(cluster, (this.asked.get(cluster) ?? 0) + 1);
-    if (this.#isHostile(path) && this.#harms(url, response)) return;
     this.#note(cluster, request);
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
-  }
-
-  #isHostile(path: string): boolean {
-    const [, number] = /^\/hosted-(\d+)(\/|$)/.exec(path) ?? [];
-    return this.hostility !== undefined && number !== undefined && Number(number) < this.hostile;
-  }
-
-  /** Whether the hostile cluster has answered. */
-  #harms(url: URL, response: ServerResponse): boolean {
-    const { hostility } = this;
-    if (hostility === undefined) return false;
-    this.hostileRequests += 1;
-    return harm(url, response, hostility, () => (this.changes += 1));
   }
 
   #note(cluster: string, { method, headers }: IncomingMessage): void {
@@ -270,4 +237,15 @@ export class HostedStub {
     if (cluster !== undefined) this.merges.saw(cluster, body);
     send(response, before === undefined ? 201 : 200, stored);
   }
+}
+
+function send(response: ServerResponse, status: number, body: Json): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
 }

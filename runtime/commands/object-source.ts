@@ -8,11 +8,11 @@ import { ObjectStore } from '../controller/store.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
+import { pagesOf } from '../kube/informer.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
 import { leanObject } from '../kube/lean.ts';
-import { lightObject } from '../kube/light.ts';
-import { ShrinkingPages } from '../kube/list-pages.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo } from './command.ts';
 
@@ -184,36 +184,24 @@ async function readKinds(
 
 async function* objectsOf(client: KubeClient, kind: SourceKind, room: Target['room']) {
   const { name, labelSelector, fieldSelector } = kind;
-  // A person may ask about what nobody else reads; what is too heavy for everybody is left out all the same.
-  const light = room === undefined ? lightObject : leanObject;
+  const kept = room === undefined ? (object: KubeObject) => object : leanObject;
   if (name !== undefined) {
     const found = await client.get({ ...kind, name });
-    if (found !== undefined) yield light(found);
+    if (found !== undefined) yield kept(found);
     return;
   }
-  const pages = new ShrinkingPages(500);
-  let next: string | undefined;
-  do {
-    const page = await pages.read(({ limit, maxBytes, count }) =>
-      client.list(kind, {
-        limit,
-        maxBytes: room === undefined ? maxBytes : Math.max(1, Math.min(maxBytes, room.left)),
-        lean: (object) => {
-          count();
-          return light(object);
-        },
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        ...(fieldSelector === undefined ? {} : { fieldSelector }),
-        ...(next === undefined ? {} : { next }),
-      }),
-    );
+  const options = {
+    limit: 500,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  for await (const page of pagesOf(client, kind, options)) {
     if (room !== undefined) {
       room.left -= page.bytes;
       if (room.left < 0) throw tooMuch(kind);
     }
-    yield* page.items;
-    next = page.next;
-  } while (next !== undefined);
+    yield* page.items.map(kept);
+  }
 }
 
 function tooMuch({ kind }: SourceKind): PullwrightError {

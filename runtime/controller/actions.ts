@@ -1,7 +1,6 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
 import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject } from '../rules/kubernetes/object.ts';
 import { outlivesEviction } from '../rules/kubernetes/pod-owner.ts';
 import { counted } from '../rules/text/counted.ts';
 import { fieldManager } from './changes.ts';
@@ -143,15 +142,8 @@ const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask 
 async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconciler: string): Promise<void> {
   const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
   const before = cluster.cache.store.get(ref);
-  const write = {
-    subject: `patch ${describeObject(ref)}`,
-    version: before?.metadata.resourceVersion,
-    digest,
-  };
-  const written = await cluster.held.unlessRefused(write, () =>
-    withoutFight({ ref, before, digest, hint: PATCH_FIGHT }, cluster, () =>
-      cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations.map(sent)], fieldManager(reconciler)),
-    ),
+  const written = await withoutFight({ ref, before, digest, hint: PATCH_FIGHT }, cluster, () =>
+    cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations.map(sent)], fieldManager(reconciler)),
   );
   cluster.cache.observe(written);
 }

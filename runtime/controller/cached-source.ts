@@ -1,17 +1,15 @@
 /** One informer, the objects that it has, and who hears of them. */
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerOptions, type InformerSink } from '../kube/informer.ts';
-import { MOST_TEXT_BYTES } from '../kube/json-items.ts';
 import { leanObject } from '../kube/lean.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { OnDemandValues } from './on-demand-values.ts';
 import { inParallel } from './parallel.ts';
 import { impliedFields, matchesSelectors } from './selection.ts';
-import { type WideSource, watchPlaceOf } from './shared-source.ts';
-import type { ChangeListener, Selection, SourceStatus } from './source.ts';
+import type { ChangeListener, Selection, Source, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
-import { ValueBudget } from './value-budget.ts';
 
 /** What a source does with the store that it shares. */
 export interface SharedStore {
@@ -25,7 +23,7 @@ export interface SharedStore {
 }
 
 /** What the informers of one cluster have in common. */
-type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'pace' | 'reach'>>;
+type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
 
 /** Secrets whose values are asked for at once, by name. */
 const PARALLEL_LOOKS = 16;
@@ -34,11 +32,16 @@ const LOOK_AGAIN_MS = 5000;
 /** Deleted objects that are remembered per source. */
 const REMEMBERED_DELETIONS = 1000;
 
-export class CachedSource implements WideSource, InformerSink {
+/** A namespace, or one name in it. */
+function watchPlaceOf(namespace: string, name: string | undefined): string {
+  return name === undefined ? namespace : `${namespace}/${name}`;
+}
+
+export class CachedSource implements Source, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
   readonly #shared: SharedStore;
-  readonly #budget: ValueBudget | undefined;
+  readonly #onDemand: OnDemandValues | undefined;
   /** The objects that this source has, by name. */
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can tell of a deletion before the answer to our last write of the object is read. */
@@ -54,7 +57,7 @@ export class CachedSource implements WideSource, InformerSink {
   constructor(selection: Selection, shared: SharedStore) {
     this.selection = selection;
     this.#shared = shared;
-    this.#budget = selection.values === undefined ? undefined : new ValueBudget(selection.values);
+    this.#onDemand = selection.values === undefined ? undefined : new OnDemandValues();
   }
 
   get listeners(): number {
@@ -71,17 +74,16 @@ export class CachedSource implements WideSource, InformerSink {
       selector: {
         ...(labelSelector === undefined ? {} : { labelSelector }),
         ...(fields === '' ? {} : { fieldSelector: fields }),
-        ...(this.#budget === undefined ? {} : { mostText: MOST_TEXT_BYTES }),
-        ...(this.selection.values === 'on-demand' ? { metadataOnly: true } : {}),
+        ...(this.#onDemand === undefined ? {} : { metadataOnly: true }),
       },
       sink: this,
-      lean: (object, leftOut) => this.#seen(object) ?? this.#kept(leanObject(object), leftOut),
-      wantsWhole: (object) => this.#budget?.wants(object) === true,
+      lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
+      wantsWhole: (object) => this.#onDemand?.wants(object) === true,
       ...shared,
     });
     this.#informer = informer;
     this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, shared.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
-    this.#look = (object) => informer.read(objectRef(object));
+    this.#look = (object) => client.get(objectRef(object));
     void informer.run();
   }
 
@@ -95,10 +97,24 @@ export class CachedSource implements WideSource, InformerSink {
   }
 
   subscribe(listener: ChangeListener): () => void {
-    return this.subscribeAt('', listener);
+    return this.#subscribeAt('', listener);
   }
 
-  subscribeAt(place: string, listener: ChangeListener): () => void {
+  /** The source as readers of one namespace see it: they are told of what is there, and of nothing else. */
+  within({ namespace, name }: { readonly namespace: string; readonly name?: string }): Source {
+    const place = watchPlaceOf(namespace, name);
+    const status = (): SourceStatus => this.status;
+    return {
+      selection: { ...this.selection, namespace, ...(name === undefined ? {} : { name }) },
+      get status() {
+        return status();
+      },
+      subscribe: (listener) => this.#subscribeAt(place, listener),
+      onStatus: (listener) => this.onStatus(listener),
+    };
+  }
+
+  #subscribeAt(place: string, listener: ChangeListener): () => void {
     const group = this.#listeners.get(place) ?? new Set();
     this.#listeners.set(place, group.add(listener));
     return () => {
@@ -157,35 +173,31 @@ export class CachedSource implements WideSource, InformerSink {
 
   drop(object: KubeObject): void {
     this.#objects.delete(idOf(object));
-    this.#budget?.forget(object);
   }
 
   /** The very version that an answer brought before the watch told of it: nothing is to be made of it again. */
   #seen(object: KubeObject): KubeObject | undefined {
     const known = this.#objects.get(idOf(object));
     const { uid, resourceVersion } = object.metadata;
-    // What was left out of it for want of room may fit by now.
-    if (known === undefined || resourceVersion === undefined || this.#budget?.wants(known) === true)
+    if (known === undefined || resourceVersion === undefined || this.#onDemand?.wants(known) === true)
       return undefined;
     const isSame = known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion;
     return isSame ? known : undefined;
   }
 
-  #kept(object: KubeObject, leftOut = 0): KubeObject {
-    if (this.#budget === undefined) return object;
-    const { fieldSelector, values } = this.selection;
-    const judged = values === 'on-demand' ? { ...impliedFields(fieldSelector), ...object } : object;
-    return this.#budget.keep(judged, leftOut);
+  #kept(object: KubeObject): KubeObject {
+    if (this.#onDemand === undefined) return object;
+    return this.#onDemand.keep({ ...impliedFields(this.selection.fieldSelector), ...object });
   }
 
   async want(who: object, places: ReadonlySet<string>): Promise<void> {
-    const budget = this.#budget;
-    if (budget === undefined) return;
-    budget.want(who, places);
+    const values = this.#onDemand;
+    if (values === undefined) return;
+    values.want(who, places);
     const objects = [...this.#objects.values()];
-    for (const object of objects.filter((one) => budget.isIdle(one)))
+    for (const object of objects.filter((one) => values.isIdle(one)))
       this.#objects.set(idOf(object), this.#shared.replace(object, this.#kept(object)));
-    const unread = objects.filter((object) => budget.wants(object));
+    const unread = objects.filter((object) => values.wants(object));
     await inParallel(unread, PARALLEL_LOOKS, (object) => this.#lookAt(object));
   }
 
@@ -198,7 +210,7 @@ export class CachedSource implements WideSource, InformerSink {
       const timer = setTimeout(() => {
         this.#looks.delete(timer);
         const known = this.#objects.get(idOf(object));
-        if (known !== undefined && this.#budget?.wants(known) === true) void this.#lookAt(known);
+        if (known !== undefined && this.#onDemand?.wants(known) === true) void this.#lookAt(known);
       }, this.#lookAgainMs);
       this.#looks.add(timer);
     }
@@ -206,7 +218,7 @@ export class CachedSource implements WideSource, InformerSink {
 
   /** Whether this source has all of the object, or will have it. */
   hasWhole(object: KubeObject): boolean {
-    return this.#budget === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
+    return this.#onDemand === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
   }
 
   state(state: Parameters<InformerSink['state']>[0]): void {

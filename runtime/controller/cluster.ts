@@ -4,7 +4,6 @@ import type { EventRecorder } from '../kube/events.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 import { FightBreaker } from './conflict-breaker.ts';
-import { HeldWrites } from './held-writes.ts';
 
 export interface ClusterParts {
   /** `https://host[:port][/path]` */
@@ -22,7 +21,6 @@ export class Cluster {
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
   readonly fights: FightBreaker = new FightBreaker(() => performance.now());
-  readonly held: HeldWrites = new HeldWrites(() => performance.now());
   readonly #parts: ClusterParts;
 
   constructor(parts: ClusterParts) {

@@ -12,7 +12,6 @@ import { type Author, authorText, type Delta, fieldManager, isOurs } from './cha
 import type { Cluster } from './cluster.ts';
 import { withoutFight } from './conflict-breaker.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
-import type { Write } from './held-writes.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. `evicted`: a pod. */
@@ -31,22 +30,13 @@ export async function commit(change: Delta, author: Author, cluster: Cluster): P
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
-    return await cluster.held.unlessRefused(writeOf(change), () => send(change, author, cluster));
+    return await send(change, author, cluster);
   } catch (error) {
     return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
   }
 }
 
 type Sent = Exclude<Delta, { verb: 'refused' | 'unchanged' }>;
-
-function writeOf(change: Sent): Write {
-  const { ref, before } = change;
-  return {
-    subject: `${change.verb} ${describeObject(ref)}`,
-    version: before?.metadata.resourceVersion,
-    digest: () => (change.verb === 'removed' ? '' : digestObject(change.desired)),
-  };
-}
 
 async function send(change: Sent, author: Author, cluster: Cluster): Promise<Committed> {
   if (change.verb === 'removed') return removeObject(change, cluster);
@@ -235,18 +225,11 @@ export async function commitStatus(
     ...(live.metadata.uid === undefined ? {} : { uid: live.metadata.uid }),
   };
   const said = { apiVersion, kind, metadata, status };
-  const write: Write = {
-    subject: `status ${describeObject(ref)}`,
-    version: live.metadata.resourceVersion,
-    digest: () => digestObject(said),
-  };
-  const written = await cluster.held.unlessRefused(write, () =>
-    cluster.client.apply(said, {
-      manager: fieldManager(author.reconciler),
-      subresource: 'status',
-      force: true,
-    }),
-  );
+  const written = await cluster.client.apply(said, {
+    manager: fieldManager(author.reconciler),
+    subresource: 'status',
+    force: true,
+  });
   cluster.cache.observe(written);
   return true;
 }

@@ -56,11 +56,10 @@ export interface Read {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /**
-   * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, up to a budget for each namespace. `on-demand`: of the
-   * others the metadata alone is asked for; `digest`: their values are known by digests, which are enough to compare. Not of a namespace
+   * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, of the others the metadata alone. Not of a namespace
    * that differs by scope.
    */
-  readonly values?: 'on-demand' | 'digest';
+  readonly values?: 'on-demand';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
   /** The account may lack the right to it: said once, {@link World.isUnreadable} tells, and the rest goes on. */

@@ -75,6 +75,8 @@ export class Controller {
       reads: options.reconciler.reads,
       scope: options.scope,
       clusters: options.clusters,
+      // Where the fleet names the hosted clusters, the rights end at their namespaces.
+      isWide: options.reconciler.only === undefined,
       log: this.#log,
       onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
       onReadable: () => this.#enqueueAll(),

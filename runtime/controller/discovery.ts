@@ -11,7 +11,6 @@ import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Cluster } from './cluster.ts';
 import type { Scope } from './contract.ts';
 import type { DiscoveryOptions, Follower } from './discovery-options.ts';
-import { filled, startingPlaces } from './discovery-start.ts';
 import { HostedReport, PASSING_FAILURES } from './hosted-report.ts';
 import type { Source } from './source.ts';
 
@@ -24,7 +23,6 @@ const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
-  readonly #starting = startingPlaces();
   /** UIDs of the open clusters by name; that of the management cluster is {@link #ownUid}. */
   readonly #uids = new Map<string, string | undefined>();
   #ownUid: string | undefined;
@@ -173,31 +171,22 @@ export class Discovery {
     if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(scope, kubeconfig, follower);
   }
 
-  /** With one of the places for those that start, as long as it goes on; what is waited for after that holds up nobody. */
   async #connect(scope: Scope, kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
     const { manager, hosted, management } = this.#options;
     const { signal } = follower.stop;
-    const place = await this.#starting.enter();
+    const cluster = await hosted.open(kubeconfig, scope);
     try {
-      if (signal.aborted) return;
-      const cluster = await hosted.open(kubeconfig, scope);
-      try {
-        this.#ownUid ??= await this.#uidOf('management', management);
-        const uid = await this.#uidOf(scope.name, cluster);
-        if (signal.aborted) return cluster.close();
-        this.#claim(scope, uid);
-      } catch (error) {
-        cluster.close();
-        throw error;
-      }
-      place.moved();
-      await manager.remove(scope.name);
-      manager.add(scope, { hosted: cluster, management });
-      follower.used = kubeconfig;
-      await filled(place, () => manager.waitingFor(scope.name), signal);
-    } finally {
-      place.leave();
+      this.#ownUid ??= await this.#uidOf('management', management);
+      const uid = await this.#uidOf(scope.name, cluster);
+      if (signal.aborted) return cluster.close();
+      this.#claim(scope, uid);
+    } catch (error) {
+      cluster.close();
+      throw error;
     }
+    await manager.remove(scope.name);
+    manager.add(scope, { hosted: cluster, management });
+    follower.used = kubeconfig;
   }
 
   /** @returns undefined where the kubeconfig may not read it: the cluster is compared with no other */

@@ -21,6 +21,8 @@ export interface ReadingsOptions {
   readonly reads: readonly Read[];
   readonly scope: Scope;
   readonly clusters: Readonly<Record<Role, Cluster>>;
+  /** Whether the rights reach the namespaces of all hosted clusters: they share their watches. */
+  readonly isWide: boolean;
   readonly log: Logger;
   readonly onChange: (role: Role, object: KubeObject, knownTo?: string) => void;
   /** All has been seen once, or can be read again after it could not. */
@@ -70,9 +72,9 @@ export class Readings {
   }
 
   start(): void {
-    const { reads, scope, clusters, onChange } = this.#options;
+    const { reads, scope, clusters, isWide, onChange } = this.#options;
     for (const read of reads.filter(({ preview }) => preview !== true)) {
-      const source = sourceOf(clusters[read.role].cache, read, scope);
+      const source = sourceOf(clusters[read.role].cache, read, scope, isWide);
       if (source === undefined) continue;
       this.#readings.push({ read, source });
       this.#ends.push(
@@ -187,8 +189,8 @@ export class Readings {
 
 const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
 
-/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once. */
-function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undefined {
+/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once, where the rights reach so far. */
+function sourceOf(cache: ClusterCache, read: Read, scope: Scope, isWide: boolean): Source | undefined {
   const { apiVersion, kind, labelSelector, fieldSelector, values } = read;
   const namespace = readNamespace(read, scope);
   const name = readName(read, scope);
@@ -203,7 +205,7 @@ function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undef
   const named = { ...common, ...(name === undefined ? {} : { name }) };
   if (namespace === undefined) return cache.source(named);
   const selection = { ...named, namespace };
-  if (scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
+  if (!isWide || scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
     return cache.source(selection);
   return cache.sharedSource(selection, read.name?.includes(HOSTED_CLUSTER_NAME) === true ? common : named);
 }

@@ -4,10 +4,9 @@
  * lets all others go first, and comes at once when there is no other.
  *
  * A patient key lets the others go first: whoever sums up over thousands of copies would otherwise count what the next copy
- * makes wrong. A key that is added without end rests between its turns.
+ * makes wrong.
  */
 import { type Due, DueHeap } from './due-heap.ts';
-import { KeyPace } from './key-pace.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 /** Time for a queue, so that tests own it. */
@@ -44,7 +43,6 @@ const STALE = 1000;
 export class WorkQueue {
   readonly #clock: QueueClock;
   readonly #limiter: RateLimiter;
-  readonly #pace: KeyPace;
   readonly #observer: QueueObserver | undefined;
   readonly #waiting = new Map<string, Waiting>();
   /** Everything in `#waiting` but what has a worker, and entries that were replaced since. */
@@ -63,7 +61,6 @@ export class WorkQueue {
     this.#clock = clock;
     this.#observer = observer;
     this.#limiter = new RateLimiter({ now: () => clock.now() });
-    this.#pace = new KeyPace({ now: () => clock.now() });
   }
 
   /** Keys that are due and have no worker. */
@@ -89,22 +86,15 @@ export class WorkQueue {
 
   #addAfter(id: string, ms: number, isPatient: boolean): void {
     if (this.#closed) return;
-    const restMs = this.#pace.restMs(id);
-    const dueAt = this.#clock.now() + Math.max(0, ms, restMs);
+    const dueAt = this.#clock.now() + Math.max(0, ms);
     const known = this.#waiting.get(id);
     if (known !== undefined && known.dueAt <= dueAt) {
-      if (!isPatient || known.isPatient || restMs > 0) return;
+      if (!isPatient || known.isPatient) return;
       known.isPatient = true;
       if (!this.#active.has(id)) this.#patient.set(id, known);
     } else {
       this.#observer?.added();
-      const waiting = {
-        id,
-        dueAt,
-        order: this.#order++,
-        addedAt: dueAt,
-        isPatient: isPatient && restMs === 0,
-      };
+      const waiting = { id, dueAt, order: this.#order++, addedAt: dueAt, isPatient };
       this.#waiting.set(id, waiting);
       this.#patient.delete(id);
       if (!this.#active.has(id)) this.#push(waiting);
@@ -190,7 +180,6 @@ export class WorkQueue {
     this.#waiting.delete(id);
     this.#patient.delete(id);
     this.#active.set(id, { since: now, isPatient });
-    this.#pace.taken(id);
     if (!isPatient) this.#busy += 1;
     this.#observer?.started(Math.max(0, now - addedAt) / 1000);
     this.#takers.shift()?.(id);

@@ -11,7 +11,7 @@ export interface Selection {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** See {@link Read}. */
-  readonly values?: 'on-demand' | 'digest';
+  readonly values?: 'on-demand';
 }
 
 /** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */

@@ -9,8 +9,6 @@ import type { Collection, ObjectRef } from './resources.ts';
 export interface Selector {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Longer texts of an object are left out: their digest is in their place. @default {all is read} */
-  readonly mostText?: number;
   /** Only the metadata of each object is asked for: `data`, `spec` and `status` do not leave the server. @default {false} */
   readonly metadataOnly?: boolean;
 }
@@ -26,19 +24,10 @@ export interface ListPage {
 
 /** One line of a watch. A bookmark has only a resource version. */
 export type WatchEvent =
-  | {
-      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-      readonly object: KubeObject;
-      /** Bytes of its texts that were left out. */
-      readonly leftOut?: number;
-      /** Of the line, about. */
-      readonly bytes?: number;
-    }
-  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly bytes?: number };
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject }
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
 export interface GetOptions {
-  /** Told how many bytes the answer had. */
-  readonly weighed?: (bytes: number) => void;
   /** A longer answer is refused: `AnswerTooLarge`. @default {33554432} */
   readonly maxBytes?: number;
 }
@@ -46,10 +35,6 @@ export interface GetOptions {
 export interface ListOptions extends Selector {
   readonly limit?: number;
   readonly next?: string;
-  /** A longer answer is refused: `AnswerTooLarge`. @default {268435456} */
-  readonly maxBytes?: number;
-  /** What is kept of each object, made as it arrives. @default {all of it} */
-  readonly lean?: (object: KubeObject, leftOut: number) => KubeObject;
   readonly signal?: AbortSignal;
 }
 
@@ -85,7 +70,7 @@ export interface KubeClient {
   readonly host: string;
   /** The object, or undefined when there is none (or no such kind). */
   get(ref: ObjectRef, options?: GetOptions): Promise<KubeObject | undefined>;
-  /** @throws PullwrightError `KindNotServed` */
+  /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
   list(collection: Collection, options?: ListOptions): Promise<ListPage>;
   /** Resolves once the server has accepted it; ends when the server ends it. Throws ApiError 410 when the resource version is too old. */
   watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>>;

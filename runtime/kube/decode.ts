@@ -57,12 +57,11 @@ function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted
 /** Copies of one Secret in thousands of namespaces come one after the other: their value is kept once. */
 const recent: Redacted<string>[] = [];
 const MOST_RECENT = 16;
-/** Shorter values are not worth the search, and longer ones not worth keeping for it. */
+/** Shorter values are not worth the search. */
 const LEAST_SHARED = 64;
-const MOST_SHARED = 64 * 1024;
 
 function shared(text: string): Redacted<string> {
-  if (text.length < LEAST_SHARED || text.length > MOST_SHARED) return redact(text);
+  if (text.length < LEAST_SHARED) return redact(text);
   const known = recent.find((one) => reveal(one) === text);
   if (known !== undefined) return known;
   const value = redact(text);

@@ -2,11 +2,10 @@
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord, scalarText } from '../rules/record.ts';
-import { Redacted } from '../rules/redacted.ts';
+import { Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, keyValue, listKeys } from './list-keys.ts';
 import { own } from './own.ts';
-import { sameValue } from './value-digest.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -81,7 +80,7 @@ function compareKeyed(
 
 function same(a: unknown, b: unknown): boolean {
   if (a instanceof Redacted && b instanceof Redacted)
-    return sameValue(a as Redacted<string>, b as Redacted<string>);
+    return sameSecret(a as Redacted<string>, b as Redacted<string>);
   return a === b;
 }
 

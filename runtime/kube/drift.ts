@@ -5,7 +5,7 @@
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord, scalarText } from '../rules/record.ts';
-import { Redacted } from '../rules/redacted.ts';
+import { Redacted, sameSecret } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
@@ -20,7 +20,6 @@ import {
   writtenBy,
 } from './managed-fields.ts';
 import { own } from './own.ts';
-import { sameValue } from './value-digest.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -119,7 +118,7 @@ function sameList(field: string, desired: readonly unknown[], live: readonly unk
 
 function sameLeaf(a: unknown, b: unknown): boolean {
   if (a instanceof Redacted && b instanceof Redacted)
-    return sameValue(a as Redacted<string>, b as Redacted<string>);
+    return sameSecret(a as Redacted<string>, b as Redacted<string>);
   return a === b || (a === null && b === undefined);
 }
 

@@ -1,5 +1,6 @@
 /** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
+import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
   CreateOptions,
@@ -24,14 +25,9 @@ import {
   type Resource,
   ResourceMap,
 } from './resources.ts';
-import { Places } from './semaphore.ts';
-import { watchEvents } from './watch-events.ts';
 
-/**
- * Applies under way at once. Hundreds of keys that all have something to write would open hundreds of connections and gain
- * nothing: the server works on a few hundred requests, everybody's together. The lease and looks are never kept waiting.
- */
-const APPLIES = 32;
+/** A page of a list that is larger is to be requested again in smaller ones. */
+const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 
 /** See {@link KubeClient}. */
 export class HttpKubeClient implements KubeClient {
@@ -39,7 +35,6 @@ export class HttpKubeClient implements KubeClient {
   readonly #options: RequesterOptions;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
-  readonly #applies: Places;
   /** Asked before each of its own writes is sent, beside the fence of all. */
   readonly #fence: (() => void) | undefined;
 
@@ -52,29 +47,26 @@ export class HttpKubeClient implements KubeClient {
     this.#options = options;
     this.#requester = of?.requester ?? new Requester(options);
     this.#resources = of?.resources ?? new ResourceMap((path) => this.#discover(path), known);
-    this.#applies = of?.applies ?? new Places({ count: APPLIES });
     this.#fence = of?.fence;
   }
 
   fencedBy(fence: () => void): KubeClient {
-    const [requester, resources, applies] = [this.#requester, this.#resources, this.#applies];
-    return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
+    const [requester, resources] = [this.#requester, this.#resources];
+    return new HttpKubeClient(this.#options, {}, { requester, resources, fence });
   }
 
-  async get(ref: ObjectRef, { weighed, maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
+  async get(ref: ObjectRef, { maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
     const limited = maxBytes === undefined ? call : { ...call, maxBytes };
-    const { status, body, bytes } = await this.#requester.json(limited);
-    weighed?.(bytes);
+    const { status, body } = await this.#requester.json(limited);
     return status === 404 ? undefined : decode(body);
   }
 
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
     const { apiVersion, kind } = collection;
-    const { lean = (object: KubeObject) => object } = options;
     const call = {
       verb: 'list',
       subject: describeCollection(collection),
@@ -83,17 +75,14 @@ export class HttpKubeClient implements KubeClient {
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
       ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadataList') } : {}),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+      maxBytes: MOST_PAGE_BYTES,
     };
-    // The items of a typed list carry neither version nor kind.
-    const { items, body, bytes } = await this.#requester.items(call, {
-      mostText: options.mostText,
-      keep: (item, leftOut) => lean(decodeObject({ ...(item as object), apiVersion, kind }), leftOut),
-    });
-    const { metadata } = body as RawList;
+    const { body, bytes } = await this.#requester.json(call);
+    const { items, metadata } = body as RawList;
     const next = metadata.continue ?? '';
     return {
-      items,
+      // The items of a typed list carry neither version nor kind.
+      items: (items ?? []).map((item) => decodeObject({ ...item, apiVersion, kind })),
       resourceVersion: metadata.resourceVersion ?? '',
       bytes,
       ...(next === '' ? {} : { next }),
@@ -101,7 +90,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
-    const { chunks, held } = await this.#requester.stream({
+    const chunks = await this.#requester.stream({
       verb: 'watch',
       subject: describeCollection(collection),
       method: 'GET',
@@ -116,28 +105,23 @@ export class HttpKubeClient implements KubeClient {
       ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadata') } : {}),
       signal: options.signal,
     });
-    return watchEvents(jsonLines(chunks, options.mostText, held), collection);
+    return watchEvents(jsonLines(chunks), collection);
   }
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
     const suffix = options.subresource === undefined ? '' : `/${options.subresource}`;
-    const place = await this.#applies.enter();
-    try {
-      return await this.#write(objectRef(object), {
-        verb: 'apply',
-        method: 'PATCH',
-        suffix,
-        contentType: 'application/apply-patch+yaml',
-        query: {
-          fieldManager: options.manager,
-          force: options.force === true ? 'true' : 'false',
-          dryRun: options.dryRun === true ? 'All' : undefined,
-        },
-        body: encodeObject(object),
-      });
-    } finally {
-      place.leave();
-    }
+    return this.#write(objectRef(object), {
+      verb: 'apply',
+      method: 'PATCH',
+      suffix,
+      contentType: 'application/apply-patch+yaml',
+      query: {
+        fieldManager: options.manager,
+        force: options.force === true ? 'true' : 'false',
+        dryRun: options.dryRun === true ? 'All' : undefined,
+      },
+      body: encodeObject(object),
+    });
   }
 
   async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
@@ -259,7 +243,6 @@ export class HttpKubeClient implements KubeClient {
 interface Shared {
   readonly requester: Requester;
   readonly resources: ResourceMap;
-  readonly applies: Places;
   readonly fence: () => void;
 }
 
@@ -274,7 +257,34 @@ interface WriteCall {
 }
 
 interface RawList {
+  readonly items?: readonly object[] | null;
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+interface RawEvent {
+  readonly type: string;
+  readonly object: Readonly<Record<string, unknown>> & {
+    readonly code?: number;
+    readonly metadata?: { readonly resourceVersion?: string };
+  };
+}
+
+/** One event for each line. @throws ApiError when the server ends the watch with one */
+async function* watchEvents(
+  lines: AsyncIterable<unknown>,
+  collection: Collection,
+): AsyncGenerator<WatchEvent> {
+  for await (const line of lines) {
+    const { type, object } = line as RawEvent;
+    if (type === 'ERROR') {
+      const subject = describeCollection(collection);
+      throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
+    }
+    // Where only the metadata is read, the server calls it PartialObjectMetadata.
+    const { apiVersion, kind } = collection;
+    if (type === 'BOOKMARK') yield { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
+    else yield { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }) };
+  }
 }
 
 /** What to accept for objects without what is in them. A server that does not know it sends them whole. */

@@ -9,13 +9,11 @@ import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
-import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
+import type { KubeClient, ListOptions, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
-import { ShrinkingPages } from './list-pages.ts';
-import { costOfFailure, costOfLine, Pace } from './pace.ts';
-import { Reach } from './reach.ts';
-import { type Collection, type ObjectRef, objectRef } from './resources.ts';
+import { Outage } from './requester.ts';
+import { type Collection, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
 export interface InformerSink {
@@ -36,20 +34,18 @@ export interface InformerOptions {
   readonly collection: Collection;
   readonly selector: Selector;
   readonly sink: InformerSink;
-  /** What is kept of each object, from the moment in which it was read, and how many bytes of its texts were left out. @default {leanObject} */
-  readonly lean?: (object: KubeObject, leftOut: number) => KubeObject;
-  /** Whether an object of which texts were left out is to be read again, by its name and whole. @default {never} */
+  /** What is kept of each object. @default {leanObject} */
+  readonly lean?: (object: KubeObject) => KubeObject;
+  /** Whether an object of which the metadata alone was read is to be read again, by its name and whole. @default {never} */
   readonly wantsWhole?: (object: KubeObject) => boolean;
   readonly timing?: Partial<InformerTiming>;
-  /** How fast its watches are read, with others of the same cluster: one that is ended and opened again gets no more. @default {its own} */
-  readonly pace?: Pace;
-  /** Whether its cluster answers at all, with others of the same cluster. @default {its own} */
-  readonly reach?: Reach;
+  /** The back-off that it shares with others of the same cluster. @default {its own} */
+  readonly outage?: Outage;
   readonly random?: () => number;
 }
 
 export interface InformerTiming {
-  /** Objects per page of a list, at most: fewer where they are heavy. @default {500} */
+  /** Objects per page of a list: half as many where it is too large. @default {500} */
   readonly pageSize: number;
   /** The server ends a watch after this time, up to twice as much. @default {300} */
   readonly watchSeconds: number;
@@ -71,11 +67,6 @@ const TIMING: InformerTiming = {
 
 /** A watch that lived so long was a good one: the next is opened at once. */
 const GOOD_WATCH_MS = 5000;
-/** What was listed a moment ago is forgotten by none that is well: so many steps of the back-off are left out. */
-const FORGOTTEN = 2;
-/** No API server gives so many pages in a row that hold nothing. */
-const MOST_EMPTY_PAGES = 100;
-
 /** Changes are taken for so long before others have their turn. */
 const TURN_MS = 4;
 
@@ -84,24 +75,18 @@ export class Informer {
   readonly #timing: InformerTiming;
   readonly #random: () => number;
   readonly #stop = new AbortController();
-  readonly #pace: Pace;
-  readonly #reach: Reach;
+  readonly #outage: Outage;
   #synced = false;
   #failures = 0;
-  /** What a watch costs before anything came of it: what the last one cost by failing. */
-  #deposit = 0;
   /** Watches in a row that ended at once. */
   #cutShort = 0;
-  readonly #pages: ShrinkingPages;
   #lastFailure = '';
 
   constructor(options: InformerOptions) {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
-    this.#pace = options.pace ?? new Pace();
-    this.#reach = options.reach ?? new Reach();
-    this.#pages = new ShrinkingPages(this.#timing.pageSize);
+    this.#outage = options.outage ?? new Outage();
   }
 
   /** Runs until {@link stop}. Never rejects. */
@@ -121,42 +106,18 @@ export class Informer {
 
   /** Lists all pages; gives the resource version to watch from. */
   async #list(): Promise<string> {
-    const { sink } = this.#options;
+    const { client, collection, selector, sink } = this.#options;
     const objects: KubeObject[] = [];
-    let next: string | undefined;
     let resourceVersion = '';
-    let empty = 0;
-    do {
-      const page = await this.#page(next);
-      this.#reach.answered();
-      empty = page.items.length === 0 ? empty + 1 : 0;
-      if (empty > MOST_EMPTY_PAGES) throw withoutEnd(this.#options.collection);
-      for (const object of page.items) objects.push(await this.#whole(object));
-      ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
-    } while (next !== undefined);
+    const options = { ...selector, limit: this.#timing.pageSize, signal: this.#stop.signal };
+    for await (const page of pagesOf(client, collection, options)) {
+      this.#outage.answered();
+      for (const object of page.items) objects.push(await this.#whole(this.#lean(object)));
+      ({ resourceVersion } = page);
+    }
     sink.replace(objects);
     this.#succeeded();
     return resourceVersion;
-  }
-
-  #page(next: string | undefined): Promise<ListPage> {
-    const { client, collection, selector } = this.#options;
-    const { signal } = this.#stop;
-    return this.#pages.read(({ limit, maxBytes, count }) =>
-      this.#pace.page(
-        (weigh) => {
-          const lean = (object: KubeObject, leftOut: number): KubeObject => {
-            count();
-            weigh();
-            return this.#lean(object, leftOut);
-          };
-          const asked = { ...selector, limit, maxBytes, lean, signal };
-          return client.list(collection, next === undefined ? asked : { ...asked, next });
-        },
-        limit,
-        signal,
-      ),
-    );
   }
 
   /** Watches, and watches again from where it ended, until the server has forgotten that place. */
@@ -175,7 +136,7 @@ export class Informer {
       this.#cutShort = isShort ? this.#cutShort + 1 : 0;
       if (failure !== undefined && !isForgotten) await this.#afterFailure(failure);
       // A server that ends every watch at once, or forgets at once what it listed, must not be asked in a tight loop.
-      else if (isShort) await pause(this.#backOffMs(isForgotten ? FORGOTTEN : 0), this.#stop.signal);
+      else if (isShort) await pause(this.#backOffMs(), this.#stop.signal);
       if (isForgotten) return;
     }
   }
@@ -183,10 +144,6 @@ export class Informer {
   /** One watch, ended when nothing comes any more. */
   async *#watch(resourceVersion: string): AsyncGenerator<WatchEvent> {
     const { client, collection, selector } = this.#options;
-    // Whoever's last watch was too large pays for the next before it is opened: else fifty of one cluster would be too large at once.
-    await this.#pace.turn(this.#stop.signal);
-    if (this.#stop.signal.aborted) return;
-    this.#pace.taken(this.#deposit);
     const control = new AbortController();
     const abort = (): void => control.abort();
     this.#stop.signal.addEventListener('abort', abort, { once: true });
@@ -195,7 +152,7 @@ export class Informer {
       const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
       const signal = control.signal;
       const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
-      this.#reach.answered();
+      this.#outage.answered();
       this.#succeeded();
       let turnBegan = performance.now();
       for await (const event of events) {
@@ -206,18 +163,12 @@ export class Informer {
         }
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
-        this.#deposit = 0;
-        this.#reach.answered();
+        this.#outage.answered();
         yield event;
-        const waitMs = this.#pace.taken(costOfLine(event.bytes ?? 0));
-        if (waitMs > 0) await pause(waitMs, signal);
       }
     } catch (error) {
       // Ending it on purpose is no failure.
       if (control.signal.aborted) return;
-      const cost = costOfFailure(error);
-      this.#pace.taken(Math.max(0, cost - this.#deposit));
-      this.#deposit = cost;
       throw error;
     } finally {
       clearTimeout(timer);
@@ -226,41 +177,22 @@ export class Informer {
     }
   }
 
-  #lean(object: KubeObject, leftOut = 0): KubeObject {
-    return (this.#options.lean ?? leanObject)(object, leftOut);
+  #lean(object: KubeObject): KubeObject {
+    return (this.#options.lean ?? leanObject)(object);
   }
 
   async #whole(object: KubeObject): Promise<KubeObject> {
-    if (this.#options.wantsWhole?.(object) !== true) return object;
-    const found = await this.read(objectRef(object));
+    const { client, wantsWhole } = this.#options;
+    if (wantsWhole?.(object) !== true) return object;
+    const found = await client.get(objectRef(object));
     return found === undefined || found.metadata.uid !== object.metadata.uid ? object : this.#lean(found);
-  }
-
-  /**
-   * One object of the collection, whole, when it is its cluster's turn: a server that says little of an object and much when it is asked for
-   * it is as heavy as one that says it at once.
-   *
-   * @throws what the client throws
-   */
-  async read(ref: ObjectRef): Promise<KubeObject | undefined> {
-    await this.#pace.turn(this.#stop.signal);
-    let cost = 0;
-    try {
-      const weighed = (bytes: number): void => void (cost = costOfLine(bytes));
-      return await this.#options.client.get(ref, { weighed });
-    } catch (error) {
-      cost = costOfFailure(error);
-      throw error;
-    } finally {
-      this.#pace.taken(cost);
-    }
   }
 
   async #take(event: WatchEvent): Promise<string> {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
     const { sink } = this.#options;
     if (event.type === 'DELETED') sink.delete(event.object);
-    else sink.set(await this.#whole(this.#lean(event.object, event.leftOut)));
+    else sink.set(await this.#whole(this.#lean(event.object)));
     return event.object.metadata.resourceVersion ?? '';
   }
 
@@ -282,18 +214,37 @@ export class Informer {
     }
     const waitMs = missing ? this.#timing.missingMs : this.#backOffMs();
     this.#failures += 1;
-    await this.#reach.again(failure, waitMs, this.#stop.signal);
+    await this.#outage.wait(failure.code, waitMs, this.#stop.signal);
   }
 
-  #backOffMs(more = 0): number {
+  #backOffMs(): number {
     const tries = Math.max(this.#failures, this.#cutShort - 1);
-    return backOffMs(this.#timing.backOff, tries + more, this.#random());
+    return backOffMs(this.#timing.backOff, tries, this.#random());
   }
 }
 
-function withoutEnd({ kind }: Collection): PullwrightError {
-  return new PullwrightError(
-    `Cannot list "${kind}": ${MOST_EMPTY_PAGES} pages in a row were empty, and there is always another one`,
-    { code: 'ListWithoutEnd', hint: 'Look at the API server, and at what stands before it' },
-  );
+/**
+ * All pages of a list. One that is too large is requested again with half its limit, and so are those after it.
+ *
+ * @throws PullwrightError `AnswerTooLarge` for an object that is too large by itself, or what the client throws
+ */
+export async function* pagesOf(
+  client: KubeClient,
+  collection: Collection,
+  options: ListOptions & { readonly limit: number },
+): AsyncGenerator<ListPage> {
+  let { limit } = options;
+  for (let next: string | undefined; ; ) {
+    let page: ListPage;
+    try {
+      page = await client.list(collection, { ...options, limit, ...(next === undefined ? {} : { next }) });
+    } catch (error) {
+      if (limit === 1 || !(error instanceof PullwrightError) || error.code !== 'AnswerTooLarge') throw error;
+      limit = Math.ceil(limit / 2);
+      continue;
+    }
+    yield page;
+    ({ next } = page);
+    if (next === undefined) return;
+  }
 }

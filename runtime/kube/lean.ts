@@ -1,6 +1,5 @@
 /** Objects without what nobody here reads, so that a cache of many is small. */
 import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
-import { lightObject } from './light.ts';
 
 /** Kinds of ours of which a field that the API server dropped must not go unseen. */
 const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);
@@ -10,8 +9,7 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
 
 /**
  * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
- * of a Node the list of its images and volumes (most of its bytes), of a Secret who owns thousands of its keys, and of what tenants make what is
- * too much (`light.ts`).
+ * and of a Node the list of its images and volumes (most of its bytes).
  *
  * @example
  * ```ts
@@ -22,14 +20,13 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
  * assert.deepEqual(leanObject(node).status, { phase: 'x' });
  * ```
  */
-export function leanObject(read: KubeObject): KubeObject {
-  const object = lightObject(read);
+export function leanObject(object: KubeObject): KubeObject {
   const { managedFields, ...rest } = object.metadata;
   const { annotations } = rest;
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);
   const fields = managedFields
     ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
-    .map((entry) => withSharedFields(entry, object.kind));
+    .map(withSharedFields);
   const metadata = {
     ...rest,
     ...(annotations === undefined || LAST_APPLIED_KEPT.has(object.kind)
@@ -53,11 +50,11 @@ const MOST_KNOWN = 1000;
 /** Of what one manager owns, as text: longer ones are hardly twice the same. A Secret of ours has a twentieth of it. */
 const MOST_TEXT = 16 * 1024;
 
-function withSharedFields(entry: ManagedFieldsEntry, kind: string): ManagedFieldsEntry {
-  const { fieldsV1, ...rest } = entry;
+function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  const { fieldsV1 } = entry;
   if (fieldsV1 === undefined) return entry;
   const text = JSON.stringify(fieldsV1);
-  if (text.length > MOST_TEXT) return kind === 'Secret' ? rest : entry;
+  if (text.length > MOST_TEXT) return entry;
   const known = knownFields.get(text);
   if (known !== undefined) return { ...entry, fieldsV1: known };
   if (knownFields.size >= MOST_KNOWN) knownFields.clear();

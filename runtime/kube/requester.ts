@@ -2,23 +2,17 @@
 
 import type { AddressPolicy } from '../http/addresses.ts';
 import { HttpClient } from '../http/client.ts';
-import { HttpError } from '../http/http-error.ts';
+import { HttpError, type HttpFailure } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
-import { pause, retry, retryAfterMs } from '../http/retry.ts';
+import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { reveal } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
-import { again } from './again.ts';
 import { apiErrorOf } from './api-error.ts';
-import { ARRIVING, type HeldBody } from './arriving.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
-import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
-import { MOST_OBJECT_BYTES } from './list-pages.ts';
-import { queryText } from './query-text.ts';
-import { Reach } from './reach.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
@@ -34,8 +28,8 @@ export interface RequesterOptions {
   /** Tries of one request. @default {5} */
   readonly tries?: number;
   readonly random?: () => number;
-  /** Whether the server answers at all. @default {its own} */
-  readonly reach?: Reach;
+  /** Milliseconds that only grow, for {@link Outage}. */
+  readonly now?: () => number;
 }
 
 export interface Call {
@@ -56,7 +50,7 @@ export interface Call {
   readonly signal?: AbortSignal;
   /** As that of the options, for this request alone. */
   readonly fence?: () => void;
-  /** A longer answer is refused. @default {32 MiB, and 256 MiB for items} */
+  /** A longer answer is refused. @default {33554432} */
   readonly maxBytes?: number;
 }
 
@@ -74,23 +68,99 @@ const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 const LONGEST_WAIT_MS = 10_000;
 /** Where nobody has answered for so long, one try tells as much as five. */
 const SILENCE_MS = 10_000;
-/** The largest list of a page that an API server gives, and to spare: it is taken apart as it arrives. */
-const MOST_LIST_BYTES = 256 * 1024 * 1024;
+/** More than the largest object that an API server stores has as JSON. */
+const MOST_BYTES = 32 * 1024 * 1024;
 /** Why something was refused is said in a few words. */
 const MOST_WORDS_BYTES = 1024 * 1024;
+
+/** Failures in which no API server answered. */
+const SILENT: ReadonlySet<string> = new Set<HttpFailure>([
+  'CertificateNotTrusted',
+  'ConnectionLost',
+  'ConnectionRefused',
+  'HostNotFound',
+  'ProxyFailed',
+  'Timeout',
+  'TlsFailed',
+  'TlsWanted',
+]);
+/** From one try to the next lies a fifth of the outage so far, at most ten seconds. */
+const SHARE = 0.2;
+const MOST_WAIT_MS = 10_000;
+/** After a shorter outage each informer ends its own back-off: it may be its own request that fails. */
+const LONG_MS = 5000;
+
+/**
+ * One back-off for all that follows a cluster: while its API server does not answer, one of some fifty informers tries for all, and the first
+ * answer wakes the others.
+ */
+export class Outage {
+  readonly #now: () => number;
+  #since: number | undefined;
+  #nextTryAt = 0;
+  #end = new AbortController();
+
+  /** @param now milliseconds that only grow */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** How long nothing was answered. */
+  get silentMs(): number {
+    return this.#since === undefined ? 0 : this.#now() - this.#since;
+  }
+
+  answered(): void {
+    if (this.#since === undefined) return;
+    const isLong = this.silentMs >= LONG_MS;
+    this.#since = undefined;
+    this.#nextTryAt = 0;
+    if (!isLong) return;
+    this.#end.abort();
+    this.#end = new AbortController();
+  }
+
+  /** Whether `code` says that there was no answer. */
+  failed(code: string): boolean {
+    if (SILENT.has(code)) this.#since ??= this.#now();
+    return SILENT.has(code);
+  }
+
+  /**
+   * Resolves when the caller may try again, or when `signal` is aborted.
+   *
+   * @param code of its failure
+   * @param waitMs its own back-off
+   */
+  async wait(code: string, waitMs: number, signal: AbortSignal): Promise<void> {
+    if (!this.failed(code)) return pause(waitMs, signal);
+    const end = AbortSignal.any([signal, this.#end.signal]);
+    await pause(waitMs, end);
+    for (let ms = this.#turnMs(); ms > 0 && !end.aborted; ms = this.#turnMs()) await pause(ms, end);
+  }
+
+  /** Milliseconds until the next try; 0 for the caller that takes it. */
+  #turnMs(): number {
+    if (this.#since === undefined) return 0;
+    const now = this.#now();
+    if (now < this.#nextTryAt) return this.#nextTryAt - now;
+    this.#nextTryAt = now + Math.min(MOST_WAIT_MS, SHARE * this.silentMs);
+    return 0;
+  }
+}
 
 export class Requester {
   readonly #options: RequesterOptions;
   readonly #server: string;
   readonly #client: HttpClient;
   readonly #closing = new AbortController();
-  readonly #reach: Reach;
+  readonly #outage: Outage;
   #judged = false;
 
   constructor(options: RequesterOptions) {
     const { server, ca, serverName, proxy, addresses } = options.connection;
     this.#options = options;
-    this.#reach = options.reach ?? new Reach();
+    this.#outage = new Outage(options.now);
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
       new HttpsEngine({
@@ -122,43 +192,30 @@ export class Requester {
 
   /** Sends `call` until it is answered, and gives the parsed body. */
   json(call: Call): Promise<JsonAnswer> {
-    return this.#tried(call, () => this.#jsonOnce(call));
-  }
-
-  /** As {@link json}, but what is kept of the items of a list is made as they arrive; the body has none of them. */
-  items<T>(call: Call, kept: KeptItems<T>): Promise<ItemsAnswer<T>> {
-    return this.#tried(call, () => this.#itemsOnce(call, kept));
-  }
-
-  #tried<T>(call: Call, once: () => Promise<T>): Promise<T> {
-    return retry(once, {
+    return retry(() => this.#jsonOnce(call), {
       tries: this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
       longestWaitMs: LONGEST_WAIT_MS,
-      again: (tried) => (this.#isOver(call) || this.#isSilent ? undefined : again(call, tried)),
+      again: (tried) =>
+        this.#isOver(call) || this.#outage.silentMs >= SILENCE_MS ? undefined : again(call, tried),
       pause: (ms) => pause(ms, call.signal ?? this.#closing.signal),
     });
   }
 
   /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
-  async stream(call: Call): Promise<{ readonly chunks: AsyncIterable<Uint8Array>; readonly held: HeldBody }> {
+  async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
-    if (answer.status < 400)
-      return { chunks: answer.body, held: ARRIVING.begin(this, () => answer.discard()) };
+    if (answer.status < 400) return answer.body;
     throw refusal(call, answer, parsed(TEXT.decode(await wordsOf(answer))));
   }
 
   async #jsonOnce(call: Call): Promise<JsonAnswer> {
-    const most = call.maxBytes ?? MOST_OBJECT_BYTES;
+    const most = call.maxBytes ?? MOST_BYTES;
     const answer = await this.#answered(call, (request) =>
       this.#client.read(request, async (found) => ({
         status: found.status,
         header: (name: string) => found.header(name),
-        text: TEXT.decode(
-          found.status < 400
-            ? await ARRIVING.reading(this, found, (hold) => found.bytes(most, hold))
-            : await wordsOf(found),
-        ),
+        text: TEXT.decode(found.status < 400 ? await found.bytes(most) : await wordsOf(found)),
       })),
     );
     const body = parsed(answer.text);
@@ -167,21 +224,6 @@ export class Requester {
     if (answer.status < 400 && body === undefined)
       throw this.#readable(call, new HttpError('AnswerUnreadable', 'the answer is no JSON'));
     return { status: answer.status, body, bytes: answer.text.length };
-  }
-
-  async #itemsOnce<T>(call: Call, kept: KeptItems<T>): Promise<ItemsAnswer<T>> {
-    const most = call.maxBytes ?? MOST_LIST_BYTES;
-    const answer = await this.#answered(call, (request) =>
-      this.#client.read(request, async (found) => ({
-        status: found.status,
-        header: (name: string) => found.header(name),
-        ...(found.status < 400
-          ? await ARRIVING.reading(this, found, (hold) => itemsOf(found.body, { most, hold }, kept))
-          : { refused: parsed(TEXT.decode(await wordsOf(found))) }),
-      })),
-    );
-    if ('refused' in answer) throw refusal(call, answer, answer.refused);
-    return answer;
   }
 
   /** One answer, with new credentials where those that are kept are refused. */
@@ -216,7 +258,7 @@ export class Requester {
         ...(method === 'GET' ? {} : { fence: () => this.#judge(call) }),
         ...(text === undefined ? {} : { body: text }),
       });
-      this.#reach.answered();
+      this.#outage.answered();
       onRequest?.({ code: String(answer.status), method });
       return answer;
     } catch (error) {
@@ -235,10 +277,6 @@ export class Requester {
     return this.#options.timeoutMs ?? 30_000;
   }
 
-  get #isSilent(): boolean {
-    return this.#reach.silentMs >= SILENCE_MS;
-  }
-
   #isOver(call: Call): boolean {
     return call.signal?.aborted === true || this.#closing.signal.aborted;
   }
@@ -255,7 +293,7 @@ export class Requester {
 
   #readable(call: Call, error: unknown): unknown {
     if (!(error instanceof HttpError)) return error;
-    this.#reach.unanswered({ code: error.failure });
+    this.#outage.failed(error.failure);
     const { host } = new URL(this.#server);
     return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${error.message} (${host})`, {
       code: error.failure,
@@ -281,4 +319,37 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Failures that are the same a moment later. */
+const FOR_GOOD: readonly string[] = [
+  'AnswerTooLarge',
+  'CertificateNotTrusted',
+  'DisruptionBudget',
+  'NotLeader',
+  'TlsWanted',
+];
+
+/** Whether another try may help, and when. */
+function again<T>(
+  call: { readonly once?: boolean },
+  tried: Tried<T>,
+): { readonly afterMs?: number | undefined } | undefined {
+  if ('value' in tried || !(tried.error instanceof PullwrightError)) return undefined;
+  const failure = tried.error;
+  const status = 'status' in failure ? Number(failure.status) : undefined;
+  if (FOR_GOOD.includes(failure.code)) return undefined;
+  if (status === undefined)
+    return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
+  if (!isPassingStatus(status)) return undefined;
+  // Only these two say that nothing was done.
+  return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
+}
+
+/** Empty without parameters. Those that are undefined are left out. */
+function queryText(query: Readonly<Record<string, string | number | undefined>> = {}): string {
+  const parameters = Object.entries(query)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`);
+  return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }

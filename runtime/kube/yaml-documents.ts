@@ -1,8 +1,7 @@
-/** Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases and levels without end. */
-import { Document, LineCounter, parseAllDocuments, parseDocument, YAMLParseError } from 'yaml';
+/** Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases without end. */
+import { type Document, LineCounter, parseAllDocuments, parseDocument, YAMLParseError } from 'yaml';
 import { yamlWords } from '../rules/text/yaml-mistake.ts';
 import { aliasTooMany, MOST_ALIASES, repeatedKeys } from '../rules/text/yaml-nodes.ts';
-import { type YamlBurden, yamlBurden } from './yaml-burden.ts';
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
 /** What the library is told, whoever asks: it would compare each key with all others. */
@@ -14,32 +13,14 @@ const OPTIONS = { ...KUBERNETES_SCHEMA, uniqueKeys: false, prettyErrors: false }
  * @param lines learns where lines begin
  */
 export function yamlDocument(text: string, lines: LineCounter): Document {
-  const burden = yamlBurden(text);
-  if (burden !== undefined) return unread(text, burden, lines);
   return judged(parseDocument(text, { ...OPTIONS, lineCounter: lines, logLevel: 'silent' }), lines);
 }
 
-/**
- * All documents of the text, each with its mistakes.
- *
- * @param mostPieces as for {@link yamlBurden}
- */
-export function yamlDocuments(text: string, mostPieces?: number): readonly Document[] {
+/** All documents of the text, each with its mistakes. */
+export function yamlDocuments(text: string): readonly Document[] {
   const lines = new LineCounter();
-  const burden = yamlBurden(text, mostPieces);
-  if (burden !== undefined) return [unread(text, burden, lines)];
   const found = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines, logLevel: 'error' });
   return (Array.isArray(found) ? found : []).map((document) => judged(document, lines));
-}
-
-/** An empty document that says why the text is not read. */
-function unread(text: string, { at, message }: YamlBurden, lines: LineCounter): Document {
-  lines.addNewLine(0);
-  for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', end + 1))
-    lines.addNewLine(end + 1);
-  const document = new Document(null);
-  document.errors = [new YAMLParseError([at, at], 'RESOURCE_EXHAUSTION', message)];
-  return judged(document, lines);
 }
 
 /** With the mistakes that the library did not look for, and their lines in the words of all. */

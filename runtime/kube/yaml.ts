@@ -13,6 +13,7 @@ import {
   stringify,
   type ToStringOptions,
   visit,
+  YAMLParseError,
 } from 'yaml';
 import { yamlDocuments } from './yaml-documents.ts';
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
@@ -30,14 +31,20 @@ import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
  * ```
  */
 export function parseYaml(text: string): unknown {
-  return onlyOne(yamlDocuments(text));
+  const [first, ...more] = yamlDocuments(text);
+  if (first === undefined) return null;
+  const wrong = first.errors[0];
+  if (wrong !== undefined) throw wrong;
+  if (more.some(({ contents, errors }) => errors.length > 0 || !isNothing(contents)))
+    throw new SyntaxError(`there are ${more.length + 1} documents, expected one`);
+  return first.toJS();
 }
 
-/** Words and signs of a file with some settings; a kubeconfig has some hundred. */
-const FEW_PIECES = 20_000;
+/** As much as a Secret or a ConfigMap can hold. */
+const MOST_LETTERS = 1024 * 1024;
 
 /**
- * As {@link parseYaml}, for a text of somebody else in a process of many: whatever it holds, it takes no more than some 30 megabytes to read.
+ * As {@link parseYaml}, for a text that somebody else wrote: at most a mebibyte.
  *
  * @example
  * ```ts
@@ -45,20 +52,13 @@ const FEW_PIECES = 20_000;
  * import assert from 'node:assert/strict';
  *
  * assert.deepEqual(parseShortYaml('a: 1'), { a: 1 });
- * assert.throws(() => parseShortYaml('- a\n'.repeat(50_000)), /more than 20000 words and signs/);
+ * assert.throws(() => parseShortYaml('- abc\n'.repeat(200_000)), /more than 1048576 letters/);
  * ```
  */
 export function parseShortYaml(text: string): unknown {
-  return onlyOne(yamlDocuments(text, FEW_PIECES));
-}
-
-function onlyOne([first, ...more]: readonly Document[]): unknown {
-  if (first === undefined) return null;
-  const wrong = first.errors[0];
-  if (wrong !== undefined) throw wrong;
-  if (more.some(({ contents, errors }) => errors.length > 0 || !isNothing(contents)))
-    throw new SyntaxError(`there are ${more.length + 1} documents, expected one`);
-  return first.toJS();
+  if (text.length > MOST_LETTERS)
+    throw new YAMLParseError([0, 0], 'RESOURCE_EXHAUSTION', `It has more than ${MOST_LETTERS} letters`);
+  return parseYaml(text);
 }
 
 /** Many tools end a file with three dashes. */

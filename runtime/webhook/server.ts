@@ -5,7 +5,6 @@ import { type CertificateFiles, expiry, readPair, untimely, watchPair } from '..
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
-import { Bodies, type RefusedBody } from './bodies.ts';
 
 export type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
@@ -33,6 +32,9 @@ export interface WebhookServer {
 /** Connections at once. API servers keep one for each request that is under way. */
 const MOST_CONNECTIONS = 1000;
 
+/** Of one request. The API server takes objects of up to 1.5 MiB, and sends the stored one as well in an update. */
+const MOST_BYTES = 3 * 1024 * 1024;
+
 /** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
 const GRACE_MS = 6000;
 const IDLE_MS = 10_000;
@@ -40,13 +42,12 @@ const IDLE_MS = 10_000;
 /** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
   let pair = await readPair(options.files);
-  const bodies = new Bodies();
   const server = new HttpsServer({
     pair,
     idleMs: IDLE_MS,
     maxConnections: MOST_CONNECTIONS,
     listener: (request, response) => {
-      answer({ ...options, bodies }, request, response).catch(() => end(response, 500, 'the request failed'));
+      answer(options, request, response).catch(() => end(response, 500, 'the request failed'));
     },
   });
   const { log } = options;
@@ -80,7 +81,7 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
 }
 
 async function answer(
-  options: WebhookServerOptions & { readonly bodies: Bodies },
+  options: WebhookServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -88,10 +89,10 @@ async function answer(
   const handler = options.handlers[path];
   if (handler === undefined) return end(response, 404, 'no such webhook');
   if (request.method !== 'POST') return end(response, 405, 'expected POST');
-  const body = await options.bodies.read(request);
-  if ('refused' in body) return refuse(request, response, body);
+  const body = await bodyOf(request);
+  if (body === undefined) return refuse(request, response);
   const started = performance.now();
-  const review = readReview(body.text);
+  const review = readReview(body);
   if (review === undefined) return end(response, 400, 'expected an AdmissionReview of admission.k8s.io/v1');
   const given = await safely(handler, review, options.log);
   const text = answerText(review.uid, given);
@@ -117,11 +118,26 @@ async function safely(
   }
 }
 
-/** What is still sent is not read: the connection ends with the answer. */
-function refuse(request: IncomingMessage, response: ServerResponse, { status, refused }: RefusedBody): void {
+/** The whole body; undefined for one that is too large. Rejects when the request breaks off. */
+function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_BYTES) resolve(undefined);
+      else chunks.push(chunk);
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.once('close', () => reject(new Error('the request breaks off')));
+  });
+}
+
+/** The rest of the body is not read: the connection ends with the answer. */
+function refuse(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => request.socket.destroy());
   response.setHeader('connection', 'close');
-  end(response, status, refused);
+  end(response, 413, `the request is too large: at most ${MOST_BYTES} bytes are read`);
 }
 
 function end(response: ServerResponse, status: number, text: string): void {

@@ -4,7 +4,6 @@ import type { Author, Delta } from '../../runtime/controller/changes.ts';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { commit } from '../../runtime/controller/commit.ts';
 import { FightBreaker } from '../../runtime/controller/conflict-breaker.ts';
-import { HeldWrites } from '../../runtime/controller/held-writes.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -26,7 +25,6 @@ function clusterWith(statuses: readonly number[]): Cluster {
   return {
     assertMayWrite: () => undefined,
     fights: new FightBreaker(() => 0),
-    held: new HeldWrites(() => 0),
     cache: { observe: () => undefined },
     client: {
       apply: () => {

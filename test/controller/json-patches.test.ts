@@ -4,7 +4,6 @@ import { ActionRunner } from '../../runtime/controller/actions.ts';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { FightBreaker } from '../../runtime/controller/conflict-breaker.ts';
 import type { Action, Problem, Ref } from '../../runtime/controller/contract.ts';
-import { HeldWrites } from '../../runtime/controller/held-writes.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
 import { suite } from '../support/suite.ts';
 
@@ -49,7 +48,6 @@ function scene(): Scene {
   const cluster = {
     assertMayWrite: () => undefined,
     fights: new FightBreaker(() => one.now),
-    held: new HeldWrites(() => one.now),
     cache: { store, observe: () => undefined },
     client: {
       jsonPatch: (_ref: unknown, operations: readonly object[]) => {

@@ -168,64 +168,6 @@ test('added while worked on, a patient key is patient again', async () => {
   assert.equal(await next, 'sum');
 });
 
-/** A worker that is handed `storm` as soon as it is done, for `ms`; gives how often each key was worked on. */
-async function stormed(queue: WorkQueue, clock: ManualClock, ms: number): Promise<Record<string, number>> {
-  const passes: Record<string, number> = {};
-  const worker = async (): Promise<void> => {
-    for (let id = await queue.next(); id !== undefined; id = await queue.next()) {
-      passes[id] = (passes[id] ?? 0) + 1;
-      if (id === 'storm') queue.add(id);
-      queue.done(id);
-    }
-  };
-  queue.add('storm');
-  const done = worker();
-  for (let at = 0; at < ms; at += 10) {
-    await new Promise(setImmediate);
-    clock.advance(10);
-  }
-  await new Promise(setImmediate);
-  queue.close();
-  await done;
-  return passes;
-}
-
-test('a key that is added without end is worked on some times at once, then a few times a second', async () => {
-  const clock = new ManualClock();
-  assert.deepEqual(await stormed(new WorkQueue(clock), clock, 10_000), { storm: 30 + 5 * 10 });
-});
-
-test('a key that rests holds up nobody', async () => {
-  const clock = new ManualClock();
-  const queue = new WorkQueue(clock);
-  for (let at = 0; at < 100; at += 1) queue.addAfter(`other-${at}`, at * 10);
-  const { storm, ...others } = await stormed(queue, clock, 1000);
-  assert.equal(storm, 30 + 5);
-  assert.equal(Object.keys(others).length, 100);
-});
-
-test('a key that rests is not given earlier for its patience, and has its burst again afterwards', async () => {
-  const clock = new ManualClock();
-  const queue = new WorkQueue(clock);
-  const burst = async (): Promise<void> => {
-    for (let at = 0; at < 30; at += 1) {
-      queue.add('sum', 500);
-      assert.equal(await queue.next(), 'sum');
-      queue.done('sum');
-    }
-  };
-  await burst();
-  queue.add('sum', 50);
-  const next = queue.next();
-  clock.advance(199);
-  assert.equal(await Promise.race([next, Promise.resolve('nothing')]), 'nothing');
-  clock.advance(1);
-  assert.equal(await next, 'sum');
-  queue.done('sum');
-  clock.advance(10_000);
-  await burst();
-});
-
 test('property: every added key is worked on, and none by two workers at once', async () => {
   const step = fc.record({
     id: fc.constantFrom('a', 'b', 'c'),

@@ -1,4 +1,4 @@
-/** What is read alike in many namespaces costs one watch, where the rights allow it. */
+/** What is read alike in many namespaces costs one watch. */
 import assert from 'node:assert/strict';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
 import type { Selection, Source } from '../../runtime/controller/source.ts';
@@ -9,7 +9,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('SharedSource');
+const test = suite('ClusterCache.sharedSource()');
 
 const FAST = { backOff: { firstMs: 1, maxMs: 5 }, missingMs: 5 };
 const NAMES = Array.from({ length: 10 }, (_, at) => `clusters-${at}`);
@@ -27,7 +27,6 @@ const WIDE: Selection = { apiVersion: 'v1', kind: 'Secret', name: 'pull-secret' 
 /** An API server with one Secret per namespace, which refuses lists over all namespaces when `denied`. */
 class Server {
   denied = false;
-  readonly lists: string[] = [];
   readonly #watches = new Map<string, (event: WatchEvent | Error) => void>();
 
   get watched(): readonly string[] {
@@ -49,7 +48,6 @@ class Server {
   }
 
   #list({ namespace = '*' }: Collection): Promise<ListPage> {
-    this.lists.push(namespace);
     const refusal = { verb: 'list', subject: 'Secret', status: 403, body: {} };
     if (this.denied && namespace === '*') return Promise.reject(apiErrorOf(refusal));
     const items = (namespace === '*' ? NAMES : [namespace]).map((name) => secret(name));
@@ -98,12 +96,12 @@ async function synced(all: readonly Reader[]): Promise<void> {
   await eventually(() => assert.ok(all.every(({ source }) => source.status.is === 'synced')));
 }
 
-test('three namespaces have a watch each, all others share one', async () => {
+test('all namespaces share one watch', async () => {
   const server = new Server();
   const cache = new ClusterCache(server.client, FAST);
   const all = readers(cache, NAMES);
   await synced(all);
-  await eventually(() => assert.deepEqual(server.watched, ['*', 'clusters-0', 'clusters-1', 'clusters-2']));
+  await eventually(() => assert.deepEqual(server.watched, ['*']));
   assert.deepEqual(
     all.map(({ source }) => source.selection.namespace),
     NAMES,
@@ -118,7 +116,7 @@ test('a reader of one namespace hears of no other', async () => {
   const cache = new ClusterCache(server.client, FAST);
   const all = readers(cache, NAMES);
   await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 4));
+  await eventually(() => assert.equal(server.watched.length, 1));
   for (const { heard } of all) heard.length = 0;
   server.send('clusters-7', { type: 'MODIFIED', object: secret('clusters-7', '2') });
   await eventually(() => assert.deepEqual(all[7]?.heard, ['clusters-7 2']));
@@ -129,48 +127,12 @@ test('a reader of one namespace hears of no other', async () => {
   cache.close();
 });
 
-test('a change that a narrow watch and the shared one both tell is heard by whom it concerns', async () => {
-  const server = new Server();
-  const cache = new ClusterCache(server.client, FAST);
-  const all = readers(cache, NAMES);
-  await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 4));
-  server.send('clusters-1', { type: 'DELETED', object: secret('clusters-1', '3') });
-  await eventually(() => {
-    assert.equal(cache.store.get({ ...WIDE, namespace: 'clusters-1', name: 'pull-secret' }), undefined);
-    assert.ok(all[1]?.heard.includes('clusters-1 3'));
-  });
-  assert.ok(all.every(({ heard }, at) => at === 1 || !heard.includes('clusters-1 3')));
-  cache.close();
-});
-
-test('without the right to read all namespaces, each is watched alone, and nobody hears of the refusal', async () => {
-  const server = new Server();
-  server.denied = true;
-  const cache = new ClusterCache(server.client, FAST);
-  const all = readers(cache, NAMES);
-  const errors: unknown[] = [];
-  for (const { source } of all)
-    source.onStatus(() => {
-      if (source.status.error !== undefined) errors.push(source.status.error);
-    });
-  await synced(all);
-  await eventually(() => assert.deepEqual(server.watched, NAMES));
-  assert.deepEqual(errors, []);
-  server.send('clusters-7', { type: 'MODIFIED', object: secret('clusters-7', '2') });
-  await eventually(() => assert.equal(all[7]?.heard.at(-1), 'clusters-7 2'));
-  const late = readers(cache, ['clusters-late']);
-  await synced(late);
-  assert.equal(server.lists.filter((one) => one === '*').length, 1, 'it is asked once, and not again');
-  cache.close();
-});
-
 test('rights that are withdrawn later do not make the known objects go away', async () => {
   const server = new Server();
   const cache = new ClusterCache(server.client, FAST);
   const all = readers(cache, NAMES);
   await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 4));
+  await eventually(() => assert.equal(server.watched.length, 1));
   server.denied = true;
   server.send('-', apiErrorOf({ verb: 'watch', subject: 'Secret', status: 410, body: {} }));
   await eventually(() => assert.equal(all[7]?.source.status.error?.code, 'Forbidden'));
@@ -187,10 +149,13 @@ test('the shared watch ends with its last reader', async () => {
   const cache = new ClusterCache(server.client, FAST);
   const all = readers(cache, NAMES);
   await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 4));
+  await eventually(() => assert.equal(server.watched.length, 1));
   for (const { end } of all.slice(1)) end();
   cache.sweep();
-  await eventually(() => assert.deepEqual(server.watched, ['clusters-0']));
+  assert.deepEqual(server.watched, ['*']);
+  all[0]?.end();
+  cache.sweep();
+  await eventually(() => assert.deepEqual(server.watched, []));
   cache.close();
 });
 

@@ -233,13 +233,6 @@ const rows: readonly Row[] = [
     says: /web-1/,
   },
   {
-    name: 'a long text before the items of a list',
-    reason: 'its end was taken for the beginning of an item',
-    parser: 'items of a list',
-    text: JSON.stringify({ metadata: { continue: 'x'.repeat(200) }, items: [{ a: 1 }] }),
-    says: /^\[\[\{"a":1\},0\],\{"metadata":\{"continue":"x{200}"\},"items":\[\]\}\]$/,
-  },
-  {
     name: 'a folder within thousands',
     reason: 'each folder around it was written out',
     parser: 'fleet file',

@@ -3,6 +3,7 @@
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { describeSecretValue } from '../../runtime/commands/reconcile/secret-summary.ts';
 import { HttpClient } from '../../runtime/http/client.ts';
+import { jsonLines } from '../../runtime/kube/lines.ts';
 import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
@@ -15,12 +16,12 @@ import { judgePullSecret } from '../../runtime/pull-secret-adapter/pull-secret.t
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
 import { parseCatalogOverrides } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { yamlMistake } from '../../runtime/rules/text/yaml-mistake.ts';
 import { answerText, readReview } from '../../runtime/webhook/admission-review.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { MADE } from './corpus-cluster.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
-import { STREAM_PARSERS } from './parsers-streams.ts';
 
 const CLUSTER = {
   id: 'cls-123',
@@ -242,7 +243,39 @@ export const ANSWER_PARSERS: readonly Parser[] = [
       return [givenUp(owned, {}).length, writtenBy(object, 'm'), managersOf(object, ['data', 'a']).length];
     },
   },
-  ...STREAM_PARSERS,
+  {
+    name: 'lines of a watch',
+    corpus: [
+      `${jsonOf({ type: 'ADDED', object: { kind: 'Node' } })}\n${jsonOf({ type: 'BOOKMARK' })}\n`,
+      '\n\n',
+    ],
+    unit: '{"type":"ADDED"}\n',
+    run: async (text) => {
+      const bytes = new Uint8Array(Buffer.from(text));
+      const half = Math.floor(bytes.length / 2);
+      const read = async (...pieces: readonly Uint8Array[]): Promise<string> => {
+        const found: unknown[] = [];
+        const source = async function* () {
+          yield* pieces;
+        };
+        for await (const value of jsonLines(source())) found.push(value);
+        return jsonOf(found);
+      };
+      const whole = await read(bytes);
+      holds((await read(bytes.subarray(0, half), bytes.subarray(half))) === whole, 'the pieces');
+      return whole;
+    },
+  },
+  {
+    name: 'mistake of YAML, in words that hold nothing of it',
+    corpus: ['Block scalar header includes extra characters: |c2VjcmV0', 'Unexpected "a" at line 1'],
+    unit: '" at line 1',
+    run: (text) => {
+      const said = yamlMistake({ code: 'UNEXPECTED_TOKEN', message: text });
+      holds(said.length <= 200, 'the length');
+      return said;
+    },
+  },
 ];
 
 /** Names that stand in `pullSecret`, which messages show. */

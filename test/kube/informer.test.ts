@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
-import { Pace } from '../../runtime/kube/pace.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
@@ -25,9 +24,8 @@ test('lists in pages and watches from where the list was taken', async () => {
   ]);
 });
 
-test('a page that is too large is read in smaller ones from the same place, and those after it by their weight', async () => {
-  const tooLarge: Script['lists'][number] = ({ lean }) => {
-    for (let came = 0; came < 100; came += 1) lean?.(object('b', '7'), 0);
+test('a page that is too large is requested again with half its limit, from the same place', async () => {
+  const tooLarge: Script['lists'][number] = () => {
     throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
   };
   const { sink, informer, limits } = run({
@@ -35,7 +33,7 @@ test('a page that is too large is read in smaller ones from the same place, and 
       () => ({ ...page('7', 'a'), next: 'more' }),
       tooLarge,
       tooLarge,
-      () => ({ ...page('7', 'b'), bytes: 6_000_000, next: 'last' }),
+      () => ({ ...page('7', 'b'), next: 'last' }),
       () => page('7', 'c'),
     ],
     watches: [quiet],
@@ -45,26 +43,15 @@ test('a page that is too large is read in smaller ones from the same place, and 
   assert.deepEqual(limits, [
     [500, undefined],
     [500, 'more'],
-    [25, 'more'],
-    [12, 'more'],
-    [4, 'last'],
+    [250, 'more'],
+    [125, 'more'],
+    [125, 'last'],
   ]);
   assert.deepEqual(
     sink.states.map(({ is }) => is),
     ['synced'],
     'nobody is told of a failure',
   );
-});
-
-test('whoever is stopped while its cluster has to wait opens no watch any more', async () => {
-  // The list takes what there is.
-  const pace = new Pace({ burst: 1, perSecond: 0.01 });
-  const script = { lists: [() => page('7', 'a')], watches: [quiet] };
-  const { sink, informer, watchedFrom, ended } = run(script, FAST, { pace });
-  await eventually(() => assert.deepEqual([...sink.names.keys()], ['a']));
-  informer.stop();
-  await ended;
-  assert.deepEqual(watchedFrom, []);
 });
 
 test('one object that is too large by itself is said', async () => {
@@ -175,17 +162,6 @@ for (const [what, watch] of [
     assert.ok(performance.now() - started >= 240);
     informer.stop();
   });
-
-test('a list that goes on without objects is given up', async () => {
-  const script = { lists: [() => ({ ...page('7'), next: 'more' })], watches: [quiet] };
-  // As fast as they come: how long such pages are kept waiting is another test's.
-  const { sink, informer, limits } = run(script, FAST, { pace: new Pace({ burst: 1_000_000 }) });
-  await eventually(() => assert.ok(sink.states.length > 0));
-  informer.stop();
-  const [state] = sink.states;
-  assert.equal(state?.is === 'failing' && state.error.code, 'ListWithoutEnd');
-  assert.ok(limits.length >= 101);
-});
 
 test('says once that it cannot read, and once that it can again', async () => {
   const down = (): ListPage => {

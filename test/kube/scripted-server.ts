@@ -3,7 +3,6 @@ import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import {
   Informer,
-  type InformerOptions,
   type InformerSink,
   type InformerState,
   type InformerTiming,
@@ -22,7 +21,7 @@ export function object(name: string, resourceVersion: string): KubeObject {
 
 /** What the server does at each request, in order; then it repeats the last. */
 export interface Script {
-  readonly lists: readonly ((asked: Pick<ListOptions, 'lean'>) => ListPage)[];
+  readonly lists: readonly (() => ListPage)[];
   readonly watches: readonly ((from: string) => AsyncGenerator<WatchEvent>)[];
 }
 
@@ -58,14 +57,11 @@ export function expired(): AsyncGenerator<WatchEvent> {
 export function run(
   script: Script,
   timing: Partial<InformerTiming> = FAST,
-  more: Pick<InformerOptions, 'pace'> = {},
 ): {
   sink: Recorder;
   informer: Informer;
   watchedFrom: string[];
   limits: unknown[];
-  /** Resolves when it has stopped. */
-  ended: Promise<void>;
 } {
   const sink = new Recorder();
   const watchedFrom: string[] = [];
@@ -76,7 +72,7 @@ export function run(
       limits.push([options.limit, options.next]);
       const answer = script.lists[Math.min(lists++, script.lists.length - 1)];
       try {
-        return Promise.resolve(answer?.(options));
+        return Promise.resolve(answer?.());
       } catch (error) {
         return Promise.reject(error);
       }
@@ -88,9 +84,9 @@ export function run(
     },
   } as unknown as KubeClient;
   const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
-  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0, ...more });
-  const ended = informer.run();
-  return { sink, informer, watchedFrom, limits, ended };
+  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0 });
+  void informer.run();
+  return { sink, informer, watchedFrom, limits };
 }
 
 async function* untilAborted(

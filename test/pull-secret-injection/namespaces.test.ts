@@ -14,7 +14,7 @@ const test = suite('named namespaces');
 
 interface ReadRow extends Case {
   readonly options: Partial<InjectionOptions>;
-  /** Of Secrets: `namespace/name`, `*` for all, and what is kept of their values. */
+  /** Of Secrets: `namespace/name`, `*` for all, and whether their values are read. */
   readonly secrets: readonly string[];
 }
 
@@ -25,32 +25,32 @@ table<ReadRow>(
       name: 'reads without namespaces',
       reason: 'profiles may select any namespace',
       options: {},
-      secrets: ['*/* on-demand', '*/* digest'],
+      secrets: ['*/* on-demand', '*/* whole'],
     },
     {
       name: 'reads with namespaces',
       reason: 'a Role reaches no further than its namespace',
       options: { namespaces: ['a', 'b'] },
-      secrets: ['a/* on-demand', 'a/* digest', 'b/* on-demand', 'b/* digest'],
+      secrets: ['a/* on-demand', 'a/* whole', 'b/* on-demand', 'b/* whole'],
     },
     {
       name: 'reads with namespaces and names',
       reason: 'what can be named is read by name, sources where they lie',
       options: { namespaces: ['a', 'b'], secretNames: ['reg'], sources: ['b/quay', 'b/reg'] },
-      secrets: ['a/reg digest', 'b/reg digest', 'b/quay digest'],
+      secrets: ['a/reg whole', 'b/reg whole', 'b/quay whole'],
     },
     {
       name: 'reads with names alone',
       reason: 'secretNames without namespaces narrows what is written, and sources lie anywhere',
       options: { secretNames: ['reg'] },
-      secrets: ['*/* on-demand', '*/* digest'],
+      secrets: ['*/* on-demand', '*/* whole'],
     },
   ],
   ({ options, secrets }) => {
     const { reads } = pullSecretInjection(options);
     const found = reads.filter(({ kind }) => kind === 'Secret');
     assert.deepEqual(
-      found.map(({ namespace: place = '*', name = '*', values = '' }) => `${place}/${name} ${values}`),
+      found.map(({ namespace: place = '*', name = '*', values = 'whole' }) => `${place}/${name} ${values}`),
       secrets,
     );
     const placed = reads.filter(({ namespace: place }) => place !== undefined);

@@ -5,8 +5,7 @@
  * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
  * more than all copies together.
  */
-import { isLightened } from '../../controller/value-budget.ts';
-import { isDigest } from '../../kube/value-digest.ts';
+import { isLightened } from '../../controller/on-demand-values.ts';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { secretDataText } from '../../rules/docker-config/secret-text.ts';
@@ -16,9 +15,6 @@ import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.
 
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 const DATA_KEY = '.dockerconfigjson';
-/** It comes to be read by its next change. */
-const ROOM = `2 MiB of them are kept in memory; make them smaller, then annotate this one, which has it read again`;
-
 /** A source and the Secret that was found for it. */
 export interface SourceSecret {
   readonly source: ProfileSource;
@@ -182,8 +178,6 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
     return isLightened(object)
       ? bad('SourceUnread', 'could not be read; it is asked for again in a few seconds')
       : bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
-  if (isDigest(body))
-    return bad('TooLarge', `is not read: the sources in its namespace hold too much together; ${ROOM}`);
   const text = secretDataText(body);
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) return bad('SourceInvalid', `${parsed.problem.message}; correct it`);

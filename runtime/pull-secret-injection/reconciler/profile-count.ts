@@ -4,11 +4,11 @@
  */
 
 import type { World } from '../../controller/contract.ts';
-import { sameValue } from '../../kube/value-digest.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import { whoseTrouble } from '../../rules/injection/profile-causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { sameSecret } from '../../rules/redacted.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copyOf } from './copies.ts';
 import type { CopyContext, Trouble } from './decide.ts';
@@ -179,5 +179,5 @@ function isCurrent(world: World, copy: Copy): boolean {
   if (copy.trouble !== undefined) return false;
   const present = world.get(copy.ref) as SecretObject | undefined;
   const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
-  return has !== undefined && wants !== undefined && sameValue(has, wants);
+  return has !== undefined && wants !== undefined && sameSecret(has, wants);
 }

@@ -67,15 +67,15 @@ function readsOf(options: InjectionOptions): readonly Read[] {
 }
 
 /**
- * Secrets only of the one type that is distributed. What others keep in theirs is not asked for: of copies digests are kept, of the rest the
- * names. The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
+ * Secrets only of the one type that is distributed. What others keep in theirs is not asked for, and copies of ours are read whole.
+ * The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
  */
 function inNamespaces(options: InjectionOptions): readonly Read[] {
   const { namespaces, secretNames, sources, audit } = options;
   const secret = { apiVersion: 'v1', kind: 'Secret', fieldSelector: `type=${SECRET_TYPE}` } as const;
   const wide = [
     { ...secret, labelSelector: `${OWNER_LABEL}!=${RECONCILER_NAME}`, values: 'on-demand' },
-    { ...secret, labelSelector: `${OWNER_LABEL}=${RECONCILER_NAME}`, values: 'digest' },
+    { ...secret, labelSelector: `${OWNER_LABEL}=${RECONCILER_NAME}` },
   ] as const;
   // Which accounts enforce mountable secrets, and which list names of ours.
   const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
@@ -85,8 +85,7 @@ function inNamespaces(options: InjectionOptions): readonly Read[] {
       .filter((one) => one.startsWith(`${namespace}/`))
       .map((one) => one.slice(namespace.length + 1));
     const names = secretNames.length === 0 ? [] : [...new Set([...secretNames, ...named])];
-    const secrets =
-      names.length === 0 ? wide : names.map((name) => ({ ...secret, name, values: 'digest' as const }));
+    const secrets = names.length === 0 ? wide : names.map((name) => ({ ...secret, name }));
     return [...secrets, ...others].map((read) => ({ role: 'hosted', namespace, dispensable: true, ...read }));
   });
 }

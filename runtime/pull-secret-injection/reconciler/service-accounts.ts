@@ -14,7 +14,6 @@ import type {
 } from '../../controller/contract.ts';
 import { OWNER_LABEL } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
-import { isLeftOut } from '../../kube/light.ts';
 import type { LocalObjectReference } from '../../rules/injection/image-pull-secrets.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import {
@@ -180,8 +179,7 @@ function listAction(
   options: InjectionOptions,
 ): readonly Action[] {
   const { name, uid, resourceVersion } = account.metadata;
-  // The list is written whole: of one that was not read whole, entries of others would be lost.
-  if (resourceVersion === undefined || isLeftOut(account)) return [];
+  if (resourceVersion === undefined) return [];
   const present: AccountList = {
     references: referencesOf(account),
     ours: readAdded(account.metadata.annotations?.[ADDED_ANNOTATION]),

@@ -10,7 +10,7 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
 /** The library calls itself for each level: what ends it is the stack, wherever that is full. */
 const STACK_IS_FULL = /^Maximum call stack size exceeded|Stack overflow/;
 
-export const TOO_DEEP =
+const TOO_DEEP =
   'Lists and maps stand within each other too deeply to be read, expected at most some hundred levels';
 
 /** What the library says, or what to do where it ran out of stack. */

@@ -4,12 +4,12 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
 import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
-import { Reach } from '../../runtime/kube/reach.ts';
+import { Outage } from '../../runtime/kube/requester.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('reach of a cluster');
+const test = suite('outage of a cluster');
 const LISTS = 45;
 const LOST = new PullwrightError('Cannot list', { code: 'ConnectionLost' });
 const REFUSED = new PullwrightError('Cannot list', { code: 'Forbidden' });
@@ -17,7 +17,7 @@ const REFUSED = new PullwrightError('Cannot list', { code: 'Forbidden' });
 /** A clock that goes in steps of a tenth of a second. */
 class Steps {
   now = 0;
-  readonly reach: Reach = new Reach(() => this.now);
+  readonly outage: Outage = new Outage(() => this.now);
   readonly #over = new AbortController();
 
   constructor() {
@@ -29,7 +29,7 @@ class Steps {
     let count = 1;
     const go = async (): Promise<void> => {
       while (!this.#over.signal.aborted) {
-        await this.reach.again(failure, waitMs, this.#over.signal);
+        await this.outage.wait(failure.code, waitMs, this.#over.signal);
         count += 1;
       }
     };
@@ -76,7 +76,7 @@ test('the first answer after a long silence wakes all', async () => {
     const lists = Array.from({ length: LISTS }, () => steps.tries(LOST, 30_000));
     await steps.pass(6);
     assert.equal(sum(lists), LISTS);
-    steps.reach.answered();
+    steps.outage.answered();
     await setImmediate();
     assert.equal(sum(lists), 2 * LISTS);
   } finally {
@@ -90,7 +90,7 @@ test('an answer to another list does not wake one whose own request fails', asyn
     const list = steps.tries(LOST, 30_000);
     for (let second = 0; second < 29; second += 1) {
       await steps.pass(1);
-      steps.reach.answered();
+      steps.outage.answered();
     }
     assert.equal(list(), 1);
     await steps.pass(2);
@@ -106,7 +106,7 @@ test('a cluster that answers, and refuses, is asked by each list in its own time
     const lists = Array.from({ length: LISTS }, () => steps.tries(REFUSED));
     await steps.pass(10);
     assert.equal(sum(lists), LISTS * 21);
-    assert.equal(steps.reach.silentMs, 0);
+    assert.equal(steps.outage.silentMs, 0);
   } finally {
     await steps.end();
   }
@@ -114,10 +114,10 @@ test('a cluster that answers, and refuses, is asked by each list in its own time
 
 test('whoever stops waits for nothing', async () => {
   const stop = new AbortController();
-  const waiting = new Reach().again(LOST, 60_000, stop.signal);
+  const waiting = new Outage().wait(LOST.code, 60_000, stop.signal);
   stop.abort();
   await waiting;
-  await new Reach().again(LOST, 60_000, stop.signal);
+  await new Outage().wait(LOST.code, 60_000, stop.signal);
 });
 
 async function* quietUntil(signal: AbortSignal): AsyncGenerator<WatchEvent> {
