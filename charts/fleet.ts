@@ -136,16 +136,15 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
-  const { reports, shards, ...others } = reconciler ?? {};
+  const { shards, ...others } = reconciler ?? {};
   const kind = cluster.kind ?? 'standalone';
-  // The page is for stand-alone clusters, shards are for management clusters: as defaults they concern no others.
-  const page = reports === undefined || kind !== 'standalone' ? {} : { reports };
+  // Shards are for management clusters: as a default they concern no others.
   const divided = shards === undefined || kind !== 'management' ? {} : { shards };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
     ...(dashboards === undefined ? {} : { dashboards }),
     ...cluster,
-    reconciler: { ...others, ...page, ...divided, ...cluster.reconciler },
+    reconciler: { ...others, ...divided, ...cluster.reconciler },
   };
 }
 

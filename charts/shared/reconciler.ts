@@ -25,7 +25,6 @@ import {
 } from './objects.ts';
 import { allLabels, grant, RECONCILER } from './reconciler-grant.ts';
 import { leaseRules, REPLICAS, shardsOf } from './reconciler-shards.ts';
-import { type ReportPageSettings, reportPage } from './report-page.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
 /** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
@@ -55,8 +54,6 @@ export interface ReconcilerSettings {
    * without a credential. @default none
    */
   readonly allowAddresses?: readonly string[];
-  /** Serve the report of the cluster as a page. In a stand-alone cluster. @default none */
-  readonly reports?: ReportPageSettings;
 }
 
 /** HyperShift's own, of `system:admin`. */
@@ -94,7 +91,6 @@ export function reconcilerObjects(
   if (parts.length === 0) return [];
   const config = toYaml({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
   const own = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
-  const page = reportPage(settings.reports, cluster, SELECTOR);
   return [
     namespace(cluster.namespace, { podSecurity: 'restricted' }),
     serviceAccount(own),
@@ -113,7 +109,7 @@ export function reconcilerObjects(
     networkPolicy({
       metadata: own,
       selector: SELECTOR,
-      ingress: [{ ports: ['metrics'], from: 'monitoring' }, ...page.ingress],
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }],
       egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
       network: cluster.network,
     }),
@@ -122,7 +118,6 @@ export function reconcilerObjects(
       namespace: cluster.namespace,
       rules: leaseRules(cluster, settings, CLAIM_MEMORY),
     }),
-    ...page.objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, { name: RECONCILER, namespace: cluster.namespace }),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
@@ -130,7 +125,6 @@ export function reconcilerObjects(
 }
 
 function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<typeof deployment>[0]['pod'] {
-  const page = reportPage(settings.reports, cluster, SELECTOR);
   const shards = shardsOf(cluster, settings);
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
@@ -157,12 +151,10 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
           `--metrics-port=${METRICS_PORT}`,
           `--log-format=${settings.logFormat ?? 'json'}`,
           ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
-          ...page.args,
         ],
         ports: [
           { name: 'health', containerPort: HEALTH_PORT },
           { name: 'metrics', containerPort: METRICS_PORT },
-          ...page.ports,
         ],
         securityContext: HARDENED_CONTAINER,
         terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -173,10 +165,10 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
         startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
         livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
         readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
-        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }, ...page.mounts],
+        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
       },
     ],
-    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }, ...page.volumes],
+    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
   };
 }
 

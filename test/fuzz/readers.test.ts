@@ -23,13 +23,11 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/pull-secret-adapter/names.ts clusterLabels',
     'runtime/pull-secret-injection/reconciler/decide.ts isRevoked',
     'runtime/rules/mirrors/registries-conf-table.ts mismatch',
-    'runtime/rules/report-page/tenant-view.ts tenantView',
     'runtime/rules/report/causes.ts statusProblems',
   ],
   'it passes the value on as it is, or sums up its bytes': [
     'runtime/credential-provider/installer/source.ts digestOf',
     'runtime/pull-secret-adapter/job/crc32c.ts crc32c',
-    'runtime/rules/report-page/reviews.ts tokenReview',
   ],
   'the text is the path of a file or folder, which whoever runs the program chooses; what is read is fuzzed':
     [
