@@ -73,7 +73,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     say(name('image.oci.tar'));
     library(work, to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
-    writeTree(join(work, 'helm/pullwright'), renderChart(readFleet(defaultFleet, 'default')));
+    writeTree(join(work, 'helm/pullwright'), chart());
     // Helm takes the first folder of each path away, and refuses "." for one.
     archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
     writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
@@ -91,6 +91,20 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The built-in fleet; its other systems can be turned on, but for the adapter, which needs an API. */
+function chart(): ReturnType<typeof renderChart> {
+  const [cluster] = defaultFleet.clusters;
+  const systems = {
+    'pull-secret-injection': {},
+    'registry-overrides': {},
+    'credential-provider': {},
+    verify: {},
+    ...cluster?.systems,
+  };
+  const clusters = [{ name: 'default', delivery: 'reconciler' as const, systems }];
+  return renderChart(readFleet({ ...defaultFleet, clusters }), Object.keys(cluster?.systems ?? {}));
 }
 
 /**

@@ -14,8 +14,6 @@ const ROOT = new URL('../..', import.meta.url).href;
 /** Readers that are not fuzzed, by the reason. */
 const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
   'what it is given was made by us, or is a constant': [
-    'charts/helm/print.ts variableLines',
-    'charts/helm/rendered.ts rendered',
     'runtime/commands/reconcile/report.ts reportOf',
     'runtime/commands/synth/report.ts printReport',
     'runtime/commands/synth/report.ts reportCheck',
