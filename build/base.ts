@@ -14,15 +14,6 @@ import { runTool } from './run-tool.ts';
 /** Architectures as Node names them. */
 export type Arch = 'x64' | 'arm64';
 
-/** Systems that executables are made for, as Bun names them. */
-export type Os = 'linux' | 'darwin' | 'windows';
-
-/** One kind of machine. */
-export interface Platform {
-  readonly os: Os;
-  readonly arch: Arch;
-}
-
 const ARCH_OF_PACKAGE: Readonly<Record<Arch, string>> = { x64: 'x64', arm64: 'aarch64' };
 
 interface Locked {
@@ -30,23 +21,22 @@ interface Locked {
   readonly integrity: string;
 }
 
-/** Path of the Bun executable for a platform. Needs the network at most once per version and platform. */
-export function baseRuntime(root: string, arch: Arch, os: Os = 'linux'): string {
-  const name = `@oven/bun-${os}-${ARCH_OF_PACKAGE[arch]}`;
-  const program = join('bin', os === 'windows' ? 'bun.exe' : 'bun');
+/** Path of the Bun executable for Linux on `arch`. Needs the network at most once per version and architecture. */
+export function baseRuntime(root: string, arch: Arch): string {
+  const name = `@oven/bun-linux-${ARCH_OF_PACKAGE[arch]}`;
+  const program = 'bin/bun';
   const own = join(root, 'node_modules', name, program);
   if (existsSync(own)) return own;
   const locked = lockedPackage(root, name);
-  const folder = join(cacheFolder(), `bun-${locked.version}-${os}-${arch}`);
+  const folder = join(cacheFolder(), `bun-${locked.version}-linux-${arch}`);
   const cached = join(folder, 'package', program);
   if (!existsSync(cached)) fetchBase(folder, name, locked);
   return cached;
 }
 
-/** The platform of this machine. */
-export function ownPlatform(): Platform {
-  const os = process.platform === 'darwin' ? 'darwin' : process.platform === 'win32' ? 'windows' : 'linux';
-  return { os, arch: process.arch === 'arm64' ? 'arm64' : 'x64' };
+/** The architecture of this machine. */
+export function ownArch(): Arch {
+  return process.arch === 'arm64' ? 'arm64' : 'x64';
 }
 
 function cacheFolder(): string {

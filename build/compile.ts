@@ -1,10 +1,9 @@
 /** Compiles `runtime/bin/main.ts` and everything it can reach into one executable. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/bin/tuning.ts';
-import { type Arch, baseRuntime, type Os, ownPlatform } from './base.ts';
-import { signedAdHoc } from './mach-o.ts';
+import { type Arch, baseRuntime, ownArch } from './base.ts';
 import { runTool } from './run-tool.ts';
 
 /** What to compile and where to put it. */
@@ -12,8 +11,6 @@ export interface CompileOptions {
   /** Folder that holds `package.json`. */
   readonly root: string;
   readonly arch: Arch;
-  /** @default {'linux'} */
-  readonly os?: Os;
   /** The program. @default {'runtime/bin/main.ts' of the root} */
   readonly entry?: string;
   /** Path of the executable; replaced by a rename, so that a running copy is not disturbed. */
@@ -43,13 +40,13 @@ const FLAGS: readonly string[] = [
 const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
 const ENTRY = 'runtime/bin/main.ts';
 
-/** Builds one executable. Offline, but for another platform's runtime the first time. */
+/** Builds one executable. Offline, but for another architecture's runtime the first time. */
 export function compile(options: CompileOptions): void {
-  const { root, arch, os = 'linux', outfile } = options;
+  const { root, arch, outfile } = options;
   mkdirSync(dirname(outfile), { recursive: true });
   const work = mkdtempSync(join(dirname(outfile), '.build-'));
-  // The compiled file knows itself by the name it was built under, so all of a system are built under the same one.
-  const built = join(work, os === 'windows' ? 'pullwright.exe' : 'pullwright');
+  // The compiled file knows itself by the name it was built under, so all are built under the same one.
+  const built = join(work, 'pullwright');
   const compiler = ownRuntime(root);
   try {
     runTool(
@@ -58,14 +55,13 @@ export function compile(options: CompileOptions): void {
         'build',
         ...FLAGS,
         ...EXTERNAL,
-        `--target=bun-${os}-${arch}`,
-        `--compile-executable-path=${baseRuntime(root, arch, os)}`,
+        `--target=bun-linux-${arch}`,
+        `--compile-executable-path=${baseRuntime(root, arch)}`,
         `--outfile=${built}`,
         options.entry ?? join(root, ENTRY),
       ],
       root,
     );
-    if (os === 'darwin') writeFileSync(built, signedAdHoc(readFileSync(built)));
     chmodSync(built, 0o755);
     renameSync(built, outfile);
   } finally {
@@ -90,6 +86,5 @@ export function bundledModules(root: string): readonly string[] {
 }
 
 function ownRuntime(root: string): string {
-  const { os, arch } = ownPlatform();
-  return baseRuntime(root, arch, os);
+  return baseRuntime(root, ownArch());
 }

@@ -5,7 +5,7 @@
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
   process.stderr.write(
-    `Cannot run the sources with Node ${process.versions.node}: expected 24 or later. On Linux "npm ci" brings it; on macOS and Windows install it from https://nodejs.org, or use the executable of a release, which needs none\n`,
+    `Cannot run the sources with Node ${process.versions.node}: expected 24 or later. On Linux "npm ci" brings it, and the executable of a release needs none; on macOS and Windows install it from https://nodejs.org\n`,
   );
   process.exitCode = 1;
 }

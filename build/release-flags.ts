@@ -1,7 +1,6 @@
-/** What the flags of `npm run release` say: who signs, and where the files are fetched from. */
+/** What the flags of `npm run release` say: who signs. */
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../runtime/rules/errors.ts';
-import { trimEndOf } from '../runtime/rules/text/trim.ts';
 
 /** Who signs, and as what. */
 export interface Signing {
@@ -18,7 +17,6 @@ interface Flags {
   readonly key?: string | undefined;
   readonly image?: string | undefined;
   readonly builder?: string | undefined;
-  readonly downloads?: string | undefined;
   readonly snapshot: boolean;
 }
 
@@ -41,17 +39,4 @@ export function signingOf(values: Flags): Signing | undefined {
     ...(builder === undefined ? {} : { builder }),
     ...(passphrase === undefined ? {} : { passphrase }),
   };
-}
-
-/** @throws PullwrightError `NotAnAddress`: package managers would fail on it much later */
-export function downloadsOf(text: string): string {
-  const address = URL.parse(text);
-  if (address?.protocol !== 'https:' || address.search !== '' || address.hash !== '')
-    throw new PullwrightError(
-      `Cannot use --downloads "${text}": expected the address of a folder, https://…`,
-      {
-        code: 'NotAnAddress',
-      },
-    );
-  return trimEndOf(address.href, '/');
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run release -- --key FILE --image NAME [--to FOLDER] [--downloads ADDRESS] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
+ * `npm run release -- --key FILE --image NAME [--to FOLDER] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
  * signatures and provenance. Two runs over the same commit give the same bytes, but for the signatures, which differ by nature.
  * Refuses a tree with changes, a version without a dated section in CHANGELOG.md, and to go without a key; `--snapshot` builds all
  * the same, for a trial.
@@ -20,16 +20,15 @@ import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '.
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/rules/version.ts';
 import { archive } from './archive.ts';
-import type { Arch, Platform } from './base.ts';
+import type { Arch } from './base.ts';
 import { buildCharts } from './charts-package.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
-import { PLATFORMS, writeLaptops } from './laptops.ts';
 import { buildLibrary } from './library.ts';
 import { lockProblems } from './lock-problems.ts';
 import { commandPages, manPage } from './reference/cli.ts';
-import { downloadsOf, type Signing, signingOf } from './release-flags.ts';
+import { type Signing, signingOf } from './release-flags.ts';
 import { releaseProblems, versionBefore } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
 import { billDifferences, imageParts } from './sbom.ts';
@@ -41,21 +40,14 @@ const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 export interface ReleaseOptions {
   /** Replaced. */
   readonly to: string;
-  /** Executables that are there already, e.g. `linux-x64`; those that are missing are compiled. */
+  /** Executables that are there already, by architecture; those that are missing are compiled. */
   readonly executables?: Executables;
-  /** What archives are made for. @default {all} */
-  readonly platforms?: readonly Platform[];
-  /** Address of the folder that the files are fetched from. @default {DOWNLOADS} */
-  readonly downloads?: string;
   /** Without it nothing is signed. */
   readonly signing?: Signing;
   readonly say?: (line: string) => void;
 }
 
-type Executables = Readonly<Partial<Record<`${Platform['os']}-${Arch}`, string | undefined>>>;
-
-/** Where krew and Homebrew fetch archives, unless `--downloads` names a place of one's own. */
-const DOWNLOADS = `https://pullwright.dev/releases/v${VERSION}`;
+type Executables = Readonly<Partial<Record<Arch, string>>>;
 
 /** Without a signature there is none but this. */
 const DEFAULT_REPOSITORY = DEFAULT_IMAGE.slice(0, DEFAULT_IMAGE.lastIndexOf(':'));
@@ -71,7 +63,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     const built = Object.fromEntries(
       ARCHS.map((arch) => {
         const file = name(`linux-${arch}`);
-        place({ os: 'linux', arch }, file, options.executables);
+        place(arch, file, options.executables);
         say(file);
         return [arch, file];
       }),
@@ -81,20 +73,13 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     say(name('image.oci.tar'));
     library(work, to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
-    writeTree(join(work, 'helm/pullwright'), renderChart(readFleet(defaultFleet, 'default')));
+    writeTree(join(work, 'helm/pullwright'), chart());
     // Helm takes the first folder of each path away, and refuses "." for one.
     archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
     writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
     archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
     say(name('bundle.tar.gz'));
-    const manual = manPage(await commandPages());
-    writeFileSync(join(to, 'pullwright.1'), manual);
-    const { platforms = PLATFORMS, downloads = DOWNLOADS } = options;
-    const executables = { ...options.executables, 'linux-x64': built['x64'], 'linux-arm64': built['arm64'] };
-    for (const file of writeLaptops({ work, to, manual, downloads, platforms }, (platform, file) =>
-      place(platform, file, executables),
-    ))
-      say(file);
+    writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
     assertBill(join(work, 'image'), built);
     copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
     const files = readdirSync(to)
@@ -106,6 +91,20 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The built-in fleet; its other systems can be turned on, but for the adapter, which needs an API. */
+function chart(): ReturnType<typeof renderChart> {
+  const [cluster] = defaultFleet.clusters;
+  const systems = {
+    'pull-secret-injection': {},
+    'registry-overrides': {},
+    'credential-provider': {},
+    verify: {},
+    ...cluster?.systems,
+  };
+  const clusters = [{ name: 'default', delivery: 'reconciler' as const, systems }];
+  return renderChart(readFleet({ ...defaultFleet, clusters }), Object.keys(cluster?.systems ?? {}));
 }
 
 /**
@@ -122,9 +121,9 @@ function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): Return
 }
 
 /** Copies the executable that is there, or compiles it. */
-function place({ os, arch }: Platform, file: string, executables: Executables = {}): void {
-  const present = executables[`${os}-${arch}`];
-  if (present === undefined) compile({ root: ROOT, os, arch, outfile: file });
+function place(arch: Arch, file: string, executables: Executables = {}): void {
+  const present = executables[arch];
+  if (present === undefined) compile({ root: ROOT, arch, outfile: file });
   else copyFileSync(present, file);
 }
 
@@ -222,7 +221,6 @@ async function main(): Promise<void> {
       key: { type: 'string' },
       image: { type: 'string' },
       builder: { type: 'string' },
-      downloads: { type: 'string' },
     },
   });
   if (!values.snapshot) assertReleasable();
@@ -231,7 +229,6 @@ async function main(): Promise<void> {
   const files = await buildRelease({
     to,
     ...(signing === undefined ? {} : { signing }),
-    ...(values.downloads === undefined ? {} : { downloads: downloadsOf(values.downloads) }),
     say: (line) => process.stderr.write(`${line}\n`),
   });
   process.stdout.write(`${files.map((file) => join(to, file)).join('\n')}\n`);

@@ -9,20 +9,13 @@ export const PAGE_FILE = 'runtime/rules/report/page.ts';
 
 /** What the file must say. */
 export async function pageSource(): Promise<string> {
-  const [script, style, signIn] = await Promise.all([
-    bundle('main.ts'),
-    bundle('style.css'),
-    bundle('sign-in.ts'),
-  ]);
+  const [script, style] = await Promise.all([bundle('main.ts'), bundle('style.css')]);
   return [
     '/** The script and style of the page, bundled from build/report-page. Made by `npm run report:page`. */',
     '',
     `export const PAGE_SCRIPT: string =\n  ${quoted(script)};`,
     '',
     `export const PAGE_STYLE: string =\n  ${quoted(style)};`,
-    '',
-    '/** Of the page on which a browser signs in. */',
-    `export const SIGN_IN_SCRIPT: string =\n  ${quoted(signIn)};`,
     '',
   ].join('\n');
 }

@@ -96,10 +96,7 @@ interface Group {
 }
 
 /** What the systems bring, each of them without a look at the others. */
-export function systemGroups(
-  { runbooks = RUNBOOKS }: Fleet,
-  { context, sections }: FleetCluster,
-): readonly Group[] {
+function systemGroups({ runbooks = RUNBOOKS }: Fleet, { context, sections }: FleetCluster): readonly Group[] {
   return sections.map(({ system, config }) => ({
     name: system.name,
     objects: system
@@ -110,7 +107,7 @@ export function systemGroups(
 }
 
 /** What stands there for all systems: `reconciler`, `monitoring` and `crds`. */
-export function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
+function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
   const { context } = cluster;
   const parts = reconcilerParts(fleet, cluster);
   const reconciler = [

@@ -9,18 +9,6 @@ export function fleetMistakes(clusters: readonly ClusterTop[]): readonly FleetPr
     ...twice(clusters, 'path', (cluster) => cluster.path ?? cluster.name),
     ...nested(clusters),
     ...clusters.flatMap((cluster, index) => referenceMistakes(clusters, cluster, index)),
-    ...clusters.flatMap(pageMistakes),
-  ];
-}
-
-/** Its tenants are judged by the API server of the cluster that is shown: a hosted cluster has another one. */
-function pageMistakes({ kind, reconciler }: ClusterTop, index: number): readonly FleetProblem[] {
-  if (kind === undefined || kind === 'standalone' || reconciler?.reports === undefined) return [];
-  return [
-    {
-      path: ['clusters', index, 'reconciler', 'reports'],
-      text: `the page is for stand-alone clusters, expected none in a ${kind} cluster: "pullwright report --context" makes the report of several`,
-    },
   ];
 }
 

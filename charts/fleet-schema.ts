@@ -1,7 +1,6 @@
 /** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
-import { reportPageField } from './report-page-schema.ts';
 import {
   dnsLabel,
   dnsName,
@@ -155,9 +154,6 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
       .array(networkField())
       .exactOptional()
       .describe('Networks that may be contacted whoever chose the name that leads there'),
-    reports: reportPageField
-      .exactOptional()
-      .describe('Serve the report of a stand-alone cluster as a page, to whom the API server lets see it'),
   })
   .describe('Pods of the reconciler');
 

@@ -134,15 +134,11 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
-  const { reports, ...others } = reconciler ?? {};
-  const kind = cluster.kind ?? 'standalone';
-  // The page is for stand-alone clusters: as a default it concerns no others.
-  const page = reports === undefined || kind !== 'standalone' ? {} : { reports };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
     ...(dashboards === undefined ? {} : { dashboards }),
     ...cluster,
-    reconciler: { ...others, ...page, ...cluster.reconciler },
+    reconciler: { ...reconciler, ...cluster.reconciler },
   };
 }
 

@@ -22,7 +22,7 @@ export { FleetError, type FleetProblem, type LocatedProblem } from './fleet-prob
 export type { ClusterInput, GitOpsInput } from './fleet-schema.ts';
 export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gitops/chart.ts';
 export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secret/chart.ts';
-export { renderChart } from './helm/chart.ts';
+export { renderChart } from './helm.ts';
 export { renderBundle } from './olm/bundle.ts';
 export { type ManifestTree, pathOf, renderTree, yamlOf } from './output.ts';
 export { compareTree, type TreeDifference, writeTree } from './output-files.ts';

@@ -15,21 +15,6 @@ import { pullGraph } from './pull.ts';
 import { linkTo } from './route.ts';
 import { badge, mark } from './verdict.ts';
 
-/** What the owner of a namespace sees: problems, pulls and Secrets of it, and no other part. */
-export function namespaceParts(
-  report: Report,
-  cluster: ReportCluster,
-  pull: string | undefined,
-): readonly HTMLElement[] {
-  const chosen = cluster.pulls.find(({ id }) => id === pull);
-  return [
-    ...(chosen === undefined ? [] : [pullGraph(chosen, cluster.runtimes)]),
-    ...problemsIn(report.problems, cluster.name),
-    pullsPart(cluster, chosen),
-    namespacesPart(cluster),
-  ];
-}
-
 /** All of it; with one pull drawn where it is asked for. */
 export function clusterParts(
   report: Report,

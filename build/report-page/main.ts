@@ -1,9 +1,9 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
 import type { Report, ReportCause, ReportCluster } from '../../runtime/rules/report/types.ts';
-import { clusterParts, namespaceParts } from './cluster.ts';
+import { clusterParts } from './cluster.ts';
 import { h, name, openAll } from './dom.ts';
-import { hero, overviewParts, unreadPart } from './overview.ts';
-import { currentRoute, linkTo, type PageRoute } from './route.ts';
+import { overviewParts } from './overview.ts';
+import { currentRoute, linkTo } from './route.ts';
 
 function main(): void {
   const data = document.getElementById('data')?.textContent ?? '';
@@ -21,10 +21,6 @@ function main(): void {
     const route = currentRoute();
     search.value = route.search ?? '';
     const cluster = report.clusters.find((one) => one.name === route.cluster);
-    if (report.namespace !== undefined) {
-      view.replaceChildren(...tenantParts(report, route));
-      return;
-    }
     view.replaceChildren(
       ...(cluster === undefined
         ? overviewParts(route.search === undefined ? report : narrowed(report, route.search))
@@ -61,16 +57,6 @@ function main(): void {
   });
   draw();
   if (currentRoute().part !== undefined || currentRoute().pull !== undefined) shown();
-}
-
-/** A report of one namespace has one page. */
-function tenantParts(report: Report, { search, pull }: PageRoute): readonly HTMLElement[] {
-  const shown = search === undefined ? report : narrowed(report, search);
-  return [
-    hero(shown),
-    ...shown.clusters.flatMap((one) => namespaceParts(shown, one, pull)),
-    ...unreadPart(report),
-  ];
 }
 
 /** The section or card that the address names; opened, if it is folded. */

@@ -31,9 +31,7 @@ export function overviewParts(report: Report): readonly HTMLElement[] {
 }
 
 /** The headline, what to begin with, and how many there are of each verdict. */
-export function hero(report: Report): HTMLElement {
-  const counted: readonly Judged[] =
-    report.namespace === undefined ? report.clusters : report.clusters.flatMap(({ pulls }) => pulls);
+function hero(report: Report): HTMLElement {
   const worst = VERDICTS.find((verdict) => report.clusters.some((one) => one.verdict === verdict)) ?? 'ok';
   return h(
     'section',
@@ -42,24 +40,18 @@ export function hero(report: Report): HTMLElement {
     h('div', {}, h('h1', { id: 'headline' }, headline(report)), ...heroHint(report)),
     h(
       'ul',
-      {
-        class: 'tiles',
-        'aria-label': `${report.namespace === undefined ? 'Clusters' : 'Images'} by verdict`,
-      },
-      ...VERDICTS.map((verdict) => tile(counted, verdict)),
+      { class: 'tiles', 'aria-label': 'Clusters by verdict' },
+      ...VERDICTS.map((verdict) => tile(report.clusters, verdict)),
     ),
   );
 }
 
-type Judged = Pick<ReportCluster, 'verdict'>;
-
 /** What to begin with: the worst cause, where it is, and the first thing to do. */
-function heroHint({ problems, clusters, namespace }: Report): readonly HTMLElement[] {
+function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
   const [first] = problems;
   if (first === undefined) {
     const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
-    const what = namespace === undefined ? 'clusters' : 'images';
-    const text = unknown ? `Look at the ${what} of which nothing is known.` : 'Nothing needs to be done.';
+    const text = unknown ? 'Look at the clusters of which nothing is known.' : 'Nothing needs to be done.';
     return [h('p', {}, text)];
   }
   const [only = ''] = first.clusters;
@@ -67,14 +59,14 @@ function heroHint({ problems, clusters, namespace }: Report): readonly HTMLEleme
   const link = h('a', { href: linkTo({ part: partId(first) }) }, sentence(first.title));
   const advice = first.cases[0]?.advice;
   return [
-    h('p', {}, 'Begin with: ', link, namespace === undefined ? ` in ${where}.` : '.'),
+    h('p', {}, 'Begin with: ', link, ` in ${where}.`),
     ...(advice === undefined
       ? []
       : [h('p', { class: 'hero-todo' }, h('b', {}, 'To do: '), sentence(advice))]),
   ];
 }
 
-function tile(judged: readonly Judged[], verdict: ReportVerdict): HTMLElement {
+function tile(judged: readonly ReportCluster[], verdict: ReportVerdict): HTMLElement {
   const count = judged.filter((one) => one.verdict === verdict).length;
   return h(
     'li',
@@ -254,7 +246,7 @@ function changeItem({ change, what, cluster, subject, before, after }: ReportCha
 }
 
 /** What could not be read. */
-export function unreadPart({ unread }: Report): readonly HTMLElement[] {
+function unreadPart({ unread }: Report): readonly HTMLElement[] {
   if (unread.length === 0) return [];
   return [
     h(

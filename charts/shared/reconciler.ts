@@ -26,7 +26,6 @@ import {
   serviceAccount,
 } from './objects.ts';
 import { allLabels, grant, RECONCILER, reconcilerNames } from './reconciler-grant.ts';
-import { type ReportPageSettings, reportPage } from './report-page.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
 /** The reconciler's Deployment. */
@@ -53,8 +52,6 @@ export interface ReconcilerSettings {
    * without a credential. @default none
    */
   readonly allowAddresses?: readonly string[];
-  /** Serve the report of the cluster as a page. In a stand-alone cluster. @default none */
-  readonly reports?: ReportPageSettings;
 }
 
 /** HyperShift's own, of `system:admin`. */
@@ -99,7 +96,6 @@ export function reconcilerObjects(
     ...[undefined, ...(cluster.shards ?? [])].flatMap((shard) =>
       shardObjects(cluster, settings, config, shard),
     ),
-    ...reportPage(settings.reports, cluster, selectorOf(RECONCILER)).objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...reconcilerNames(cluster).flatMap((name) => boundsOf(parts, { name, namespace: cluster.namespace })),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
@@ -116,7 +112,6 @@ function shardObjects(
   const name = reconcilerName(shard);
   const own = { name, namespace: cluster.namespace, labels: allLabels(name) };
   const selector = selectorOf(name);
-  const page = reportPage(settings.reports, cluster, selector);
   return [
     serviceAccount(own),
     deployment({
@@ -133,7 +128,7 @@ function shardObjects(
     networkPolicy({
       metadata: own,
       selector,
-      ingress: [{ ports: ['metrics'], from: 'monitoring' }, ...page.ingress],
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }],
       egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
       network: cluster.network,
     }),
@@ -167,7 +162,6 @@ function pod(
   settings: ReconcilerSettings,
   shard: string | undefined,
 ): Parameters<typeof deployment>[0]['pod'] {
-  const page = reportPage(settings.reports, cluster, selectorOf(RECONCILER));
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
     serviceAccountName: reconcilerName(shard),
@@ -193,12 +187,10 @@ function pod(
           `--metrics-port=${METRICS_PORT}`,
           `--log-format=${settings.logFormat ?? 'json'}`,
           ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
-          ...page.args,
         ],
         ports: [
           { name: 'health', containerPort: HEALTH_PORT },
           { name: 'metrics', containerPort: METRICS_PORT },
-          ...page.ports,
         ],
         securityContext: HARDENED_CONTAINER,
         terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -209,10 +201,10 @@ function pod(
         startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
         livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
         readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
-        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }, ...page.mounts],
+        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
       },
     ],
-    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }, ...page.volumes],
+    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
   };
 }
 

@@ -10,9 +10,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { pagesOf } from '../kube/informer.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
-import { leanObject } from '../kube/lean.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo } from './command.ts';
 
@@ -116,37 +114,22 @@ export async function withClient<T>(
   }
 }
 
-/**
- * Reads `kinds`, then what each of `next` names, each step in view of the ones before.
- *
- * @param mostBytes of all lists together, for whoever has little room: objects are kept without what nobody reads
- * @throws PullwrightError `TooMuchToRead`
- */
+/** Reads `kinds`, then what each of `next` names, each step in view of the ones before. */
 export async function readSteps(
   client: KubeClient,
   kinds: readonly SourceKind[],
   next: readonly NextKinds[],
-  mostBytes?: number,
 ): Promise<SourceObjects> {
   const store = new ObjectStore();
-  const target: Target = { store, ...(mostBytes === undefined ? {} : { room: { left: mostBytes } }) };
-  const problems = await readKinds(client, kinds, target);
-  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), target)));
+  const problems = await readKinds(client, kinds, store);
+  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), store)));
   return { store, problems: [...new Set(problems)].sort() };
 }
 
-/** Where objects go. */
-interface Target {
-  readonly store: ObjectStore;
-  /** Bytes that may still be read. */
-  readonly room?: { left: number };
-}
-
-/** Requests at once, and where there is little room. */
+/** Requests at once. */
 const CONCURRENCY = 16;
-const FEW = 2;
 
-/** The cluster as a whole does not answer, does not know us, or has too much: nothing else can be read either. */
+/** The cluster as a whole does not answer or does not know us: nothing else can be read either. */
 const HOPELESS: readonly string[] = [
   'Timeout',
   'ConnectionRefused',
@@ -154,7 +137,6 @@ const HOPELESS: readonly string[] = [
   'CertificateNotTrusted',
   'HostNotFound',
   'Unauthorized',
-  'TooMuchToRead',
 ];
 
 /**
@@ -165,29 +147,27 @@ const HOPELESS: readonly string[] = [
 async function readKinds(
   client: KubeClient,
   kinds: readonly SourceKind[],
-  { store, room }: Target,
+  store: ObjectStore,
 ): Promise<string[]> {
   const problems: string[] = [];
-  await inParallel(kinds, room === undefined ? CONCURRENCY : FEW, async (kind) => {
+  await inParallel(kinds, CONCURRENCY, async (kind) => {
     try {
-      for await (const object of objectsOf(client, kind, room)) store.set(object);
+      for await (const object of objectsOf(client, kind)) store.set(object);
     } catch (error) {
       const code = error instanceof PullwrightError ? error.code : '';
       if (code === 'KindNotServed' || isApiError(error, 404)) return;
       if (HOPELESS.includes(code)) throw error;
-      if (room !== undefined && code === 'AnswerTooLarge') throw tooMuch(kind);
       problems.push(describeError(error));
     }
   });
   return problems;
 }
 
-async function* objectsOf(client: KubeClient, kind: SourceKind, room: Target['room']) {
+async function* objectsOf(client: KubeClient, kind: SourceKind) {
   const { name, labelSelector, fieldSelector } = kind;
-  const kept = room === undefined ? (object: KubeObject) => object : leanObject;
   if (name !== undefined) {
     const found = await client.get({ ...kind, name });
-    if (found !== undefined) yield kept(found);
+    if (found !== undefined) yield found;
     return;
   }
   const options = {
@@ -195,21 +175,5 @@ async function* objectsOf(client: KubeClient, kind: SourceKind, room: Target['ro
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
-  for await (const page of pagesOf(client, kind, options)) {
-    if (room !== undefined) {
-      room.left -= page.bytes;
-      if (room.left < 0) throw tooMuch(kind);
-    }
-    yield* page.items.map(kept);
-  }
-}
-
-function tooMuch({ kind }: SourceKind): PullwrightError {
-  return new PullwrightError(
-    `Cannot read every ${kind} of the cluster: there is too much for the room there is`,
-    {
-      code: 'TooMuchToRead',
-      disposition: 'terminal',
-    },
-  );
+  for await (const page of pagesOf(client, kind, options)) yield* page.items;
 }

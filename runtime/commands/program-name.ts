@@ -2,20 +2,18 @@
 import type { CommandIo, ProgramName } from './command.ts';
 
 /**
- * The last part of the path that a program was called by, without what Windows adds.
+ * The last part of the path that a program was called by.
  *
  * @example
  * ```ts
  * import { nameCalled } from './program-name.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(nameCalled('/home/me/.krew/bin/kubectl-pullwright'), 'kubectl-pullwright');
- * assert.equal(nameCalled('C:\\krew\\bin\\kubectl-pullwright.exe'), 'kubectl-pullwright');
+ * assert.equal(nameCalled('/usr/local/bin/kubectl-pullwright'), 'kubectl-pullwright');
  * ```
  */
 export function nameCalled(argv0: string): string {
-  const name = argv0.slice(Math.max(argv0.lastIndexOf('/'), argv0.lastIndexOf('\\')) + 1);
-  return name.toLowerCase().endsWith('.exe') ? name.slice(0, -'.exe'.length) : name;
+  return argv0.slice(argv0.lastIndexOf('/') + 1);
 }
 
 /**

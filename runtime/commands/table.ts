@@ -7,7 +7,7 @@ export type CommandGroup = 'ask' | 'change' | 'run';
 export interface TableEntry {
   readonly summary: string;
   readonly group: CommandGroup;
-  /** Set for what speaks to a kubelet or to systemd: executables are made for laptops too. */
+  /** Set for what speaks to a kubelet or to systemd: the npm package runs on laptops too. */
   readonly needsLinux?: NeedsLinux;
   load(): Promise<Command>;
 }

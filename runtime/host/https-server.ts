@@ -14,8 +14,6 @@ export interface HttpsServerOptions {
   readonly idleMs: number;
   /** Further connections are ended at once. @default {no bound} */
   readonly maxConnections?: number;
-  /** @default {16384} */
-  readonly maxHeaderBytes?: number;
 }
 
 const HANDSHAKE_MS = 10_000;
@@ -36,7 +34,7 @@ export class HttpsServer {
     this.#options = options;
     this.#http = createServer(
       {
-        maxHeaderSize: options.maxHeaderBytes ?? 16_384,
+        maxHeaderSize: 16_384,
         keepAliveTimeout: Math.min(KEPT_MS, options.idleMs),
       },
       (request, response) => {

@@ -23,7 +23,6 @@ const CORE = [
   'node',
   'telemetry',
   'webhook',
-  'reports',
   'brokers',
   'registry',
 ];
@@ -51,7 +50,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'runtime/node': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
   'runtime/registry': ['runtime/rules', 'runtime/http', 'runtime/telemetry'],
   'runtime/webhook': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
-  'runtime/reports': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
   'runtime/brokers': ['runtime/rules', 'runtime/telemetry', 'rabbitmq-client', '@google-cloud/pubsub'],
   'runtime/controller': ['runtime/http', 'runtime/kube', 'runtime/telemetry', 'runtime/rules', 'yaml'],
   'runtime/uninstall': ['runtime/rules', 'runtime/kube', 'runtime/controller', 'runtime/host'],

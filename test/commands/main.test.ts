@@ -96,7 +96,7 @@ interface LaptopRow extends Case {
 const laptops: readonly LaptopRow[] = [
   {
     name: 'agent on macOS',
-    reason: 'executables are made for laptops too; there is no kubelet to restart',
+    reason: 'the npm package runs on laptops too; there is no kubelet to restart',
     args: ['agent'],
     platform: 'darwin',
     stderr:

@@ -23,7 +23,7 @@ test('every block says its language, and only what needs others is left out', ()
     blocks.flatMap(({ skipped }) => skipped ?? []),
     [
       'writes to /usr/local/bin',
-      'needs a release, krew and Homebrew',
+      'needs a release',
       'needs a registry',
       'needs a release and its key',
       'needs a registry',

@@ -21,9 +21,7 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
-import { readPageRequest } from '../../runtime/rules/report-page/request.ts';
 import { readCanary } from '../../runtime/rules/rollout/canary.ts';
-import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
@@ -56,19 +54,6 @@ export const RECORD_PARSERS: readonly Parser[] = [
     ],
     unit: '{"name":"a"},',
     run: (text) => reportChanges(valueOf(text), REPORT),
-  },
-  {
-    name: 'request for the page of a report',
-    corpus: ['/namespaces/shop/report.json?a=b', '/', 'Bearer abc', '/report.html'],
-    unit: 'a',
-    run: (text) => {
-      const asked = readPageRequest({
-        method: 'GET',
-        url: text,
-        authorization: `Bearer ${plantedPassword('page')}`,
-      });
-      return [asked, readPageRequest({ method: 'GET', url: '/report.json', authorization: text }).is];
-    },
   },
   {
     name: 'pull secret that is compared',

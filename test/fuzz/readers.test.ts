@@ -14,8 +14,6 @@ const ROOT = new URL('../..', import.meta.url).href;
 /** Readers that are not fuzzed, by the reason. */
 const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
   'what it is given was made by us, or is a constant': [
-    'charts/helm/print.ts variableLines',
-    'charts/helm/rendered.ts rendered',
     'runtime/commands/reconcile/report.ts reportOf',
     'runtime/commands/synth/report.ts printReport',
     'runtime/commands/synth/report.ts reportCheck',
@@ -23,13 +21,11 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/pull-secret-adapter/names.ts clusterLabels',
     'runtime/pull-secret-injection/reconciler/decide.ts isRevoked',
     'runtime/rules/mirrors/registries-conf-table.ts mismatch',
-    'runtime/rules/report-page/tenant-view.ts tenantView',
     'runtime/rules/report/causes.ts statusProblems',
   ],
   'it passes the value on as it is, or sums up its bytes': [
     'runtime/credential-provider/installer/source.ts digestOf',
     'runtime/pull-secret-adapter/job/crc32c.ts crc32c',
-    'runtime/rules/report-page/reviews.ts tokenReview',
   ],
   'the text is the path of a file or folder, which whoever runs the program chooses; what is read is fuzzed':
     [

@@ -40,7 +40,6 @@ export const full: FleetInput = {
     {
       name: 'full',
       path: '.',
-      reconciler: { reports: { certificates: { kind: 'service-ca' } } },
       systems: {
         'global-pull-secret': {},
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'service-ca' } },

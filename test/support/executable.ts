@@ -8,7 +8,7 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Arch, Os, Platform } from '../../build/base.ts';
+import type { Arch } from '../../build/base.ts';
 import { compile } from '../../build/compile.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -19,14 +19,14 @@ const STALE_LOCK_MS = 120_000;
 
 const OWN: Arch = process.arch === 'arm64' ? 'arm64' : 'x64';
 
-/** Path of the executable for a platform, called `pullwright`. `PULLWRIGHT_EXECUTABLE` names one that is to be tested instead. */
-export async function executable(arch: Arch = OWN, os: Os = 'linux'): Promise<string> {
+/** Path of the executable for Linux, called `pullwright`. `PULLWRIGHT_EXECUTABLE` names one that is to be tested instead. */
+export async function executable(arch: Arch = OWN): Promise<string> {
   const given = process.env['PULLWRIGHT_EXECUTABLE'];
-  if (given !== undefined && arch === OWN && os === 'linux') return given;
-  const outfile = join(folder, `${sourceHash()}-${os}-${arch}`, 'pullwright');
+  if (given !== undefined && arch === OWN) return given;
+  const outfile = join(folder, `${sourceHash()}-linux-${arch}`, 'pullwright');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   while (!existsSync(outfile)) {
-    if (!(await locked(() => buildOnce(outfile, { arch, os })))) await delay(100);
+    if (!(await locked(() => buildOnce(outfile, arch)))) await delay(100);
   }
   return outfile;
 }
@@ -40,9 +40,9 @@ function sourceHash(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function buildOnce(outfile: string, platform: Platform): void {
+function buildOnce(outfile: string, arch: Arch): void {
   if (existsSync(outfile)) return;
-  compile({ root, ...platform, outfile });
+  compile({ root, arch, outfile });
   forgetOld();
 }
 

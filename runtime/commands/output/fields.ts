@@ -26,11 +26,6 @@ export function flagField(about: string): z.ZodBoolean {
   return z.boolean().describe(about);
 }
 
-/** A value of whatever form, by name. */
-export function anything(about: string): z.ZodRecord<z.ZodString, z.ZodUnknown> {
-  return z.record(z.string(), z.unknown()).describe(about);
-}
-
 /** A text by name. */
 export function textsByName(about: string): z.ZodRecord<z.ZodString, z.ZodString> {
   return z.record(z.string(), z.string()).describe(about);

@@ -50,7 +50,6 @@ export const REPORT_FORMS: readonly OutputForm[] = [
       version: z.literal(1).describe('Of this shape; another number is another shape'),
       madeAt: textField('When it was made, RFC 3339'),
       source: textField('The folder or context that was looked at'),
-      namespace: optionalText('Of a view for one namespace, that namespace'),
       clusters: z.array(REPORT_CLUSTER).describe('The worst first'),
       problems: z.array(CAUSE).describe('Problems by their cause, the worst first'),
       unread: textsField('What could not be read'),

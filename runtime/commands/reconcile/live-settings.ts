@@ -4,15 +4,6 @@ import { reconcilerName } from '../../rules/kubernetes/hosted-clusters.ts';
 import type { LogFormat, LogLevel } from '../../telemetry/logger.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 
-/** The report as a page. */
-export interface ReportSettings {
-  readonly port: number;
-  /** Folder with tls.crt and tls.key. */
-  readonly certificates: string;
-  /** It is made anew at most so often. */
-  readonly everyMs: number;
-}
-
 export interface LiveSettings {
   /** Of the management cluster, or of the one there is; undefined: that of the pod. */
   readonly mainKubeconfig: string | undefined;
@@ -41,8 +32,6 @@ export interface LiveSettings {
   readonly shard: string | undefined;
   readonly healthPort: number | undefined;
   readonly metricsPort: number | undefined;
-  /** Undefined: the report is no page. */
-  readonly report: ReportSettings | undefined;
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
 }
@@ -75,7 +64,6 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     shard: flags.shard,
     healthPort: flags['health-port'],
     metricsPort: flags['metrics-port'],
-    report: reportSettings(flags),
     logFormat: flags['log-format'],
     logLevel: flags['log-level'],
   };
@@ -84,17 +72,4 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
 function required(kubeconfig: string | undefined): string {
   if (kubeconfig !== undefined) return kubeconfig;
   throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
-}
-
-function reportSettings(flags: ReconcileFlags): ReportSettings | undefined {
-  const port = flags['report-port'];
-  const certificates = flags['report-cert-dir'];
-  if (port === undefined) return undefined;
-  if (certificates === undefined)
-    throw new UsageError('--report-port goes with --report-cert-dir: the page is served over TLS alone');
-  if (flags.discover || flags['management-kubeconfig'] !== undefined)
-    throw new UsageError(
-      'Cannot use --report-port with --discover or --management-kubeconfig: the tenants of hosted clusters are not known to the API server of the management cluster; "pullwright report --context" makes the report of several clusters',
-    );
-  return { port, certificates, everyMs: flags['report-every'] };
 }

@@ -22,7 +22,7 @@ export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promi
 
 async function serve(run: LiveRun): Promise<ExitCode> {
   const { log, io, manager, discovery } = run;
-  const servers = await startServers(run);
+  const servers = await startProbes(run);
   log.info('started', {
     cluster: run.main.client.host,
     controllers: run.reconcilers.map(({ name }) => name),
@@ -91,16 +91,6 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
   } catch {
     log.warn('lease not released: it runs out by itself');
   }
-}
-
-async function startServers(run: LiveRun): Promise<readonly Pick<ProbeServer, 'close'>[]> {
-  return [...(await startProbes(run)), ...(await startPage(run))];
-}
-
-/** Loaded where it is asked for: it holds the script of the page. */
-async function startPage(run: LiveRun): Promise<readonly Pick<ProbeServer, 'close'>[]> {
-  const { report } = run.settings;
-  return report === undefined ? [] : [await (await import('./live-report.ts')).startReport(run, report)];
 }
 
 async function startProbes(run: LiveRun): Promise<readonly ProbeServer[]> {

@@ -29,10 +29,6 @@ export interface ReconcileFlags {
   readonly shard: string | undefined;
   readonly 'health-port': number | undefined;
   readonly 'metrics-port': number | undefined;
-  readonly 'report-port': number | undefined;
-  readonly 'report-cert-dir': string | undefined;
-  /** Milliseconds. */
-  readonly 'report-every': number;
   readonly 'log-format': LogFormat;
   readonly 'log-level': LogLevel;
 }

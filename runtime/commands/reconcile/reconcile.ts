@@ -69,17 +69,6 @@ const TABLE = {
     }),
     'health-port': port({ default: 'off', help: 'the port of /healthz and /readyz' }),
     'metrics-port': port({ default: 'off', help: 'the port of /metrics' }),
-    'report-port': port({
-      default: 'off',
-      help: 'serve the report of this cluster there over TLS, to whom the API server lets see it',
-    }),
-    'report-cert-dir': folder({ help: 'with --report-port: folder with tls.crt and tls.key' }),
-    'report-every': duration({
-      default: '60s',
-      least: 5000,
-      most: HOUR_MS,
-      help: 'with --report-port: the report is made again at most so often',
-    }),
     ...LOG_FLAGS,
   },
   exitCodes: '0 done, 1 something could not be read, judged or written, 2 wrong usage',

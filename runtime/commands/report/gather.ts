@@ -1,7 +1,6 @@
 /** What a report is made from: every cluster of folders, or the one of a kubeconfig, with its workloads examined. */
 import { parse as parseToml } from 'smol-toml';
 import type { ObjectStore } from '../../controller/store.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { writerOf } from '../../pull-secret-injection/reconciler/claims.ts';
 import { SOURCES_ANNOTATION } from '../../pull-secret-injection/reconciler/names.ts';
 import { placesOf } from '../../registry-overrides/mirror-report.ts';
@@ -15,8 +14,7 @@ import { clusterKinds } from '../doctor/cluster-kinds.ts';
 import { DOCTOR_FOLDER_KINDS, lookAt } from '../doctor/look.ts';
 import { readClusters, withDefaultAccount } from '../explain/folders.ts';
 import { nextNodeKinds, nodeObjects } from '../explain/node-kinds.ts';
-import { type ClusterAccess, readObjects, readSteps, type SourceKind } from '../object-source.ts';
-import { ownSecrets, podSpecIn } from '../pod-spec.ts';
+import { type ClusterAccess, readObjects, type SourceKind } from '../object-source.ts';
 import { STATUS_KINDS, statusRows } from '../status.ts';
 import { chosenPods, isRunning } from './pods.ts';
 
@@ -59,43 +57,6 @@ export async function gatherCluster(access: ClusterAccess, name: string, io: Com
     live: true,
   });
   return { clusters: [facts], unread: problems };
-}
-
-/** The types that the kubelet reads. */
-const PULL_SECRET_TYPES = ['kubernetes.io/dockerconfigjson', 'kubernetes.io/dockercfg'] as const;
-
-/** Of the whole cluster; what is known of a Secret that pods list and that is no pull secret is asked by name. */
-const PAGE_KINDS: readonly SourceKind[] = LIVE_KINDS.flatMap((kind): readonly SourceKind[] =>
-  kind.kind === 'Secret' && kind.apiVersion === 'v1'
-    ? PULL_SECRET_TYPES.map((type) => ({ ...kind, fieldSelector: `type=${type}` }))
-    : [kind],
-);
-
-/** So many Secrets are asked for by name. */
-const MOST_BY_NAME = 500;
-
-/** Secrets that pods list, and that are not among the pull secrets: they may be there with another type. */
-function listedSecrets(store: ObjectStore): readonly SourceKind[] {
-  const wanted = new Map<string, SourceKind>();
-  for (const { object } of chosenPods(store)) {
-    const { namespace = '' } = object.metadata;
-    for (const name of ownSecrets(podSpecIn(object))) {
-      const kind = { apiVersion: 'v1', kind: 'Secret', namespace, name };
-      if (store.get(kind) === undefined) wanted.set(`${namespace}/${name}`, kind);
-    }
-  }
-  return [...wanted.values()].slice(0, MOST_BY_NAME);
-}
-
-/**
- * The one cluster, with a client that is there and no more room than `mostBytes`.
- *
- * @throws PullwrightError where it does not answer, `TooMuchToRead`
- */
-export async function gatherBounded(client: KubeClient, name: string, mostBytes: number): Promise<Gathered> {
-  const { store, problems } = await readSteps(client, PAGE_KINDS, [nextNodeKinds, listedSecrets], mostBytes);
-  const about = { name, hostedCluster: undefined, hosted: false, unread: problems, live: true };
-  return { clusters: [factsOf(store, about)], unread: problems };
 }
 
 interface About {

@@ -28,7 +28,7 @@ const TABLE = {
     }),
     format: choice(['manifests', 'helm', 'olm'], {
       default: 'manifests',
-      help: 'helm: a chart for stand-alone clusters, whose values say what the fleet says; olm: a bundle for the Operator Lifecycle Manager, of one stand-alone cluster; both with --to',
+      help: 'helm: a chart of one stand-alone or management cluster; olm: a bundle for the Operator Lifecycle Manager, of one stand-alone cluster; both with --to',
     }),
     check: toggle({
       help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',

@@ -25,8 +25,6 @@ export interface Report {
   readonly madeAt: string;
   /** The folder or context that was looked at. */
   readonly source: string;
-  /** Of a view for the owner of one namespace, that namespace: it holds nothing else. */
-  readonly namespace?: string;
   /** The worst first. */
   readonly clusters: readonly ReportCluster[];
   /** The worst first. */

@@ -38,10 +38,8 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
 }
 
 /** One sentence: how many problems there are, and in how many clusters. */
-export function headline({ problems, clusters, namespace }: Report): string {
+export function headline({ problems, clusters }: Report): string {
   const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
-  if (namespace !== undefined)
-    return `${count === 0 ? 'No problem is known' : counted(count, 'problem')} in namespace ${namespace}`;
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
   const all = counted(clusters.length, 'cluster');
   if (count > 0) return `${counted(count, 'problem')} in ${where} of ${all}`;
