@@ -18,7 +18,6 @@ export interface InjectionAccessInput {
   /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
   readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;
-  readonly evict: boolean;
   /** @default {false} */
   readonly serviceAccounts?: boolean;
   /** Whether policies bind the account. @default {false} */
@@ -71,13 +70,6 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
       : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
     ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
-    ...(input.evict
-      ? [
-          { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const },
-          // Whether one has a try left: it counts an evicted pod as a failure.
-          { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get'] as const },
-        ]
-      : []),
   ];
 }
 
@@ -133,10 +125,7 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
   ];
 }
 
-/** Whether the account asks for pods in dry runs: to try what admission gives them, and what would become of an evicted one. */
-export function triesPods(input: {
-  readonly admission: 'policy' | 'webhook' | 'none';
-  readonly evict: boolean;
-}): boolean {
-  return input.admission !== 'none' || input.evict;
+/** Whether the account asks for pods in dry runs, to try what admission gives them. */
+export function triesPods(input: { readonly admission: 'policy' | 'webhook' | 'none' }): boolean {
+  return input.admission !== 'none';
 }

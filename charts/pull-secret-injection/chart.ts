@@ -55,7 +55,7 @@ function accountOf({ kind, namespace: own, account }: ClusterContext): Account |
 type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  const { admission = 'policy', audit = true, evict = false, serviceAccounts = false } = config;
+  const { admission = 'policy', audit = true, serviceAccounts = false } = config;
   const {
     namespaces,
     excludedNamespaces = [],
@@ -70,7 +70,6 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
     secretNames: namespaces === undefined ? undefined : config.secretNames,
     admission,
     audit,
-    evict,
     serviceAccounts,
     excludedNamespaces,
     trustedLabelKeys,
@@ -87,7 +86,7 @@ function part(
   alsoOwn: readonly string[] = [],
 ): ReconcilerPart {
   const { namespace: ownNamespace } = cluster;
-  const { admission = 'policy', audit = true, evict = false } = config;
+  const { admission = 'policy', audit = true } = config;
   const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const excludedNamespaces =
     config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
@@ -97,7 +96,6 @@ function part(
       ownNamespace,
       admission,
       audit,
-      evict,
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
       ...placesOf(config),
       ...optional(config),
@@ -107,7 +105,6 @@ function part(
         ...config,
         admission,
         audit,
-        evict,
         isGuarded: accountOf(cluster) !== undefined,
         sources: sourcesIn(config),
       },
@@ -147,7 +144,6 @@ const WHY_SO_WIDE = {
     'names go to the lists of accounts that profiles select, and are taken off again; accounts that the reconciler made itself, which carry the label of their owner, are its own: namespaces names those that it works in',
   'change-admission':
     'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
-  'end-pods': 'pods that wait for a credential are started again, with evict: true',
 };
 
 /** What the fleet leaves out is the reconciler's to choose. */
@@ -194,7 +190,6 @@ function pullSecretInjectionObjects(
       excludedNamespaces: config.excludedNamespaces ?? [],
       onlyNamespaces: config.namespaces,
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
-      evict: config.evict ?? false,
       serviceAccounts: config.serviceAccounts ?? false,
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',

@@ -124,11 +124,6 @@ const spec = z
       .meta({ default: 'Everywhere' })
       .describe('Who is served of the selected namespaces: all, or those that ask by a PullSecretClaim')
       .optional(),
-    repair: z
-      .enum(['Report', 'Evict'])
-      .meta({ default: 'Report' })
-      .describe('What happens to pods that cannot pull for want of these names: reported, or also evicted')
-      .optional(),
     copies: copies
       .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),

@@ -36,8 +36,6 @@ export interface InjectionObjectsInput {
   readonly account?: { readonly namespace: string; readonly name: string };
   readonly withoutContainers: boolean;
   readonly missingRevision: 'skip' | 'current';
-  /** Whether the account may evict pods. */
-  readonly evict: boolean;
   /** Secrets that the reconciler writes for other systems, by namespace. */
   readonly network?: NetworkSettings;
   readonly guardNamed: Readonly<Record<string, readonly string[]>>;

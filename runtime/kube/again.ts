@@ -3,13 +3,7 @@ import { isPassingStatus, type Tried } from '../http/retry.ts';
 import { PullwrightError } from '../rules/errors.ts';
 
 /** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = [
-  'AnswerTooLarge',
-  'CertificateNotTrusted',
-  'DisruptionBudget',
-  'NotLeader',
-  'TlsWanted',
-];
+const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
 
 /** Whether another try may help, and when. */
 export function again<T>(

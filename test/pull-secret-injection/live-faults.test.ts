@@ -22,7 +22,7 @@ else {
     name: 'reconciler',
     by: 'token',
     cluster: injectionAccess(
-      { admission: 'policy', audit: false, evict: false, secretNames: ['reg', 'big', 'one', 'two'] },
+      { admission: 'policy', audit: false, secretNames: ['reg', 'big', 'one', 'two'] },
       {},
     ).flatMap(({ rules }) => rules),
   });

@@ -70,9 +70,7 @@ export function reconcilerUser(
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }, {}).flatMap(
-      ({ rules }) => rules,
-    ),
+    cluster: injectionAccess({ admission: 'policy', audit: true, ...more }, {}).flatMap(({ rules }) => rules),
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
- * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
+ * of it. The list of a pod cannot be changed, so the remedy is a new pod.
  */
 
 import type { Apply, Outcome, Sample, World } from '../../controller/contract.ts';
@@ -15,7 +15,6 @@ import { counted } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
-import { evictionOf } from './eviction.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
 import { refusesNames } from './service-accounts.ts';
@@ -31,7 +30,6 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
-  const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
   const stuck = created.filter((one) => one.stuck).length;
   const hindrance = hindranceIn(world, options);
   const said = reportPullStatus(world, 'hosted', {
@@ -45,7 +43,6 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   return {
     apply: [...previews, said.apply],
     status: [said.status],
-    actions,
     metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
   };
 }

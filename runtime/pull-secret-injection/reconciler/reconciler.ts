@@ -142,10 +142,6 @@ export function reconcilers(input: Readonly<Record<string, unknown>>): readonly 
   for (const [name, value] of Object.entries(plain)) checkOption(name, value);
   const read = readRemovalLimits(removals);
   if (!read.ok) throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.removals: ${read.problem}`);
-  if (input['evict'] === true && input['audit'] === false)
-    throw new UsageError(
-      `Cannot read systems.${RECONCILER_NAME}: evict needs audit, which finds the pods: set audit to true, or evict to false`,
-    );
   return [pullSecretInjection({ ...plain, removals: read.limits })];
 }
 

@@ -124,7 +124,6 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       secrets: secretsFrom(namespace, set.imagePullSecrets),
       injects: false,
       distributes: true,
-      repair: 'Report',
       suspended: set.paused,
       copies: PLAIN_COPIES,
       serviceAccounts: [],

@@ -58,7 +58,6 @@ export interface PullSecretProfile {
   readonly secrets: readonly ProfileSecret[];
   readonly injects: boolean;
   readonly distributes: boolean;
-  readonly repair: 'Report' | 'Evict';
   readonly suspended: boolean;
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
@@ -87,7 +86,6 @@ export const PROFILE_SHAPE: Shape = {
         },
       },
     },
-    repair: 'string',
     suspend: 'boolean',
     successor: 'string',
     serviceAccounts: { list: 'string' },
@@ -138,7 +136,6 @@ export function readProfile(object: KubeObject): ReadProfile {
     secrets: secretsOf(spec['secrets'], problems),
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
-    repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
     onRequest: choice(spec['offer'], PROFILE_OFFERS, 'spec.offer', problems) === 'OnRequest',
     copies: readCopies(spec['copies'], 'spec.copies', problems),
