@@ -18,10 +18,6 @@ export interface InjectionAccessInput {
   /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
   readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;
-  /** @default {false} */
-  readonly serviceAccounts?: boolean;
-  /** Whether policies bind the account. @default {false} */
-  readonly isGuarded?: boolean;
 }
 
 /** A ClusterRole, and with `namespaces` a Role in each of them. */
@@ -62,12 +58,8 @@ function secretRules(
 function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
   return [
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
-    // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
+    // Which of them enforce mountable secrets.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
-    // Also to take names off again when the option has gone. Never without that policy.
-    ...(input.serviceAccounts === true || input.isGuarded === true
-      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
-      : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
     ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
   ];

@@ -55,7 +55,7 @@ function accountOf({ kind, namespace: own, account }: ClusterContext): Account |
 type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  const { admission = 'policy', audit = true, serviceAccounts = false } = config;
+  const { admission = 'policy', audit = true } = config;
   const {
     namespaces,
     excludedNamespaces = [],
@@ -70,7 +70,6 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
     secretNames: namespaces === undefined ? undefined : config.secretNames,
     admission,
     audit,
-    serviceAccounts,
     excludedNamespaces,
     trustedLabelKeys,
     withoutContainers,
@@ -105,7 +104,6 @@ function part(
         ...config,
         admission,
         audit,
-        isGuarded: accountOf(cluster) !== undefined,
         sources: sourcesIn(config),
       },
       WHY_SO_WIDE,
@@ -140,8 +138,6 @@ const WHY_SO_WIDE = {
   'write-secrets':
     'copies go to namespaces that profiles select while it runs: namespaces names those that it works in',
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
-  'write-accounts':
-    'names go to the lists of accounts that profiles select, and are taken off again; accounts that the reconciler made itself, which carry the label of their owner, are its own: namespaces names those that it works in',
   'change-admission':
     'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
 };
@@ -149,14 +145,12 @@ const WHY_SO_WIDE = {
 /** What the fleet leaves out is the reconciler's to choose. */
 function optional({
   trustedLabelKeys,
-  serviceAccounts,
   removals,
   withoutContainers,
   missingRevision,
 }: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   return {
     ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
-    ...(serviceAccounts === undefined ? {} : { serviceAccounts }),
     ...(removals === undefined ? {} : { removals }),
     ...(withoutContainers === undefined ? {} : { withoutContainers }),
     ...(missingRevision === undefined ? {} : { missingRevision }),
@@ -190,7 +184,6 @@ function pullSecretInjectionObjects(
       excludedNamespaces: config.excludedNamespaces ?? [],
       onlyNamespaces: config.namespaces,
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
-      serviceAccounts: config.serviceAccounts ?? false,
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',
       guardNamed: GUARD_NAMED,

@@ -1,7 +1,6 @@
 /** The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`. */
 import { z } from 'zod';
 import {
-  MAX_ACCOUNTS,
   MAX_SECRETS,
   MAX_SOURCES,
   MAX_SOURCES_IN_ALL,
@@ -128,14 +127,6 @@ const spec = z
       .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),
     suspend: z.boolean().describe('Stops everything but revocation; copies stay as they are').optional(),
-    serviceAccounts: z
-      .array(secretName)
-      .max(MAX_ACCOUNTS)
-      .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe(
-        'Names of ServiceAccounts of these namespaces that list the names too, for tools that read credentials from there; the system must allow it',
-      )
-      .optional(),
     successor: z
       .string()
       .min(1)
@@ -152,10 +143,6 @@ const spec = z
       {
         rule: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
         message: 'mode Distribute needs sources for every secret',
-      },
-      {
-        rule: "!has(self.serviceAccounts) || size(self.serviceAccounts) == 0 || !has(self.mode) || self.mode != 'Distribute'",
-        message: 'serviceAccounts names nobody where mode is Distribute: leave it out',
       },
       {
         rule: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",

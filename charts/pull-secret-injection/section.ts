@@ -37,8 +37,6 @@ export interface PullSecretInjectionInput {
   readonly secretNames?: readonly string[];
   /** Report pods that lack names. @default {true} */
   readonly audit?: boolean;
-  /** Add the names of profiles that ask for it to ServiceAccounts, for tools that read credentials from there. @default {false} */
-  readonly serviceAccounts?: boolean;
   /** SidecarSets inject also where no matching set brings a container. @default {false} */
   readonly withoutContainers?: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
@@ -100,12 +98,6 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
       "Names under which copies may be written; narrows the reconciler's rights. With namespaces also what it may read, beside the sources of profiles",
     ),
   audit: z.boolean().exactOptional().describe('Report pods that lack names'),
-  serviceAccounts: z
-    .boolean()
-    .exactOptional()
-    .describe(
-      'Add the names of profiles with serviceAccounts to those ServiceAccounts; without it, what was added is taken off',
-    ),
   withoutContainers: z
     .boolean()
     .exactOptional()
@@ -187,7 +179,6 @@ function contradictions(config: PullSecretInjectionInput): readonly SectionProbl
       path: ['profiles', index],
       text: `brings another Secret "${secret}" than profile "${other}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
     })),
-    ...unlistedAccounts(config),
     ...outsideSources(config),
   ];
 }
@@ -209,24 +200,6 @@ function outsideSources({ profiles = [], namespaces }: PullSecretInjectionInput)
 export function sourcesOf({ name, spec }: ProfileInput): readonly ProfileSource[] {
   const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
   return read.ok && read.profile.distributes ? read.profile.secrets.flatMap(({ sources }) => sources) : [];
-}
-
-/** A profile of the fleet that asks for what the same fleet does not allow. */
-function unlistedAccounts({
-  profiles = [],
-  serviceAccounts = false,
-}: PullSecretInjectionInput): readonly SectionProblem[] {
-  if (serviceAccounts) return [];
-  return profiles.flatMap(({ spec }, index) =>
-    Array.isArray(spec['serviceAccounts']) && spec['serviceAccounts'].length > 0
-      ? [
-          {
-            path: ['profiles', index],
-            text: 'asks for names in ServiceAccounts: set serviceAccounts to true, or leave spec.serviceAccounts out',
-          },
-        ]
-      : [],
-  );
 }
 
 function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {

@@ -26,13 +26,12 @@ const MEANT = /^(?:[a-z0-9.-]+\.)?(?:pullwright\.dev|kubernetes\.io|k8s\.io|open
  *
  * @example
  * ```ts
- * import { isLeftOut, lightObject } from './light.ts';
+ * import { lightObject } from './light.ts';
  * import assert from 'node:assert/strict';
  *
  * const env = Array.from({ length: 5000 }, (_, at) => ({ name: `E${at}`, value: 'x'.repeat(100) }));
  * const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [{ name: 'a', image: 'quay.io/a', env }] } };
  * assert.deepEqual(lightObject(pod).spec, { containers: [{ name: 'a', image: 'quay.io/a' }] });
- * assert.ok(isLeftOut(lightObject(pod)));
  * const small = { ...pod, spec: { containers: [] } };
  * assert.equal(lightObject(small), small);
  * ```
@@ -63,11 +62,6 @@ export function lightObject(object: KubeObject): KubeObject {
     metadata,
     ...picked({ secrets, imagePullSecrets }, { secrets: ['name'], imagePullSecrets: ['name'] }),
   };
-}
-
-/** Whether something of the object was left out when it was read. */
-export function isLeftOut({ metadata }: KubeObject): boolean {
-  return metadata.annotations?.[LEFT_OUT] === 'true';
 }
 
 /** What is left of `budget` after all texts of `value`, about; below nothing as soon as it is known to be too little. */

@@ -20,8 +20,6 @@ export interface InjectionOptions {
   readonly trustedLabelKeys: readonly string[];
   /** Look at pods, and report those that lack names. */
   readonly audit: boolean;
-  /** Add the names of profiles that ask for it to ServiceAccounts. */
-  readonly serviceAccounts: boolean;
   /** SidecarSets inject even where no matching set brings a container. */
   readonly withoutContainers: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. */
@@ -43,7 +41,6 @@ export const DEFAULT_OPTIONS: InjectionOptions = {
   admission: 'policy',
   trustedLabelKeys: DEFAULT_TRUSTED_KEYS,
   audit: true,
-  serviceAccounts: false,
   withoutContainers: false,
   missingRevision: 'skip',
   kruiseNamespace: 'kruise-system',

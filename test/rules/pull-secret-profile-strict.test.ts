@@ -122,7 +122,6 @@ const WHOLE = {
       matchExpressions: [{ key: 'b', operator: 'In', values: ['c'] }],
     },
     secrets: [{ name: 'reg', sources: [{ namespace: 'a', name: 'b' }], onCollision: 'Fail' }],
-    serviceAccounts: ['default'],
     copies: { labels: { l: 'v' }, annotations: { a: 'v' }, onSourceDeleted: 'Remove', removeAfter: '1h' },
   },
   PullSecretGrant: {

@@ -21,7 +21,7 @@ import {
 import type { InjectionOptions } from '../options.ts';
 import { isPlanned } from './pod-audit.ts';
 import { claimObjects } from './requests.ts';
-import { accountSays, accountsMatter, isListed } from './service-accounts.ts';
+import { accountSays, accountsMatter } from './service-accounts.ts';
 import {
   type Distributor,
   distributionIn,
@@ -140,7 +140,7 @@ class Keys {
 
   /** The accounts of one namespace, where there is anything to look at. */
   accounts(namespace: string): readonly Key[] {
-    return accountsMatter(this.#world, namespace, this.#options) ? [this.key('accounts', namespace)] : [];
+    return accountsMatter(this.#world, namespace) ? [this.key('accounts', namespace)] : [];
   }
 
   /** Nearly all accounts concern nobody. What an enforcing one lists decides what the policy gives to its pods. */
@@ -223,14 +223,10 @@ class Keys {
       ? [
           this.key('namespace', namespace),
           ...this.claims(namespace),
-          ...this.accounts(namespace),
           ...this.approval(namespace, byName.get(name) ?? []),
           ...this.counts(brings),
         ]
-      : // The last profile of that name is gone, and its copy follows.
-        isListed(this.#world, namespace, name)
-        ? this.accounts(namespace)
-        : [];
+      : [];
     return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
   }
 

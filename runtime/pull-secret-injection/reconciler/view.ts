@@ -126,7 +126,6 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       distributes: true,
       suspended: set.paused,
       copies: PLAIN_COPIES,
-      serviceAccounts: [],
       onRequest: false,
     },
   };

@@ -27,7 +27,6 @@ export const PROFILE_OFFERS: readonly ['Everywhere', 'OnRequest'] = ['Everywhere
 /** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
-export const MAX_ACCOUNTS = 16;
 /** Over all secrets of one profile: each source costs the consent policy one of the 28 checks that its budget allows. */
 export const MAX_SOURCES_IN_ALL = 16;
 
@@ -62,8 +61,6 @@ export interface PullSecretProfile {
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
   readonly copies: ProfileCopies;
-  /** Names of the ServiceAccounts that list the names too, for tools that read credentials from there. */
-  readonly serviceAccounts: readonly string[];
   /** Only namespaces that ask for it by a PullSecretClaim are served. */
   readonly onRequest: boolean;
   /** When the profile was made: who comes first has the name. Absent in folders. */
@@ -88,7 +85,6 @@ export const PROFILE_SHAPE: Shape = {
     },
     suspend: 'boolean',
     successor: 'string',
-    serviceAccounts: { list: 'string' },
     copies: COPIES_SHAPE,
     offer: 'string',
   },
@@ -139,7 +135,6 @@ export function readProfile(object: KubeObject): ReadProfile {
     suspended: spec['suspend'] === true,
     onRequest: choice(spec['offer'], PROFILE_OFFERS, 'spec.offer', problems) === 'OnRequest',
     copies: readCopies(spec['copies'], 'spec.copies', problems),
-    serviceAccounts: serviceAccountsOf(spec['serviceAccounts'], problems),
     ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined
       ? {}
@@ -156,26 +151,12 @@ function successorOf(value: unknown, problems: string[]): { readonly successor?:
   return {};
 }
 
-function serviceAccountsOf(value: unknown, problems: string[]): readonly string[] {
-  const path = 'spec.serviceAccounts';
-  const names = listOf(value, path, MAX_ACCOUNTS, problems).map((name, at) => {
-    if (isObjectName(name)) return name;
-    problems.push(`${path}[${at}]: ${shown(name)} is not the name of a ServiceAccount`);
-    return '';
-  });
-  for (const name of repeated(names.filter((one) => one !== '')))
-    problems.push(`${path}: "${name}" is there twice`);
-  return names;
-}
-
 function distributeProblems(
   profile: PullSecretProfile,
   mode: (typeof PROFILE_MODES)[number],
   problems: string[],
 ): void {
   if (mode !== 'Distribute') return;
-  if (profile.serviceAccounts.length > 0)
-    problems.push('spec.serviceAccounts: names nobody where spec.mode is Distribute: leave it out');
   for (const [at, { sources }] of profile.secrets.entries())
     if (sources.length === 0)
       problems.push(`spec.secrets[${at}].sources: must name a source: spec.mode is Distribute`);
