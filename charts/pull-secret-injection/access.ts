@@ -71,18 +71,13 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
     { apiGroups: [''], resources: ['namespaces'], verbs: READ },
     {
       apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
+      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'],
       verbs: READ,
     },
     { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
     {
       apiGroups: ['pullwright.dev'],
-      resources: [
-        'pullsecretprofiles/status',
-        'pullsecretgrants/status',
-        'pullsecretclaims/status',
-        'pullstatuses/status',
-      ],
+      resources: ['pullsecretprofiles/status', 'pullsecretgrants/status', 'pullstatuses/status'],
       verbs: ['get', 'patch'],
     },
     { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },

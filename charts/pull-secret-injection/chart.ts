@@ -9,7 +9,6 @@ import { RECONCILER } from '../shared/reconciler-grant.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
-import { pullSecretClaimCrd } from './claim-crd.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { pullSecretGrantCrd } from './grant-crd.ts';
 import { injectionObjects } from './objects.ts';
@@ -174,7 +173,6 @@ function pullSecretInjectionObjects(
   return [
     pullSecretProfileCrd(),
     pullSecretGrantCrd(),
-    pullSecretClaimCrd(),
     ...(config.sidecarSetCrd === true ? [sidecarSetCrd()] : []),
     ...injectionObjects({
       namespace: cluster.namespace,

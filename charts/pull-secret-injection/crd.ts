@@ -7,7 +7,6 @@ import {
   PROFILE_API_VERSION,
   PROFILE_KIND,
   PROFILE_MODES,
-  PROFILE_OFFERS,
 } from '../../runtime/rules/injection/profile.ts';
 import {
   DEFAULT_REMOVE_AFTER,
@@ -118,11 +117,6 @@ const spec = z
       .max(MAX_SECRETS)
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('In the order in which they are appended to a pod'),
-    offer: z
-      .enum(PROFILE_OFFERS)
-      .meta({ default: 'Everywhere' })
-      .describe('Who is served of the selected namespaces: all, or those that ask by a PullSecretClaim')
-      .optional(),
     copies: copies
       .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),
@@ -160,9 +154,6 @@ const status = z
       .strictObject({
         selected: count.describe('Namespaces that the profile selects'),
         current: count.describe('Of these, the ones that hold every Secret as it should be'),
-        pending: count
-          .describe('Namespaces that ask by a PullSecretClaim and were not granted yet')
-          .optional(),
         blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
       })
       .describe('How many namespaces are served')

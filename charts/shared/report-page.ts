@@ -53,7 +53,7 @@ const RULES: readonly PolicyRule[] = [
   { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'rolebindings'], verbs: LIST },
   {
     apiGroups: ['pullwright.dev'],
-    resources: ['pullstatuses', 'pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims'],
+    resources: ['pullstatuses', 'pullsecretprofiles', 'pullsecretgrants'],
     verbs: LIST,
   },
   { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: LIST },

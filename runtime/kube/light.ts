@@ -6,7 +6,7 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord } from '../rules/record.ts';
 
 /** Kinds that tenants make, that are read in every namespace, and of which nothing is owned here but a status and names in a list. */
-const OF_TENANTS: ReadonlySet<string> = new Set(['Namespace', 'Pod', 'PullSecretClaim', 'ServiceAccount']);
+const OF_TENANTS: ReadonlySet<string> = new Set(['Namespace', 'Pod', 'ServiceAccount']);
 
 /** Up to this weight an object is kept as it is. A usual pod has a fifth of it. */
 const HEAVY_BYTES = 64 * 1024;

@@ -71,7 +71,6 @@ const POLICIES: readonly string[] = [
 const REPORTING: readonly string[] = [
   'PullSecretProfile',
   'PullSecretGrant',
-  'PullSecretClaim',
   'PullStatus',
   CREDENTIAL_PROVIDER.kind,
 ];

@@ -163,7 +163,6 @@ test('the heaviest that is kept of a pod, an account and a namespace is small', 
     },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata, secrets: copiesOf(3000, { name: long }) },
     { apiVersion: 'v1', kind: 'Namespace', metadata },
-    { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretClaim', metadata, spec: {} },
   ])
     assert.ok(JSON.stringify(lightObject(object)).length < 256 * 1024, object.kind);
 });

@@ -70,7 +70,7 @@ else {
   test('left out of the fleet at once: nothing is taken from anybody, neither with the reconciler gone nor with the definitions', async () => {
     await atWork();
     await reconciler.stop();
-    for (const kind of ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims'])
+    for (const kind of ['pullsecretprofiles', 'pullsecretgrants'])
       assert.equal((await plane.kubectl('delete', 'crd', `${kind}.pullwright.dev`)).code, 0);
     assert.deepEqual(await made(), EVERYTHING);
     await eventually(async () => assert.deepEqual(await pod(), { names: ['theirs', 'reg'] }));

@@ -120,7 +120,6 @@ function reportOf(own: Planted, other: Planted): Report {
             },
           ],
           grants: [],
-          claims: [],
           pulls: one.count,
           verdict: 'broken',
         })),

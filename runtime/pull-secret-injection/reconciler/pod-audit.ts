@@ -14,7 +14,6 @@ import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
-import { approvedPlan } from './approved.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
 import { refusesNames } from './service-accounts.ts';
@@ -25,7 +24,7 @@ import { isTerminating, namespaceLabels, planIn } from './view.ts';
 export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
   const namespace = world.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const plan = approvedPlan(world, planIn(world, options), name);
+  const plan = planIn(world, options);
   const found = uninjectedPods(world, namespace, plan, options);
   const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));

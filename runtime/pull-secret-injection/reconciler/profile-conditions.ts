@@ -9,7 +9,7 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import { counted, countedOf } from '../../rules/text/counted.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
-import { causeConditions, distributing, nothingSelected, platformTrouble } from './cause-conditions.ts';
+import { causeConditions, distributing, NOTHING_SELECTED, platformTrouble } from './cause-conditions.ts';
 import { annotatedGrant } from './consent.ts';
 import { heldText } from './held-removal.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
@@ -74,7 +74,7 @@ function presentCondition(profile: PullSecretProfile, count: Count): readonly Co
   const { selected, absent } = count;
   if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
     return [];
-  if (selected === 0) return [{ type, status: 'Unknown', ...nothingSelected(count) }];
+  if (selected === 0) return [{ type, status: 'Unknown', ...NOTHING_SELECTED }];
   if (absent.namespaces === 0)
     return [
       {
@@ -145,7 +145,7 @@ function offBy({ profile, injecting }: Summary): ConditionText | undefined {
 }
 
 function unknownBy({ count, injecting, present }: Summary): ConditionText | undefined {
-  if (count.selected === 0) return nothingSelected(count);
+  if (count.selected === 0) return NOTHING_SELECTED;
   return [injecting, ...present].find(({ status }) => status === 'Unknown');
 }
 

@@ -15,7 +15,6 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { counted } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
-import { isBrought } from './approved.ts';
 import { namespaceRef } from './names.ts';
 import { isTerminating, namespaceLabels, profilesIn } from './view.ts';
 
@@ -164,8 +163,7 @@ function isServed(
   if (namespace === undefined || isTerminating(namespace)) return false;
   const labels = namespaceLabels(namespace);
   const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
-  if (!selects(profile.namespaceSelector, labels) || exemptionOf(pod, options) !== undefined) return false;
-  return !profile.onRequest || profile.secrets.some((secret) => isBrought(world, profile, secret, name));
+  return selects(profile.namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
 }
 
 function someOf(names: readonly string[]): string {

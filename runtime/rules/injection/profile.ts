@@ -21,9 +21,6 @@ export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribu
   'Distribute',
 ];
 
-/** Who is served of whom `namespaceSelector` selects: everybody, or who asks by a PullSecretClaim. */
-export const PROFILE_OFFERS: readonly ['Everywhere', 'OnRequest'] = ['Everywhere', 'OnRequest'];
-
 /** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
@@ -61,8 +58,6 @@ export interface PullSecretProfile {
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
   readonly copies: ProfileCopies;
-  /** Only namespaces that ask for it by a PullSecretClaim are served. */
-  readonly onRequest: boolean;
   /** When the profile was made: who comes first has the name. Absent in folders. */
   readonly createdAt?: string;
 }
@@ -86,7 +81,6 @@ export const PROFILE_SHAPE: Shape = {
     suspend: 'boolean',
     successor: 'string',
     copies: COPIES_SHAPE,
-    offer: 'string',
   },
 };
 
@@ -133,7 +127,6 @@ export function readProfile(object: KubeObject): ReadProfile {
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
     suspended: spec['suspend'] === true,
-    onRequest: choice(spec['offer'], PROFILE_OFFERS, 'spec.offer', problems) === 'OnRequest',
     copies: readCopies(spec['copies'], 'spec.copies', problems),
     ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined

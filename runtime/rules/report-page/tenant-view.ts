@@ -76,7 +76,7 @@ function clusterOf(cluster: ReportCluster | undefined, { name, pulls, own, verdi
   };
 }
 
-function namespaceOf({ name, secrets, grants, claims, pulls, verdict }: ReportNamespace): ReportNamespace {
+function namespaceOf({ name, secrets, grants, pulls, verdict }: ReportNamespace): ReportNamespace {
   return {
     name,
     secrets: secrets.map(({ name: secret, type, keys, fault, copy }) => ({
@@ -93,7 +93,6 @@ function namespaceOf({ name, secrets, grants, claims, pulls, verdict }: ReportNa
       to,
       problems,
     })),
-    claims: claims.map(({ name: claim, profile }) => ({ name: claim, profile })),
     pulls,
     verdict,
   };
