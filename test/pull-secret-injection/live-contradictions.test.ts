@@ -143,6 +143,7 @@ else {
   });
 
   test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
+    await reconciler.stop();
     const set: TestObject = {
       apiVersion: 'apps.kruise.io/v1beta1',
       kind: 'SidecarSet',
