@@ -1,7 +1,6 @@
 /** The pages of custom resources and of the fleet file. */
 import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
 import { fleetJsonSchema } from '../../charts/fleet-json-schema.ts';
-import { pullSecretClaimCrd } from '../../charts/pull-secret-injection/claim-crd.ts';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
 import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
 import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
@@ -27,7 +26,6 @@ interface Spec {
 export const DEFINITIONS: readonly (() => KubeObject)[] = [
   pullSecretProfileCrd,
   pullSecretGrantCrd,
-  pullSecretClaimCrd,
   pullStatusCrd,
   credentialProviderCrd,
   sidecarSetCrd,

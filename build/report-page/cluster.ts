@@ -140,7 +140,7 @@ function endOf({ expiresAt, ends }: ReportKey): readonly (HTMLElement | string)[
 }
 
 function namespacesPart({ name: cluster, namespaces }: ReportCluster): HTMLElement {
-  const items = namespaces.map(({ name: namespace, secrets, grants, claims, pulls, verdict }) =>
+  const items = namespaces.map(({ name: namespace, secrets, grants, pulls, verdict }) =>
     h(
       'details',
       { class: 'namespace' },
@@ -152,7 +152,7 @@ function namespacesPart({ name: cluster, namespaces }: ReportCluster): HTMLEleme
         h(
           'span',
           { class: 'where' },
-          `${secrets.length} pull secrets, ${grants.length} grants, ${claims.length} claims, ${pulls} images`,
+          `${secrets.length} pull secrets, ${grants.length} grants, ${pulls} images`,
         ),
       ),
       h('ul', {}, ...secrets.map(secretItem)),
@@ -168,9 +168,6 @@ function namespacesPart({ name: cluster, namespaces }: ReportCluster): HTMLEleme
             ` lets ${listText(profiles)} bring ${listText(granted)} to ${listText(to)}`,
             ...problems.map((problem) => h('p', { class: 'fault' }, sentence(problem))),
           ),
-        ),
-        ...claims.map(({ name: claim, profile }) =>
-          h('li', {}, code(claim), ` asks for profile ${name(profile)}`),
         ),
       ),
     ),

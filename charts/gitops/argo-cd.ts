@@ -149,7 +149,6 @@ export const HEALTH_KINDS: readonly string[] = [
   'pullwright.dev_PullStatus',
   'pullwright.dev_PullSecretProfile',
   'pullwright.dev_PullSecretGrant',
-  'pullwright.dev_PullSecretClaim',
 ];
 
 /**

@@ -62,7 +62,6 @@ const EXAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
       namespaces: ['team-a', 'team-b'],
     },
   },
-  PullSecretClaim: { spec: { profile: 'team-registry' } },
   PullStatus: {},
 };
 

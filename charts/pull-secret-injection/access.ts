@@ -18,11 +18,6 @@ export interface InjectionAccessInput {
   /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
   readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;
-  readonly evict: boolean;
-  /** @default {false} */
-  readonly serviceAccounts?: boolean;
-  /** Whether policies bind the account. @default {false} */
-  readonly isGuarded?: boolean;
 }
 
 /** A ClusterRole, and with `namespaces` a Role in each of them. */
@@ -58,21 +53,10 @@ function secretRules(
 function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
   return [
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
-    // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
+    // Which of them enforce mountable secrets.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
-    // Also to take names off again when the option has gone. Never without that policy.
-    ...(input.serviceAccounts === true || input.isGuarded === true
-      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
-      : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
     ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
-    ...(input.evict
-      ? [
-          { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const },
-          // Whether one has a try left: it counts an evicted pod as a failure.
-          { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get'] as const },
-        ]
-      : []),
   ];
 }
 
@@ -82,18 +66,13 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
     { apiGroups: [''], resources: ['namespaces'], verbs: READ },
     {
       apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
+      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'],
       verbs: READ,
     },
     { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
     {
       apiGroups: ['pullwright.dev'],
-      resources: [
-        'pullsecretprofiles/status',
-        'pullsecretgrants/status',
-        'pullsecretclaims/status',
-        'pullstatuses/status',
-      ],
+      resources: ['pullsecretprofiles/status', 'pullsecretgrants/status', 'pullstatuses/status'],
       verbs: ['get', 'patch'],
     },
     { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
@@ -128,10 +107,7 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
   ];
 }
 
-/** Whether the account asks for pods in dry runs: to try what admission gives them, and what would become of an evicted one. */
-export function triesPods(input: {
-  readonly admission: 'policy' | 'webhook' | 'none';
-  readonly evict: boolean;
-}): boolean {
-  return input.admission !== 'none' || input.evict;
+/** Whether the account asks for pods in dry runs, to try what admission gives them. */
+export function triesPods(input: { readonly admission: 'policy' | 'webhook' | 'none' }): boolean {
+  return input.admission !== 'none';
 }

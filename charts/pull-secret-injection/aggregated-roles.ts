@@ -18,7 +18,7 @@ export function aggregatedRoles(): readonly KubeObject[] {
       [
         {
           apiGroups: GROUP,
-          resources: ['pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
+          resources: ['pullsecretgrants', 'pullstatuses'],
           verbs: READ,
         },
       ],
@@ -26,7 +26,7 @@ export function aggregatedRoles(): readonly KubeObject[] {
     role(
       'pullwright-edit',
       ['edit', 'admin'],
-      [{ apiGroups: GROUP, resources: ['pullsecretgrants', 'pullsecretclaims'], verbs: WRITE }],
+      [{ apiGroups: GROUP, resources: ['pullsecretgrants'], verbs: WRITE }],
     ),
   ];
 }

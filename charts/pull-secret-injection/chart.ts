@@ -9,7 +9,6 @@ import { RECONCILER } from '../shared/reconciler-grant.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
-import { pullSecretClaimCrd } from './claim-crd.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { pullSecretGrantCrd } from './grant-crd.ts';
 import { injectionObjects } from './objects.ts';
@@ -55,7 +54,7 @@ function accountOf({ kind, namespace: own, account }: ClusterContext): Account |
 type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  const { admission = 'policy', audit = true, evict = false, serviceAccounts = false } = config;
+  const { admission = 'policy', audit = true } = config;
   const {
     namespaces,
     excludedNamespaces = [],
@@ -70,8 +69,6 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
     secretNames: namespaces === undefined ? undefined : config.secretNames,
     admission,
     audit,
-    evict,
-    serviceAccounts,
     excludedNamespaces,
     trustedLabelKeys,
     withoutContainers,
@@ -87,7 +84,7 @@ function part(
   alsoOwn: readonly string[] = [],
 ): ReconcilerPart {
   const { namespace: ownNamespace } = cluster;
-  const { admission = 'policy', audit = true, evict = false } = config;
+  const { admission = 'policy', audit = true } = config;
   const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const excludedNamespaces =
     config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
@@ -97,7 +94,6 @@ function part(
       ownNamespace,
       admission,
       audit,
-      evict,
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
       ...placesOf(config),
       ...optional(config),
@@ -106,8 +102,6 @@ function part(
       ...config,
       admission,
       audit,
-      evict,
-      isGuarded: accountOf(cluster) !== undefined,
       sources: sourcesIn(config),
     }),
     alerts: PULL_SECRET_INJECTION_ALERTS,
@@ -137,14 +131,12 @@ function sourcesIn({
 /** What the fleet leaves out is the reconciler's to choose. */
 function optional({
   trustedLabelKeys,
-  serviceAccounts,
   removals,
   withoutContainers,
   missingRevision,
 }: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   return {
     ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
-    ...(serviceAccounts === undefined ? {} : { serviceAccounts }),
     ...(removals === undefined ? {} : { removals }),
     ...(withoutContainers === undefined ? {} : { withoutContainers }),
     ...(missingRevision === undefined ? {} : { missingRevision }),
@@ -168,7 +160,6 @@ function pullSecretInjectionObjects(
   return [
     pullSecretProfileCrd(),
     pullSecretGrantCrd(),
-    pullSecretClaimCrd(),
     ...(config.sidecarSetCrd === true ? [sidecarSetCrd()] : []),
     ...injectionObjects({
       namespace: cluster.namespace,
@@ -178,8 +169,6 @@ function pullSecretInjectionObjects(
       excludedNamespaces: config.excludedNamespaces ?? [],
       onlyNamespaces: config.namespaces,
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
-      evict: config.evict ?? false,
-      serviceAccounts: config.serviceAccounts ?? false,
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',
       guardNamed: GUARD_NAMED,

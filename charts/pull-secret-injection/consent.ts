@@ -190,7 +190,7 @@ export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonl
   });
 }
 
-/** The account asks in dry runs what admission makes of a pod, and what would become of one that is evicted. It makes no pods. */
+/** The account asks in dry runs what admission makes of a pod. It makes no pods. */
 export function dryRunPolicy({ serviceAccount }: Pick<GuardInput, 'serviceAccount'>): readonly KubeObject[] {
   const name = 'pullwright-pods-by-dry-run';
   const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;

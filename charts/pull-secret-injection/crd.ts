@@ -1,14 +1,12 @@
 /** The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`. */
 import { z } from 'zod';
 import {
-  MAX_ACCOUNTS,
   MAX_SECRETS,
   MAX_SOURCES,
   MAX_SOURCES_IN_ALL,
   PROFILE_API_VERSION,
   PROFILE_KIND,
   PROFILE_MODES,
-  PROFILE_OFFERS,
 } from '../../runtime/rules/injection/profile.ts';
 import {
   DEFAULT_REMOVE_AFTER,
@@ -119,28 +117,10 @@ const spec = z
       .max(MAX_SECRETS)
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('In the order in which they are appended to a pod'),
-    offer: z
-      .enum(PROFILE_OFFERS)
-      .meta({ default: 'Everywhere' })
-      .describe('Who is served of the selected namespaces: all, or those that ask by a PullSecretClaim')
-      .optional(),
-    repair: z
-      .enum(['Report', 'Evict'])
-      .meta({ default: 'Report' })
-      .describe('What happens to pods that cannot pull for want of these names: reported, or also evicted')
-      .optional(),
     copies: copies
       .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),
     suspend: z.boolean().describe('Stops everything but revocation; copies stay as they are').optional(),
-    serviceAccounts: z
-      .array(secretName)
-      .max(MAX_ACCOUNTS)
-      .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe(
-        'Names of ServiceAccounts of these namespaces that list the names too, for tools that read credentials from there; the system must allow it',
-      )
-      .optional(),
     successor: z
       .string()
       .min(1)
@@ -159,10 +139,6 @@ const spec = z
         message: 'mode Distribute needs sources for every secret',
       },
       {
-        rule: "!has(self.serviceAccounts) || size(self.serviceAccounts) == 0 || !has(self.mode) || self.mode != 'Distribute'",
-        message: 'serviceAccounts names nobody where mode is Distribute: leave it out',
-      },
-      {
         rule: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
         message: 'spec.selector is required: {} selects all pods of these namespaces',
       },
@@ -178,9 +154,6 @@ const status = z
       .strictObject({
         selected: count.describe('Namespaces that the profile selects'),
         current: count.describe('Of these, the ones that hold every Secret as it should be'),
-        pending: count
-          .describe('Namespaces that ask by a PullSecretClaim and were not granted yet')
-          .optional(),
         blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
       })
       .describe('How many namespaces are served')

@@ -9,7 +9,6 @@ import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, type NetworkSettings } from '../shared/objects.ts';
 import { triesPods } from './access.ts';
-import { accountGuardPolicy } from './account-guard.ts';
 import { aggregatedRoles } from './aggregated-roles.ts';
 import { collisionPolicy } from './collision.ts';
 import {
@@ -36,13 +35,9 @@ export interface InjectionObjectsInput {
   readonly account?: { readonly namespace: string; readonly name: string };
   readonly withoutContainers: boolean;
   readonly missingRevision: 'skip' | 'current';
-  /** Whether the account may evict pods. */
-  readonly evict: boolean;
   /** Secrets that the reconciler writes for other systems, by namespace. */
   readonly network?: NetworkSettings;
   readonly guardNamed: Readonly<Record<string, readonly string[]>>;
-  /** Whether the account may add names to ServiceAccounts. */
-  readonly serviceAccounts: boolean;
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
 }
 
@@ -58,9 +53,6 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...(input.account === undefined
       ? []
       : guardPolicy({ serviceAccount: input.account, named: input.guardNamed })),
-    ...(input.account === undefined
-      ? []
-      : accountGuardPolicy({ serviceAccount: input.account, adds: input.serviceAccounts })),
     ...(input.account === undefined || !triesPods(input)
       ? []
       : dryRunPolicy({ serviceAccount: input.account })),

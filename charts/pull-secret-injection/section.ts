@@ -37,10 +37,6 @@ export interface PullSecretInjectionInput {
   readonly secretNames?: readonly string[];
   /** Report pods that lack names. @default {true} */
   readonly audit?: boolean;
-  /** Evict pods that cannot pull, for profiles with `repair: Evict`. @default {false} */
-  readonly evict?: boolean;
-  /** Add the names of profiles that ask for it to ServiceAccounts, for tools that read credentials from there. @default {false} */
-  readonly serviceAccounts?: boolean;
   /** SidecarSets inject also where no matching set brings a container. @default {false} */
   readonly withoutContainers?: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
@@ -102,16 +98,6 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
       "Names under which copies may be written; narrows the reconciler's rights. With namespaces also what it may read, beside the sources of profiles",
     ),
   audit: z.boolean().exactOptional().describe('Report pods that lack names'),
-  evict: z
-    .boolean()
-    .exactOptional()
-    .describe('Evict pods that cannot pull, for profiles with repair "Evict"'),
-  serviceAccounts: z
-    .boolean()
-    .exactOptional()
-    .describe(
-      'Add the names of profiles with serviceAccounts to those ServiceAccounts; without it, what was added is taken off',
-    ),
   withoutContainers: z
     .boolean()
     .exactOptional()
@@ -193,36 +179,8 @@ function contradictions(config: PullSecretInjectionInput): readonly SectionProbl
       path: ['profiles', index],
       text: `brings another Secret "${secret}" than profile "${other}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
     })),
-    ...evictionProblems(config),
-    ...unlistedAccounts(config),
     ...outsideSources(config),
   ];
-}
-
-function evictionProblems(config: PullSecretInjectionInput): readonly SectionProblem[] {
-  const { evict = false, audit = true, admission = 'policy', profiles = [] } = config;
-  const path = ['evict'];
-  if (!evict)
-    return profiles.flatMap(({ spec }, index) =>
-      spec['repair'] === 'Evict'
-        ? [
-            {
-              path: ['profiles', index],
-              text: 'asks for evictions: set evict to true, or leave spec.repair out',
-            },
-          ]
-        : [],
-    );
-  if (!audit)
-    return [{ path, text: 'needs audit, which finds the pods: set audit to true, or leave evict out' }];
-  return admission === 'none'
-    ? [
-        {
-          path,
-          text: 'needs somebody who gives names to the next pod: set admission to policy or webhook, or leave evict out',
-        },
-      ]
-    : [];
 }
 
 /** Sources of the fleet's own profiles that the rights of the same fleet do not reach. */
@@ -242,24 +200,6 @@ function outsideSources({ profiles = [], namespaces }: PullSecretInjectionInput)
 export function sourcesOf({ name, spec }: ProfileInput): readonly ProfileSource[] {
   const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
   return read.ok && read.profile.distributes ? read.profile.secrets.flatMap(({ sources }) => sources) : [];
-}
-
-/** A profile of the fleet that asks for what the same fleet does not allow. */
-function unlistedAccounts({
-  profiles = [],
-  serviceAccounts = false,
-}: PullSecretInjectionInput): readonly SectionProblem[] {
-  if (serviceAccounts) return [];
-  return profiles.flatMap(({ spec }, index) =>
-    Array.isArray(spec['serviceAccounts']) && spec['serviceAccounts'].length > 0
-      ? [
-          {
-            path: ['profiles', index],
-            text: 'asks for names in ServiceAccounts: set serviceAccounts to true, or leave spec.serviceAccounts out',
-          },
-        ]
-      : [],
-  );
 }
 
 function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {

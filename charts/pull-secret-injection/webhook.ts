@@ -103,7 +103,7 @@ const READ = ['get', 'list', 'watch'] as const;
 /** No Secret: which names a pod gets follows from profiles, labels and ServiceAccounts. */
 const ACCESS: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['namespaces', 'serviceaccounts'], verbs: READ },
-  { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles', 'pullsecretclaims'], verbs: READ },
+  { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: READ },
   { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
   {

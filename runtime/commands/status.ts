@@ -63,7 +63,7 @@ const SIDECAR_SET = {
 /** Kinds that report by conditions, and the system that each belongs to. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
-  ...['PullSecretProfile', 'PullSecretGrant', 'PullSecretClaim'].map((kind) => ({
+  ...['PullSecretProfile', 'PullSecretGrant'].map((kind) => ({
     apiVersion: 'pullwright.dev/v1alpha1',
     kind,
     system: 'pull-secret-injection',
@@ -83,7 +83,7 @@ const TABLE = {
   name: 'status',
   summary: 'Show what is in order and what is not',
   about: [
-    "Prints one row for every pull secret, profile, grant, claim, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
+    "Prints one row for every pull secret, profile, grant, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
   ],
   flags: {
     from: folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
@@ -102,7 +102,7 @@ const TABLE = {
     writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
-      'list pullstatuses, pullsecretprofiles, pullsecretgrants, pullsecretclaims, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',
+      'list pullstatuses, pullsecretprofiles, pullsecretgrants, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',
       'get daemonsets/global-pull-secret-syncer (kube-system)',
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
     ],

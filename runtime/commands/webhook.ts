@@ -44,7 +44,7 @@ const TABLE = {
     hosts: ['the API server; listens on <--port> and <--health-port>'],
     api: [
       'get, list, watch namespaces, serviceaccounts',
-      'get, list, watch pullsecretprofiles.pullwright.dev, pullsecretclaims.pullwright.dev, sidecarsets.apps.kruise.io, controllerrevisions.apps',
+      'get, list, watch pullsecretprofiles.pullwright.dev, sidecarsets.apps.kruise.io, controllerrevisions.apps',
       'get, list, watch mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
     ],
   },

@@ -14,10 +14,10 @@ import { withoutFight } from './conflict-breaker.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
-/** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. `evicted`: a pod. */
+/** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
 export type Committed =
   | {
-      readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed' | 'evicted';
+      readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
       readonly ref: Ref;
     }
   | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };

@@ -165,23 +165,12 @@ export interface ApplyPart {
 
 export type Apply = ApplyObject | ApplyPart;
 
-/** Things that are no object. Run under rate limits; a pod is evicted only when a dry run says that its successor is better off. */
-export type Action =
-  | {
-      readonly action: 'evict';
-      readonly role: Role;
-      readonly namespace: string;
-      readonly name: string;
-      readonly uid: string;
-      readonly reason: string;
-      /** When the pod was made, RFC 3339. */
-      readonly createdAt: string;
-      /** What will make it again. */
-      readonly owner: Pick<Ref, 'apiVersion' | 'kind' | 'name'> & { readonly uid: string };
-      /** What will be made in its place, as far as it is known, and the pull secrets that it must come back with. */
-      readonly successor: { readonly pod: KubeObject; readonly wants: readonly string[] };
-    }
-  | { readonly action: 'json-patch'; readonly ref: Ref; readonly operations: readonly JsonPatchOperation[] };
+/** A change of a list that others write too. Run under a rate limit. */
+export interface Action {
+  readonly action: 'json-patch';
+  readonly ref: Ref;
+  readonly operations: readonly JsonPatchOperation[];
+}
 
 export type JsonPatchOperation =
   | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }

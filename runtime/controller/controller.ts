@@ -201,9 +201,9 @@ export class Controller {
     const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
     return this.#reporter.report({
       author,
-      committed: [...committed, ...ran.evicted],
+      committed,
       problems: [...problems, ...(outcome.problems ?? []), ...rest],
-      events: [...(outcome.events ?? []), ...ran.events],
+      events: outcome.events ?? [],
       samples: outcome.metrics ?? [],
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,

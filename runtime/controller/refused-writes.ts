@@ -49,8 +49,6 @@ const LASTING: readonly string[] = [
   'AdmissionDenied',
   'NamespaceTerminating',
   'ManagedElsewhere',
-  'DisruptionBudget',
-  'WouldNotHelp',
 ];
 
 /** Whether it does not pass by itself: what is retried says nothing about the declaration. */

@@ -98,7 +98,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 function wordsOfCause(causes: readonly ApiCause[]): RefusalWords | undefined {
-  return [TERMINATING, DISRUPTION].find(({ code }) => causes.some(({ reason }) => reason === code));
+  return causes.some(({ reason }) => reason === TERMINATING.code) ? TERMINATING : undefined;
 }
 
 const TERMINATING: RefusalWords = {
@@ -107,20 +107,12 @@ const TERMINATING: RefusalWords = {
   hint: 'Nothing can be made there until it is gone and made again',
 };
 
-/** Too many disruptions, and not too many requests: asking again at once is of no use. */
-const DISRUPTION: RefusalWords = {
-  code: 'DisruptionBudget',
-  state: 'a PodDisruptionBudget allows no disruption of its workload now',
-  hint: 'It is asked again; where its pods never become ready, delete the pod, or set unhealthyPodEvictionPolicy: AlwaysAllow',
-};
-
 /** Somebody else's admission refuses: nothing of ours changes when that changes, so it is asked again. */
 const ADMISSION: readonly string[] = ['QuotaExceeded', 'AdmissionDenied'];
 
 /** Rights that are given back are noticed soon, however long they were missing: not left to a back-off that grows. */
 function waitOf(status: number, code: string): number | undefined {
   if (code === TERMINATING.code) return 5000;
-  if (code === DISRUPTION.code) return 30_000;
   return status === 403 || ADMISSION.includes(code) ? 10_000 : undefined;
 }
 

@@ -180,27 +180,6 @@ export class HttpKubeClient implements KubeClient {
     await this.#send({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
   }
 
-  async evict(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
-    const path = `${await this.#objectPath(ref)}/eviction`;
-    const metadata = { name: ref.name, namespace: ref.namespace };
-    const body = {
-      apiVersion: 'policy/v1',
-      kind: 'Eviction',
-      metadata,
-      deleteOptions: preconditions(options),
-    };
-    const subject = describeObject(ref);
-    await this.#send({
-      verb: 'evict',
-      subject,
-      method: 'POST',
-      path,
-      body,
-      allow: [404],
-      once: true,
-    });
-  }
-
   /** The release of the API server, such as `v1.36.2`. */
   async serverVersion(): Promise<string> {
     const call = { verb: 'get', subject: 'the version', method: 'GET', path: '/version' };

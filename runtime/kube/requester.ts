@@ -322,13 +322,7 @@ function parsed(text: string): unknown {
 }
 
 /** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = [
-  'AnswerTooLarge',
-  'CertificateNotTrusted',
-  'DisruptionBudget',
-  'NotLeader',
-  'TlsWanted',
-];
+const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
 
 /** Whether another try may help, and when. */
 function again<T>(

@@ -20,10 +20,6 @@ export interface InjectionOptions {
   readonly trustedLabelKeys: readonly string[];
   /** Look at pods, and report those that lack names. */
   readonly audit: boolean;
-  /** Evict pods that cannot pull, for profiles that say `repair: Evict`. */
-  readonly evict: boolean;
-  /** Add the names of profiles that ask for it to ServiceAccounts. */
-  readonly serviceAccounts: boolean;
   /** SidecarSets inject even where no matching set brings a container. */
   readonly withoutContainers: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. */
@@ -45,8 +41,6 @@ export const DEFAULT_OPTIONS: InjectionOptions = {
   admission: 'policy',
   trustedLabelKeys: DEFAULT_TRUSTED_KEYS,
   audit: true,
-  evict: false,
-  serviceAccounts: false,
   withoutContainers: false,
   missingRevision: 'skip',
   kruiseNamespace: 'kruise-system',

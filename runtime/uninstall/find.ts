@@ -52,7 +52,6 @@ const LABELLED: readonly Collection[] = [
 const WHOLE: readonly (Collection & Selector)[] = [
   { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' },
   { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretGrant' },
-  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretClaim' },
   { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus' },
   { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1`, kind: CREDENTIAL_PROVIDER.kind },
   { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1alpha1`, kind: CREDENTIAL_PROVIDER.kind },

@@ -7,7 +7,6 @@
  */
 import { OWNER_LABEL } from '../controller/contract.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
-import { ADDED_ANNOTATION, readAdded } from '../rules/injection/service-account-pull-secrets.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { type Deliverer, delivererOf } from './delivered.ts';
 
@@ -72,7 +71,6 @@ const POLICIES: readonly string[] = [
 const REPORTING: readonly string[] = [
   'PullSecretProfile',
   'PullSecretGrant',
-  'PullSecretClaim',
   'PullStatus',
   CREDENTIAL_PROVIDER.kind,
 ];
@@ -138,19 +136,12 @@ function judge(object: KubeObject, around: Surroundings): Judged {
   return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
 }
 
-/** An object of somebody else, of which some fields or entries may be ours. */
+/** An object of somebody else, of which some fields may be ours. */
 function judgeForeign(object: KubeObject): Judged {
   const managers = managersToRelease(object);
-  if (managers.length > 0) return { stage: 'computed objects', removal: { object, do: 'release', managers } };
-  const isAccount = object.kind === 'ServiceAccount';
-  const added = isAccount ? readAdded(object.metadata.annotations?.[ADDED_ANNOTATION]) : [];
-  if (added.length === 0) return { none: true };
-  const reason = `profiles added names to its imagePullSecrets (${added.join(', ')}): ${TAKE_OFF}`;
-  return { kept: { object, reason } };
+  if (managers.length === 0) return { none: true };
+  return { stage: 'computed objects', removal: { object, do: 'release', managers } };
 }
-
-/** The reconciler does that; what somebody else wrote into the list since is not told apart here. */
-const TAKE_OFF = `take them out of the list, and the annotation ${ADDED_ANNOTATION} off; a reconciler that runs does it when the profiles are deleted`;
 
 function isOurs({ kind, metadata }: KubeObject): boolean {
   const { labels } = metadata;

@@ -141,8 +141,8 @@ const BAD: readonly Bad[] = [
   {
     name: 'options that differ between two hosted clusters',
     reason: 'the second would silently get those of the first',
-    input: fleet({}, {}, { systems: { 'pull-secret-injection': { evict: true } } }),
-    says: /clusters\[2\]\.systems\.pull-secret-injection\.evict: clusters\[1\] has false, and the reconciler of "hub" serves both with one value: expected the same, got true/,
+    input: fleet({}, {}, { systems: { 'pull-secret-injection': { audit: false } } }),
+    says: /clusters\[2\]\.systems\.pull-secret-injection\.audit: clusters\[1\] has true, and the reconciler of "hub" serves both with one value: expected the same, got false/,
   },
 ];
 table(test, BAD, ({ input, says }) => {
@@ -189,7 +189,7 @@ test('verify beside the credential provider is told what it takes to be complete
 });
 
 test('options that are equal, said or not, are no mistake; nor are those of another management cluster', () => {
-  readFleet(fleet({}, {}, { systems: { 'pull-secret-injection': { evict: false, audit: true } } }));
+  readFleet(fleet({}, {}, { systems: { 'pull-secret-injection': { audit: true } } }));
   const two = fleet({}, {});
   readFleet({
     ...two,
@@ -200,7 +200,7 @@ test('options that are equal, said or not, are no mistake; nor are those of anot
         name: 'far',
         kind: 'hosted',
         management: 'hub-2',
-        systems: { 'pull-secret-injection': { evict: true } },
+        systems: { 'pull-secret-injection': { audit: false } },
       },
     ],
   });

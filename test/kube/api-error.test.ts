@@ -58,14 +58,6 @@ const ROWS: readonly Row[] = [
     disposition: 'waiting',
   },
   {
-    name: 'a disruption budget',
-    reason: 'it is a 429 as well, and no patience with the server helps',
-    status: 429,
-    body: { reason: 'TooManyRequests', details: { causes: [cause('DisruptionBudget', '')] } },
-    says: /a PodDisruptionBudget allows no disruption.*unhealthyPodEvictionPolicy/,
-    disposition: 'waiting',
-  },
-  {
     name: 'a namespace that terminates',
     reason: 'nothing can be made there until it is gone',
     status: 403,

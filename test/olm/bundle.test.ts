@@ -147,7 +147,6 @@ test('a webhook runs by the service version, and its configuration keeps the cer
 test('our kinds are described field by field, and the image is named for who mirrors it', () => {
   const { customresourcedefinitions, relatedImages } = serviceOf(ALL).spec;
   assert.deepEqual(customresourcedefinitions.owned.map(({ name }) => name).sort(), [
-    'pullsecretclaims.pullwright.dev',
     'pullsecretgrants.pullwright.dev',
     'pullsecretprofiles.pullwright.dev',
     'pullstatuses.pullwright.dev',

@@ -5,7 +5,6 @@ import {
   sectionProblems,
 } from '../../charts/pull-secret-injection/section.ts';
 import { judgeManifests } from '../../runtime/commands/validate/manifests.ts';
-import { reconcilers } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { conditionOf, namespace, profile, readyMessage, scene, source } from './scene.ts';
@@ -44,30 +43,6 @@ table<Row>(
       name: 'secretNames, and a profile that only injects',
       reason: 'it writes no Secret',
       config: { secretNames: ['other'], profiles: [{ name: 'team', spec: { ...spec, mode: 'Inject' } }] },
-      says: [],
-    },
-    {
-      name: 'evict without audit',
-      reason: 'nobody would find the pods',
-      config: { evict: true, audit: false },
-      says: [/needs audit, which finds the pods/],
-    },
-    {
-      name: 'evict while nothing injects',
-      reason: 'the next pod would be no better off',
-      config: { evict: true, admission: 'none' },
-      says: [/needs somebody who gives names to the next pod: set admission/],
-    },
-    {
-      name: 'a profile that asks for evictions, which the same fleet does not allow',
-      reason: 'nothing would ever be evicted',
-      config: { profiles: [{ name: 'team', spec: { ...spec, repair: 'Evict' } }] },
-      says: [/asks for evictions: set evict to true/],
-    },
-    {
-      name: 'a profile that asks for evictions, where they are allowed',
-      reason: 'nothing is wrong',
-      config: { evict: true, profiles: [{ name: 'team', spec: { ...spec, repair: 'Evict' } }] },
       says: [],
     },
     {
@@ -114,11 +89,6 @@ table<Row>(
     for (const [at, pattern] of says.entries()) assert.match(found[at] ?? '', pattern);
   },
 );
-
-test('a configuration of the reconciler that says evict without audit is refused at the start', () => {
-  assert.throws(() => reconcilers({ evict: true, audit: false }), /evict needs audit, which finds the pods/);
-  assert.equal(reconcilers({ evict: true }).length, 1);
-});
 
 test('two sources for one name cannot be merged where one of them stands: that is said, and the source is left alone', () => {
   const both = profile('team', {

@@ -22,7 +22,6 @@ const SERVED: Readonly<Record<string, readonly (readonly [string, string, boolea
   'pullwright.dev/v1alpha1': [
     ['PullSecretProfile', 'pullsecretprofiles', false],
     ['PullSecretGrant', 'pullsecretgrants', true],
-    ['PullSecretClaim', 'pullsecretclaims', true],
     ['PullStatus', 'pullstatuses', true],
   ],
   'apps/v1': [['ControllerRevision', 'controllerrevisions', true]],

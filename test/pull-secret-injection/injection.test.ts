@@ -7,7 +7,7 @@ import {
 } from '../../runtime/rules/injection/profile-policy.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
-import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
+import { namespace, profile, ready, type Scene, scene } from './scene.ts';
 
 const test = suite('injection');
 const shop = namespace('shop', { team: 'a' });
@@ -32,9 +32,6 @@ function pod(name: string, spec: object = {}, rest: Partial<KubeObject> = {}): K
 }
 
 const CREATED = { creationTimestamp: '2026-11-20T00:00:00Z' };
-const OWNED = {
-  ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'u', controller: true }],
-};
 const BACK_OFF = {
   phase: 'Pending',
   containerStatuses: [{ state: { waiting: { reason: 'ImagePullBackOff' } } }],
@@ -185,46 +182,6 @@ test('pods that were created without the names are reported until they are gone'
     /a new one would lack them too: Neither policy nor webhook/,
   );
   assert.equal(seen.after([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
-});
-
-const bringing = profile('team', {
-  repair: 'Evict',
-  secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-});
-const stuck = pod('stuck', {}, { metadata: { name: 'stuck', ...CREATED, ...OWNED }, status: BACK_OFF });
-
-function evicted(objects: readonly KubeObject[], evict = true): readonly string[] {
-  const { result } = scene(objects, { evict });
-  return result.reports.flatMap(({ actions }) =>
-    actions.flatMap((action) => (action.action === 'evict' ? [action.name] : [])),
-  );
-}
-
-test('a stuck pod is evicted when both sides opted in, the Secret is there and somebody makes the pod again', () => {
-  const quay = source('platform/quay', ['quay.io']);
-  const seen = evicted([shop, bringing, quay, stuck]);
-  assert.deepEqual([...new Set(seen)], ['stuck']);
-  assert.deepEqual(evicted([shop, bringing, quay, stuck], false), [], 'the operator has not opted in');
-  assert.deepEqual(
-    evicted([shop, { ...bringing, spec: { ...(bringing.spec as object), repair: 'Report' } }, quay, stuck]),
-    [],
-  );
-  assert.deepEqual(evicted([shop, bringing, stuck]), [], 'the Secret is not there');
-  const { result } = scene([shop, bringing, quay, stuck], { evict: true, admission: 'none' });
-  assert.ok(
-    result.reports.every(({ actions }) => actions.length === 0),
-    'nobody would inject the next one',
-  );
-  const alone = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [] } };
-  assert.deepEqual(evicted([shop, bringing, quay, alone]), [], 'nobody would make it again');
-  const step = { apiVersion: 'tekton.dev/v1', kind: 'TaskRun', name: 'build', uid: 'u', controller: true };
-  const part = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [step] } };
-  assert.deepEqual(evicted([shop, bringing, quay, part]), [], 'what owns it ends with it');
-  assert.deepEqual(
-    evicted([shop, bringing, quay, { ...stuck, status: { phase: 'Running' } }]),
-    [],
-    'it is not stuck',
-  );
 });
 
 const set = (spec: object = {}): KubeObject => ({

@@ -78,14 +78,4 @@ test('a Secret concerns the counts of the profiles that bring or use it, and of 
   assert.deepEqual(keysOf(source('platform/hub', ['quay.io'])), ['a namespace', 'profile/other']);
 });
 
-test('a copy that is gone concerns the accounts that list it, also when no profile brings it any more', () => {
-  const keysOf = setUp();
-  const annotations = { 'pullwright.dev/added-pull-secrets': 'reg' };
-  const metadata = { name: 'default', namespace: 'a', annotations };
-  keysOf({ apiVersion: 'v1', kind: 'ServiceAccount', metadata, imagePullSecrets: [{ name: 'reg' }] });
-  assert.deepEqual(keysOf({ gone: source('a/reg', ['quay.io']) }), ['a accounts']);
-  assert.deepEqual(keysOf({ gone: source('b/reg', ['quay.io']) }), []);
-  assert.deepEqual(keysOf({ gone: source('a/other', ['quay.io']) }), []);
-});
-
 test.run();

@@ -1,9 +1,7 @@
 // deadline: 300 s
-/** ServiceAccounts on a real control plane: lists that are kept, accounts that are left out, and what the policies refuse to us. */
+/** What pods get on a real control plane: of accounts that enforce mountable secrets, and of SidecarSets and their revisions. */
 import assert from 'node:assert/strict';
-import { accountGuardPolicy } from '../../charts/pull-secret-injection/account-guard.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -18,81 +16,17 @@ import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
 const test = suite('service accounts in a cluster');
 const missing = missingControlPlane();
-const ADDED = 'pullwright.dev/added-pull-secrets';
 const INJECTED = 'pullwright.dev/injected-pull-secrets';
 const STRICT = 'kubernetes.io/enforce-mountable-secrets';
-const MERGE = 'application/merge-patch+json';
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
-  const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
-  for (const object of accountGuardPolicy({ serviceAccount, adds: true })) await plane.apply(object);
   await applySource(plane);
   await readyNamespace(plane, 'shop', { team: 'a' });
-  const user = await reconcilerUser(plane, { serviceAccounts: true });
-  let reconciler = startReconciler(plane, user, { serviceAccounts: true });
-  let soon = waiter(reconciler);
-  const path = '/api/v1/namespaces/shop/serviceaccounts';
-  const listOf = async (name: string): Promise<unknown> => {
-    const { body } = await plane.client.request('GET', `${path}/${name}`);
-    const references = (body.imagePullSecrets ?? []) as readonly { name: string }[];
-    return [references.map((reference) => reference.name), body.metadata.annotations?.[ADDED]];
-  };
-
-  test('the chosen account lists the name beside its own, and pods of it are told apart', async () => {
-    await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'theirs' }] }, MERGE);
-    await plane.apply(teamProfile({ serviceAccounts: ['default'] }));
-    await soon(async () => assert.deepEqual(await listOf('default'), [['theirs', 'reg'], 'reg']));
-    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'True Listed'));
-    // What somebody else adds meanwhile stays, and what is taken out by hand comes back.
-    await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'more' }] }, MERGE);
-    await soon(async () => assert.deepEqual(await listOf('default'), [['more', 'reg'], 'reg']));
-    await soon(async () => {
-      const made = await postPod(plane, { name: `own-${Date.now()}`, namespace: 'shop', own: ['mine'] });
-      assert.ok('pod' in made, JSON.stringify(made));
-      assert.equal(made.pod.metadata['annotations']?.[INJECTED], 'profile/team: reg');
-    });
-  });
-
-  test('the API server takes an older version that a patch writes for a conflict, and not for a wrong patch', async () => {
-    const stale = [
-      { op: 'replace', path: '/metadata/resourceVersion', value: '1' },
-      { op: 'add', path: '/imagePullSecrets', value: [{ name: 'reg' }] },
-    ];
-    const json = 'application/json-patch+json';
-    const { status, body } = await user.client.request('PATCH', `${path}/default`, stale, json);
-    assert.equal(`${status} ${body.reason}`, '409 Conflict');
-  });
-
-  test('who sets a list back again and again is left alone, and the profile says so', async () => {
-    const own = { imagePullSecrets: [{ name: 'more' }] };
-    await soon(async () => {
-      await plane.client.request('PATCH', `${path}/default`, own, MERGE);
-      assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'False ManagedElsewhere');
-    });
-    await plane.client.request(
-      'PATCH',
-      `${path}/default`,
-      { imagePullSecrets: [{ name: 'more' }, { name: 'reg' }] },
-      MERGE,
-    );
-    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'True Listed'));
-  });
-
-  test('an account of a namespace that comes later is served', async () => {
-    await plane.apply(namespaceObject('late', { team: 'a' }));
-    await soon(async () => {
-      const { body } = await plane.client.request('GET', '/api/v1/namespaces/late/serviceaccounts/default');
-      assert.deepEqual(body.imagePullSecrets, [{ name: 'reg' }]);
-    });
-  });
-
-  test('what is no longer asked for is taken off, and nothing else', async () => {
-    await plane.apply(teamProfile({}));
-    await soon(async () => assert.deepEqual(await listOf('default'), [['more'], undefined]));
-  });
-
+  await plane.apply(teamProfile());
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+  const soon = waiter(reconciler);
   test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
     const strict = {
       apiVersion: 'v1',
@@ -124,19 +58,6 @@ else {
     await soon(async () =>
       assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
     );
-  });
-
-  test("the reconciler's account can do no more to an account than that", async () => {
-    const guarded = async (change: object): Promise<string> => {
-      const { status, body } = await user.client.request('PATCH', `${path}/default`, change, MERGE);
-      return status === 200 ? '' : String(body.message);
-    };
-    await eventually(async () =>
-      assert.match(await guarded({ metadata: { labels: { x: 'y' } } }), /only imagePullSecrets and its own/),
-    );
-    assert.match(await guarded({ secrets: [{ name: 'token' }] }), /only imagePullSecrets and its own/);
-    assert.match(await guarded({ metadata: { annotations: { [STRICT]: 'true' } } }), /only imagePullSecrets/);
-    assert.match(await guarded({ imagePullSecrets: [] }), /takes off .* only the names that it added/);
   });
 
   test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
@@ -219,31 +140,6 @@ else {
       await soon(async () => assert.deepEqual([await given('stable'), await given('next')], [stable, next]));
     }
     await plane.remove(pinned(undefined));
-  });
-
-  test('with the option gone from the fleet the names are taken off, others stay, and none can be added', async () => {
-    await plane.apply(teamProfile({ serviceAccounts: ['default'] }));
-    await soon(async () => assert.deepEqual(await listOf('default'), [['more', 'reg'], 'reg']));
-    await reconciler.stop();
-    for (const object of accountGuardPolicy({ serviceAccount, adds: false })) await plane.apply(object);
-    const add = { imagePullSecrets: [{ name: 'more' }, { name: 'reg' }, { name: 'planted' }] };
-    const note = { metadata: { annotations: { [ADDED]: 'reg, more' } } };
-    for (const change of [add, note])
-      await eventually(async () => {
-        const { status, body } = await user.client.request(
-          'PATCH',
-          `${path}/default?dryRun=All`,
-          change,
-          MERGE,
-        );
-        assert.match(`${status} ${String(body.message)}`, /^422 .*adds no names to ServiceAccounts here/s);
-      });
-    reconciler = startReconciler(plane, user, { serviceAccounts: false });
-    soon = waiter(reconciler);
-    await soon(async () => assert.deepEqual(await listOf('default'), [['more'], undefined]));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'False NotAllowed'),
-    );
   });
 
   test.lastly('ends', async () => {

@@ -1,7 +1,6 @@
 // deadline: 400 s
 /** Options that contradict each other, and two sources for one name where one of them stands, on a real API server. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -143,16 +142,8 @@ else {
     await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
   });
 
-  test('evict without audit: it does not start, says why, and copies stay', async () => {
-    await reconciler.stop();
-    const refused = startReconciler(plane, account, { evict: true, audit: false });
-    const [code] = (await once(refused.process, 'exit')) as [number];
-    assert.equal(code, 2, refused.log());
-    assert.match(refused.log(), /evict needs audit, which finds the pods/);
-    assert.notEqual(await hostsIn('shop', 'quay'), undefined);
-  });
-
   test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
+    await reconciler.stop();
     const set: TestObject = {
       apiVersion: 'apps.kruise.io/v1beta1',
       kind: 'SidecarSet',

@@ -24,7 +24,6 @@ else {
     cluster: injectionAccess({
       admission: 'policy',
       audit: false,
-      evict: false,
       secretNames: ['reg', 'big', 'one', 'two'],
     }).flatMap(({ rules }) => rules),
   });

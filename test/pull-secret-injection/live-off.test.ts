@@ -1,7 +1,6 @@
 // deadline: 240 s
 /** Injection that is switched off: in two steps it leaves nothing, at once it takes nothing from anybody, and what stays is named. */
 import assert from 'node:assert/strict';
-import { accountGuardPolicy } from '../../charts/pull-secret-injection/account-guard.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -24,15 +23,13 @@ const main = new URL('../../main.ts', import.meta.url).pathname;
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
-  const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
-  for (const object of accountGuardPolicy({ serviceAccount, adds: true })) await plane.apply(object);
   await applySource(plane);
   for (const name of ['red', 'blue']) await readyNamespace(plane, name, { team: 'a' });
   await plane.apply(sourceObject('red', 'theirs', ['theirs.example'], ''));
-  const user = await reconcilerUser(plane, { serviceAccounts: true });
-  const reconciler = startReconciler(plane, user, { serviceAccounts: true });
-  const profile = teamProfile({ serviceAccounts: ['default'] });
-  /** Secrets, policies, bindings and reports that the reconciler made, and what the accounts list. */
+  const user = await reconcilerUser(plane);
+  const reconciler = startReconciler(plane, user);
+  const profile = teamProfile();
+  /** Secrets, policies, bindings and reports that the reconciler made. */
   const made = async (): Promise<readonly string[]> => {
     const kinds = 'secrets,mutatingadmissionpolicies,mutatingadmissionpolicybindings,pullstatuses';
     const label = '--selector=pullwright.dev/owner=pull-secret-injection';
@@ -41,21 +38,13 @@ else {
     const objects = items.map(({ kind, metadata: { namespace, name } }) =>
       [kind, namespace, name].filter((part) => part !== undefined).join('/'),
     );
-    const accounts = ['red', 'blue'].map(async (namespace) => {
-      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
-      const { body } = await plane.client.request('GET', path);
-      const names = (body['imagePullSecrets'] ?? []) as readonly { readonly name: string }[];
-      return names.map(({ name }) => `${namespace} lists ${name}`);
-    });
-    return [...objects, ...(await Promise.all(accounts)).flat()].sort();
+    return objects.sort();
   };
   const EVERYTHING = [
     'MutatingAdmissionPolicy/pullwright-pull-secret-injection',
     'MutatingAdmissionPolicyBinding/pullwright-pull-secret-injection',
     'Secret/blue/reg',
     'Secret/red/reg',
-    'blue lists reg',
-    'red lists reg',
   ];
   const atWork = async (): Promise<void> => {
     const soon = waiter(reconciler);
@@ -81,7 +70,7 @@ else {
   test('left out of the fleet at once: nothing is taken from anybody, neither with the reconciler gone nor with the definitions', async () => {
     await atWork();
     await reconciler.stop();
-    for (const kind of ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims'])
+    for (const kind of ['pullsecretprofiles', 'pullsecretgrants'])
       assert.equal((await plane.kubectl('delete', 'crd', `${kind}.pullwright.dev`)).code, 0);
     assert.deepEqual(await made(), EVERYTHING);
     await eventually(async () => assert.deepEqual(await pod(), { names: ['theirs', 'reg'] }));
@@ -91,14 +80,7 @@ else {
     const args = ['uninstall', '--dry-run', '--kubeconfig', plane.kubeconfig];
     const { code, stdout, stderr } = await runProcess([process.execPath, main, ...args]);
     assert.equal(code, 0, stderr);
-    for (const one of EVERYTHING.slice(0, 4)) assert.ok(stdout.includes(`remove  ${one}\n`), stdout);
-    for (const namespace of ['red', 'blue'])
-      assert.match(
-        stdout,
-        new RegExp(
-          `kept ServiceAccount/${namespace}/default: profiles added names to its imagePullSecrets \\(reg\\)`,
-        ),
-      );
+    for (const one of EVERYTHING) assert.ok(stdout.includes(`remove  ${one}\n`), stdout);
     assert.doesNotMatch(stdout, /theirs|quay/);
   });
 
@@ -107,7 +89,7 @@ else {
     const policies = 'mutatingadmissionpolicybindings,mutatingadmissionpolicies';
     for (const args of [[policies], ['secrets', '--all-namespaces']])
       assert.equal((await plane.kubectl('delete', ...args, label)).code, 0);
-    assert.deepEqual(await made(), EVERYTHING.slice(4));
+    assert.deepEqual(await made(), []);
     assert.ok(await plane.get(sourceObject('red', 'theirs', [])));
     assert.ok(await plane.get(sourceObject('platform', 'quay', [])));
   });

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
-import { pullSecretClaimCrd } from '../../charts/pull-secret-injection/claim-crd.ts';
 import { collisionPolicy } from '../../charts/pull-secret-injection/collision.ts';
 import {
   consentPolicy,
@@ -41,7 +40,7 @@ export async function startPlane(
     ...more,
   });
   await Promise.all(
-    [pullSecretProfileCrd(), pullSecretGrantCrd(), pullSecretClaimCrd(), sidecarSetCrd()].map((crd) =>
+    [pullSecretProfileCrd(), pullSecretGrantCrd(), sidecarSetCrd()].map((crd) =>
       installCrd(plane.client, crd),
     ),
   );
@@ -70,9 +69,7 @@ export function reconcilerUser(
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }).flatMap(
-      ({ rules }) => rules,
-    ),
+    cluster: injectionAccess({ admission: 'policy', audit: true, ...more }).flatMap(({ rules }) => rules),
   });
 }
 

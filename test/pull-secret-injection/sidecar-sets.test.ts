@@ -180,30 +180,20 @@ test('a set that loses a name is told nothing that no SidecarSet can do', () => 
   assert.doesNotMatch(readyOf(seen), /successor/);
 });
 
-test('`status` lists the sets that we report on, and claims and grants', () => {
-  const claim = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretClaim',
-    metadata: { name: 'mine', namespace: 'shop' },
-    spec: { profile: 'nobody' },
-  };
+test('`status` lists the sets that we report on, and grants', () => {
   const grant = {
     apiVersion: 'pullwright.dev/v1alpha1',
     kind: 'PullSecretGrant',
     metadata: { name: 'teams', namespace: 'platform' },
     spec: { secrets: [{ name: 'new' }], profiles: [{ name: '*' }], namespaces: ['shop'] },
   };
-  const seen = scene([shop, platform, set({}, BRINGS), claim, grant]);
+  const seen = scene([shop, platform, set({}, BRINGS), grant]);
   const kruises = { ...set(), metadata: { name: 'kruises' }, status: { matchedPods: 3 } };
   seen.store.set(kruises);
   const rows = statusRows(seen.store).map(({ object, state, reason }) => `${object} ${state} ${reason}`);
   assert.deepEqual(
     rows.filter((row) => !row.startsWith('Deployment')),
-    [
-      'PullSecretClaim/shop/mine Attention ProfileMissing',
-      'SidecarSet/side Attention SourceMissing',
-      'PullSecretGrant/platform/teams Progressing SourceMissing',
-    ],
+    ['SidecarSet/side Attention SourceMissing', 'PullSecretGrant/platform/teams Progressing SourceMissing'],
   );
 });
 

@@ -77,7 +77,7 @@ const PROFILES: Readonly<Record<string, Spec>> = {
     })),
   },
   'a source without a namespace': { ...PROFILE, secrets: [{ name: 'a', sources: [{ name: 'b' }] }] },
-  'a repair that there is not': { ...PROFILE, repair: 'evict' },
+  'a field that there is not': { ...PROFILE, repair: 'Report' },
   'an empty successor': { ...PROFILE, successor: '' },
   'a successor that is too long': { ...PROFILE, successor: 'a'.repeat(254) },
 };

@@ -62,41 +62,6 @@ else {
     assert.deepEqual(await admitted({ namespace: 'new' }), ['reg']);
   });
 
-  test('of what was asked for, a pod gets what the status of the claim says to be there, and nothing else', async () => {
-    const from = { namespace: 'platform', name: 'quay' };
-    const asked = profileObject('asked', {
-      namespaceSelector: { matchLabels: { team: 'a' } },
-      selector: {},
-      offer: 'OnRequest',
-      secrets: ['there', 'waits'].map((name) => ({ name, sources: [from] })),
-    });
-    const claim = {
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullSecretClaim',
-      metadata: { name: 'asked', namespace: 'shop' },
-      spec: { profile: 'asked' },
-    };
-    await plane.apply(asked);
-    await plane.apply(claim);
-    const path = '/apis/pullwright.dev/v1alpha1/namespaces/shop/pullsecretclaims/asked/status';
-    const say = async (secrets: readonly string[]): Promise<void> => {
-      const patch = { status: { secrets } };
-      const { status, body } = await plane.client.request(
-        'PATCH',
-        path,
-        patch,
-        'application/merge-patch+json',
-      );
-      assert.equal(status, 200, String(body.message));
-    };
-    await say(['there']);
-    await eventually(async () => assert.deepEqual(await admitted(), ['there', 'reg']));
-    await say([]);
-    await eventually(async () => assert.deepEqual(await admitted(), ['reg']));
-    await plane.remove(claim);
-    await plane.remove(asked);
-  });
-
   test('an account that enforces mountable secrets is left alone, with a warning', async () => {
     const annotations = { 'kubernetes.io/enforce-mountable-secrets': 'true' };
     await plane.apply({

@@ -1,7 +1,6 @@
-/** Who makes an evicted pod again, and which Jobs outlive an eviction. */
+/** How a pod gets a successor, by its owner. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { outlivesEviction, replacesPods } from '../../runtime/rules/kubernetes/pod-owner.ts';
+import { recreation } from '../../runtime/rules/kubernetes/pod-owner.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('owners of pods');
@@ -22,63 +21,11 @@ const OWNERS: readonly (readonly [string, string, boolean, string])[] = [
 ];
 
 for (const [apiVersion, kind, makes, reason] of OWNERS)
-  test(`replacesPods() of ${apiVersion} ${kind}: ${makes}, ${reason}`, () =>
-    assert.equal(replacesPods({ apiVersion, kind }), makes));
-
-const rule = (action: string, condition: object): object => ({
-  podFailurePolicy: { rules: [{ action, onPodConditions: [condition] }] },
-});
-
-interface Row {
-  readonly spec?: object;
-  readonly status?: object;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly evicted?: number;
-  readonly outlives: boolean;
-}
-
-const JOBS: Readonly<Record<string, Row>> = {
-  'six tries where nothing is said': { status: { failed: 5 }, outlives: true },
-  'the sixth failure is the last one': { status: { failed: 6 }, outlives: false },
-  'a Job that must not fail': { spec: { backoffLimit: 0 }, outlives: false },
-  'one try is left': { spec: { backoffLimit: 1 }, outlives: true },
-  'an eviction of a moment ago counts': { spec: { backoffLimit: 1 }, evicted: 1, outlives: false },
-  'a failure that is not counted yet counts': {
-    spec: { backoffLimit: 1 },
-    status: { uncountedTerminatedPods: { failed: ['uid'] } },
-    outlives: false,
-  },
-  'a pod on its way out counts': { spec: { backoffLimit: 1 }, status: { terminating: 1 }, outlives: false },
-  'disruptions are no failures of it': {
-    spec: { backoffLimit: 0, ...rule('Ignore', { type: 'DisruptionTarget' }) },
-    outlives: true,
-  },
-  'disruptions end it': {
-    spec: { backoffLimit: 9, ...rule('FailJob', { type: 'DisruptionTarget' }) },
-    outlives: false,
-  },
-  'a disruption is counted like any failure': {
-    spec: { backoffLimit: 0, ...rule('Count', { type: 'DisruptionTarget', status: 'True' }) },
-    outlives: false,
-  },
-  'a rule about something else says nothing': {
-    spec: { backoffLimit: 0, ...rule('Ignore', { type: 'DisruptionTarget', status: 'False' }) },
-    outlives: false,
-  },
-  'an index without tries': { spec: { backoffLimitPerIndex: 0 }, outlives: false },
-  'an index with one': { spec: { backoffLimitPerIndex: 1 }, outlives: true },
-  'an index that used it': {
-    spec: { backoffLimitPerIndex: 1 },
-    annotations: { 'batch.kubernetes.io/job-index-failure-count': '1' },
-    outlives: false,
-  },
-};
-
-for (const [reason, { spec, status, annotations, evicted = 0, outlives }] of Object.entries(JOBS))
-  test(`outlivesEviction() is ${outlives}: ${reason}`, () => {
-    const job: KubeObject = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j' }, spec, status };
-    const metadata = { name: 'p', ...(annotations === undefined ? {} : { annotations }) };
-    assert.equal(outlivesEviction(job, { apiVersion: 'v1', kind: 'Pod', metadata }, evicted), outlives);
+  test(`recreation() of a pod of ${apiVersion} ${kind}: ${makes}, ${reason}`, () => {
+    const owner = { apiVersion, kind, name: 'o', uid: 'u', controller: true };
+    const metadata = { name: 'o-1', ownerReferences: [owner] };
+    const text = recreation({ apiVersion: 'v1', kind: 'Pod', metadata });
+    assert.equal(text !== 'create it again', makes);
   });
 
 test.run();

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
 import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
 import { PROFILE_SHAPE, readProfile } from '../../runtime/rules/injection/profile.ts';
-import { readPullSecretClaim } from '../../runtime/rules/injection/pull-secret-claim.ts';
 import { GRANT_SHAPE, readPullSecretGrant } from '../../runtime/rules/injection/pull-secret-grant.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Shape } from '../../runtime/rules/kubernetes/shape.ts';
@@ -122,7 +121,6 @@ const WHOLE = {
       matchExpressions: [{ key: 'b', operator: 'In', values: ['c'] }],
     },
     secrets: [{ name: 'reg', sources: [{ namespace: 'a', name: 'b' }], onCollision: 'Fail' }],
-    serviceAccounts: ['default'],
     copies: { labels: { l: 'v' }, annotations: { a: 'v' }, onSourceDeleted: 'Remove', removeAfter: '1h' },
   },
   PullSecretGrant: {
@@ -131,7 +129,6 @@ const WHOLE = {
     namespaces: ['a'],
     namespaceSelector: { matchLabels: { tier: 'gold' } },
   },
-  PullSecretClaim: { profile: 'team' },
 };
 
 for (const [kind, whole] of Object.entries(WHOLE))
@@ -142,7 +139,6 @@ for (const [kind, whole] of Object.entries(WHOLE))
         const object = { apiVersion: '', kind, metadata: { name: 'x', namespace: 'y' }, spec } as KubeObject;
         readProfile(object);
         readPullSecretGrant(object);
-        readPullSecretClaim(object);
       }
   });
 

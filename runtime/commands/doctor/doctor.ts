@@ -57,7 +57,7 @@ const TABLE = {
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces, nodes',
-      'list secrets, events, roles, rolebindings, pullstatuses, pullsecretclaims (namespace of the pod)',
+      'list secrets, events, roles, rolebindings, pullstatuses (namespace of the pod)',
       'get secrets/global-pull-secret, pullstatuses (kube-system)',
       'get secrets/pull-secret (openshift-config)',
       'get daemonsets/global-pull-secret-syncer, list pods (kube-system)',

@@ -57,7 +57,7 @@ export function doctorAccess(namespace: string): readonly KubeObject[] {
         ['apps', ['deployments', 'statefulsets', 'daemonsets', 'replicasets']],
         ['batch', ['jobs', 'cronjobs']],
         [RBAC, ['roles', 'rolebindings']],
-        ['pullwright.dev', ['pullstatuses', 'pullsecretclaims']],
+        ['pullwright.dev', ['pullstatuses']],
       ]),
     },
     {

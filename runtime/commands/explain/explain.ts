@@ -76,7 +76,7 @@ const TABLE = {
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
       'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
-      'of a template: get namespaces, mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets, pullsecretclaims (namespace of the pod)',
+      'of a template: get namespaces, mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
     ],
   },
 } as const satisfies CommandTable<Flags>;

@@ -5,13 +5,11 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { worldView } from '../../controller/world.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-secret-injection/options.ts';
-import { approvedPlan } from '../../pull-secret-injection/reconciler/approved.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../../rules/injection/profile.ts';
 import { CAUSES } from '../../rules/injection/profile-causes.ts';
 import { injectionPlan, type PlannedPod, planInjection } from '../../rules/injection/profile-plan.ts';
-import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   accountRefuses,
   ENFORCE_MOUNTABLE_SECRETS,
@@ -54,7 +52,6 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
     { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
-    { apiVersion: CLAIM_API_VERSION, kind: CLAIM_KIND, namespace },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
     ...FORCE_KINDS,
   ];
@@ -66,7 +63,6 @@ export const INJECTION_FOLDER_KINDS: readonly string[] = [
   'Namespace',
   'PullSecretProfile',
   'PullSecretGrant',
-  'PullSecretClaim',
   'SidecarSet',
   'ControllerRevision',
   'MutatingAdmissionPolicy',
@@ -97,12 +93,12 @@ export interface PlannedName extends InjectedName {
 
 /** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
 export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
-  const { namespace, listed } = pod;
+  const { listed } = pod;
   const { identity, options } = plannedPod(store, pod);
   const world = worldOf(store, options);
   const force = forceOf(store, identity);
   const isExempt = exemptionOf(identity, options) !== undefined;
-  const plan = approvedPlan(world, injectionPlan(profilesIn(world), pinnedSetsIn(world, options)), namespace);
+  const plan = injectionPlan(profilesIn(world), pinnedSetsIn(world, options));
   const seen = new Set(listed);
   return planInjection(plan, identity).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
@@ -207,18 +203,6 @@ export function bringCopies(store: ObjectStore): readonly string[] {
         .filter(({ type, status: state }) => TOLD.has(type) && state === 'False')
         .map(({ message }) => `warning: ${PROFILE_KIND}/${metadata.name}: ${message}`);
     });
-}
-
-/** Claims of the namespace that give nothing yet, each with what its status says: their names are not on the list of a pod. */
-export function waitingClaims(store: ObjectStore, namespace: string): readonly string[] {
-  const claims = store.list({ apiVersion: CLAIM_API_VERSION, kind: CLAIM_KIND }, namespace);
-  return claims.flatMap(({ metadata, status }) => {
-    const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    if (ready?.status === 'True') return [];
-    const why = ready?.message ?? 'nobody has answered it yet; is the reconciler running?';
-    return [`warning: ${CLAIM_KIND}/${namespace}/${metadata.name}: ${why}`];
-  });
 }
 
 const TOLD: ReadonlySet<string> = new Set(CAUSES.map(({ type }) => type));

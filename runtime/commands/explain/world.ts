@@ -22,7 +22,7 @@ import {
   podSpecOf,
   WORKLOADS,
 } from '../pod-spec.ts';
-import { injectedNames, injectionKinds, waitingClaims } from './injected.ts';
+import { injectedNames, injectionKinds } from './injected.ts';
 import {
   GLOBAL_SECRET,
   isSynced,
@@ -145,7 +145,6 @@ export function findWorld(
   const node = nodeFile(store, puller, notes, synced);
   const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
-  notes.push(...claimNotes(store, puller));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   return {
     images: imagesOf(spec),
@@ -164,12 +163,6 @@ export function findWorld(
         node: node.node,
       }),
   };
-}
-
-/** Of a pod that is there the list is complete, whatever was asked for. */
-function claimNotes(store: ObjectStore, puller: PodPuller): readonly string[] {
-  const found = puller.pod === undefined ? undefined : findPod(store, puller);
-  return found === undefined || isThere(found) ? [] : waitingClaims(store, puller.namespace);
 }
 
 /** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */

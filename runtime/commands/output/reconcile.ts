@@ -109,7 +109,7 @@ const ONE = z.strictObject({
       }),
     )
     .describe('What is said of each entry'),
-  actions: textsField('What else would be done, such as an eviction'),
+  actions: textsField('Lists that would be patched'),
   templates: z
     .array(TEMPLATE)
     .describe('What the pods of templates will pull with, where profiles or SidecarSets have a part in it'),

@@ -134,11 +134,6 @@ const NAMESPACE = z.strictObject({
       }),
     )
     .describe('Its grants'),
-  claims: z
-    .array(
-      z.strictObject({ name: textField('Its name'), profile: textField('The profile that it asks for') }),
-    )
-    .describe('Its claims'),
   pulls: countField('Images of its workloads'),
   verdict: REPORT_VERDICT,
 });
@@ -197,7 +192,7 @@ export const REPORT_CLUSTER: z.ZodType<JsonOf<ReportCluster>> = formPart<ReportC
     keys: z.array(KEY).describe('Entries of the pull secrets that nodes get'),
     pulls: z.array(PULL).describe('One for each image of a workload or pod'),
     pullsLeftOut: countField('Pulls in order that are left out, so that the report stays small'),
-    namespaces: z.array(NAMESPACE).describe('Namespaces with a pull secret, a grant, a claim or a workload'),
+    namespaces: z.array(NAMESPACE).describe('Namespaces with a pull secret, a grant or a workload'),
     mirrors: MIRRORS.describe('Its mirror sets'),
   }),
 );

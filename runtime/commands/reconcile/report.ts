@@ -82,11 +82,7 @@ export function reportOf(
     ...statusOf(result),
     templates,
     actions: result.reports.flatMap((report) =>
-      report.actions.map((action) =>
-        action.action === 'evict'
-          ? `evict Pod/${action.namespace}/${action.name}: ${action.reason}`
-          : `patch ${describeObject(action.ref)}`,
-      ),
+      report.actions.map((action) => `patch ${describeObject(action.ref)}`),
     ),
     problems: result.reports.flatMap((report) =>
       report.problems.map(({ regarding: _regarding, ...problem }) => ({

@@ -40,7 +40,7 @@ const TABLE = {
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'list secrets, serviceaccounts, namespaces, nodes, pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, events, roles, rolebindings',
-      'list pullstatuses, pullsecretprofiles, pullsecretgrants, pullsecretclaims, sidecarsets, criocredentialproviderconfigs',
+      'list pullstatuses, pullsecretprofiles, pullsecretgrants, sidecarsets, criocredentialproviderconfigs',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
       'get mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
       'get images.config.openshift.io/cluster, criocredentialproviderconfigs/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',

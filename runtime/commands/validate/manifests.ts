@@ -7,7 +7,6 @@ import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { validateSecret } from '../../rules/docker-config/validate.ts';
 import { PROFILE_KIND, type PullSecretProfile, readProfile } from '../../rules/injection/profile.ts';
 import { DEFAULT_TRUSTED_KEYS, GRANT_ANNOTATION, readGrant } from '../../rules/injection/profile-grant.ts';
-import { CLAIM_KIND, readPullSecretClaim } from '../../rules/injection/pull-secret-claim.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../rules/injection/pull-secret-grant.ts';
 import { readSidecarSet } from '../../rules/injection/sidecar-set.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
@@ -52,7 +51,6 @@ export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   'Secret',
   PROFILE_KIND,
   GRANT_KIND,
-  CLAIM_KIND,
   SIDECAR_SET,
   PROVIDER_CONFIG,
   ...NODE_MIRROR_KINDS,
@@ -83,8 +81,6 @@ function judgeObject(object: KubeObject): readonly Judged[] {
       return profileProblems(object);
     case GRANT_KIND:
       return grantProblems(object);
-    case CLAIM_KIND:
-      return claimProblems(object);
     case SIDECAR_SET:
       return sidecarSetProblems(object);
     case PROVIDER_CONFIG:
@@ -143,13 +139,6 @@ function grantProblems(object: KubeObject): readonly Judged[] {
     }),
     ...patternProblems(grant.to.patterns, 'spec.namespaces'),
   ];
-}
-
-function claimProblems(object: KubeObject): readonly Judged[] {
-  return readPullSecretClaim(object).problems.map((problem) => {
-    const [path = '', ...rest] = problem.split(': ');
-    return { severity: 'error', code: 'ClaimInvalid', path, message: rest.join(': ') };
-  });
 }
 
 /** Whoever may choose the name of a namespace can meet a pattern. */

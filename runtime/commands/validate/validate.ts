@@ -31,7 +31,7 @@ const TABLE = {
   name: 'validate',
   summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
   about: [
-    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants and claims, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
   ],
   args: [
     {

@@ -39,7 +39,7 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
       .join('; ');
     return { type, status: 'False', reason: first.reason, message };
   }
-  if (count.selected === 0) return { type, status: 'Unknown', ...nothingSelected(count) };
+  if (count.selected === 0) return { type, status: 'Unknown', ...NOTHING_SELECTED };
   if (type === 'Granted' && count.unasked > 0)
     return {
       type,
@@ -51,10 +51,7 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
 }
 
 /** What cannot be told where nobody is served. */
-export function nothingSelected({ pending }: Count): ConditionText {
-  const asks =
-    pending === 0
-      ? ''
-      : `; ${counted(pending, 'that asks by a PullSecretClaim is', 'that ask by a PullSecretClaim are')} not granted yet`;
-  return { reason: 'NothingSelected', message: `No namespace is selected: nothing could be checked${asks}` };
-}
+export const NOTHING_SELECTED: ConditionText = {
+  reason: 'NothingSelected',
+  message: 'No namespace is selected: nothing could be checked',
+};

@@ -6,7 +6,6 @@
  */
 import type { Key, Ref, World } from '../../controller/contract.ts';
 import { PROFILE_KIND } from '../../rules/injection/profile.ts';
-import { CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   GRANT_API_VERSION,
   GRANT_KIND,
@@ -20,8 +19,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
 import { isPlanned } from './pod-audit.ts';
-import { claimObjects } from './requests.ts';
-import { accountSays, accountsMatter, isListed } from './service-accounts.ts';
+import { accountSays, accountsMatter } from './service-accounts.ts';
 import {
   type Distributor,
   distributionIn,
@@ -49,8 +47,6 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
       return keys.declaration(changed);
     case GRANT_KIND:
       return keys.grant(changed);
-    case CLAIM_KIND:
-      return keys.claim(changed);
     case PULL_STATUS_KIND:
       return keys.namespace(changed.namespace ?? '');
     default:
@@ -65,9 +61,9 @@ function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
     case 'MutatingWebhookConfiguration':
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
-      return [...keys.policy(), ...keys.profiles(), ...keys.claims(), ...keys.reportedPods()];
+      return [...keys.policy(), ...keys.profiles(), ...keys.reportedPods()];
     case 'EndpointSlice':
-      return [...keys.sets(), ...keys.profiles(), ...keys.claims(), ...keys.reportedPods()];
+      return [...keys.sets(), ...keys.profiles(), ...keys.reportedPods()];
     default:
       return [];
   }
@@ -125,7 +121,6 @@ class Keys {
       this.key('namespace', name),
       ...(this.#options.audit ? [this.key('pods', name)] : []),
       ...this.accounts(name),
-      ...this.claims(name),
     ];
   }
 
@@ -140,7 +135,7 @@ class Keys {
 
   /** The accounts of one namespace, where there is anything to look at. */
   accounts(namespace: string): readonly Key[] {
-    return accountsMatter(this.#world, namespace, this.#options) ? [this.key('accounts', namespace)] : [];
+    return accountsMatter(this.#world, namespace) ? [this.key('accounts', namespace)] : [];
   }
 
   /** Nearly all accounts concern nobody. What an enforcing one lists decides what the policy gives to its pods. */
@@ -156,21 +151,6 @@ class Keys {
     else said.set(id, now);
     if (before === now) return [...pods, ...this.accounts(namespace)];
     return [...pods, this.key('accounts', namespace), this.key('policy'), ...this.profiles()];
-  }
-
-  /** The claims in one namespace, or all: what they ask for is there or not, and new pods get its name or not. */
-  claims(namespace?: string): readonly Key[] {
-    return claimObjects(this.#world, namespace).map(({ metadata }) =>
-      this.key(`claim/${metadata.name}`, metadata.namespace),
-    );
-  }
-
-  /** A request concerns its namespace, its pods and the profiles that may serve it. */
-  claim(changed: Ref): readonly Key[] {
-    const own = this.key(`claim/${changed.name}`, changed.namespace);
-    if (!saysNew(changed, this.#world, this.#options)) return [own];
-    const onRequest = this.profiles((profile) => profile.onRequest);
-    return [own, ...this.namespace(changed.namespace ?? ''), ...this.policy(), ...onRequest];
   }
 
   /** A profile or a SidecarSet. */
@@ -219,25 +199,8 @@ class Keys {
         sources.some((source) => source.namespace === namespace && source.name === name),
       );
     const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
-    const own = byName.has(name)
-      ? [
-          this.key('namespace', namespace),
-          ...this.claims(namespace),
-          ...this.accounts(namespace),
-          ...this.approval(namespace, byName.get(name) ?? []),
-          ...this.counts(brings),
-        ]
-      : // The last profile of that name is gone, and its copy follows.
-        isListed(this.#world, namespace, name)
-        ? this.accounts(namespace)
-        : [];
+    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
     return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
-  }
-
-  /** Where a profile on request brings a Secret, its pods get the name. */
-  approval(namespace: string, bringing: readonly Distributor[]): readonly Key[] {
-    if (!bringing.some(({ onRequest }) => onRequest)) return [];
-    return [this.key('policy'), ...(this.#options.audit ? [this.key('pods', namespace)] : [])];
   }
 
   /** Consent concerns every namespace that a source beside it is brought to, and the grants that share its Secrets. */
@@ -272,7 +235,7 @@ class Keys {
     if (users.length === 0) return [];
     return this.#namespaces()
       .filter((object) => users.some((one) => serves(one, namespaceLabels(object), this.#options)))
-      .flatMap(({ metadata }) => [this.key('namespace', metadata.name), ...this.claims(metadata.name)]);
+      .map(({ metadata }) => this.key('namespace', metadata.name));
   }
 
   #namespaces(): ReturnType<World['list']> {

@@ -1,6 +1,6 @@
 /**
  * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
- * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
+ * of it. The list of a pod cannot be changed, so the remedy is a new pod.
  */
 
 import type { Apply, Outcome, Sample, World } from '../../controller/contract.ts';
@@ -14,8 +14,6 @@ import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
-import { approvedPlan } from './approved.ts';
-import { evictionOf } from './eviction.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
 import { refusesNames } from './service-accounts.ts';
@@ -26,12 +24,11 @@ import { isTerminating, namespaceLabels, planIn } from './view.ts';
 export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
   const namespace = world.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const plan = approvedPlan(world, planIn(world, options), name);
+  const plan = planIn(world, options);
   const found = uninjectedPods(world, namespace, plan, options);
   const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
-  const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
   const stuck = created.filter((one) => one.stuck).length;
   const hindrance = hindranceIn(world, options);
   const said = reportPullStatus(world, 'hosted', {
@@ -45,7 +42,6 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   return {
     apply: [...previews, said.apply],
     status: [said.status],
-    actions,
     metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
   };
 }

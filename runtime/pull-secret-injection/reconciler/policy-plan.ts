@@ -3,7 +3,6 @@ import type { Outcome, World } from '../../controller/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { compileInjectionPolicy } from '../../rules/injection/profile-policy.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { approvedPlan } from './approved.ts';
 import { enforcingIn } from './service-accounts.ts';
 import { planIn } from './view.ts';
 import { reconcileWebhook } from './webhook-mirror.ts';
@@ -31,7 +30,7 @@ export function reconcilePolicy(world: World, options: InjectionOptions): Outcom
   if (options.admission === 'webhook') return reconcileWebhook(world, options);
   const apiVersion = policyVersion(world);
   if (options.admission !== 'policy' || apiVersion === undefined) return {};
-  const plan = approvedPlan(world, planIn(world, options));
+  const plan = planIn(world, options);
   if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
   const compiled = compileInjectionPolicy(plan, {
     apiVersion,

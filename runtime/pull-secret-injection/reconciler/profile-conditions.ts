@@ -9,13 +9,13 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import { counted, countedOf } from '../../rules/text/counted.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
-import { accountConditions, isPlatforms, isTenants } from './account-conditions.ts';
-import { causeConditions, distributing, nothingSelected, platformTrouble } from './cause-conditions.ts';
+import { causeConditions, distributing, NOTHING_SELECTED, platformTrouble } from './cause-conditions.ts';
 import { annotatedGrant } from './consent.ts';
 import { heldText } from './held-removal.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { secretRef, sourceName } from './names.ts';
 import type { Count } from './profile-count.ts';
+import { accountConditions } from './service-accounts.ts';
 import { namesText } from './unread.ts';
 import { isTerminating, namespaceLabels, serves } from './view.ts';
 
@@ -74,7 +74,7 @@ function presentCondition(profile: PullSecretProfile, count: Count): readonly Co
   const { selected, absent } = count;
   if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
     return [];
-  if (selected === 0) return [{ type, status: 'Unknown', ...nothingSelected(count) }];
+  if (selected === 0) return [{ type, status: 'Unknown', ...NOTHING_SELECTED }];
   if (absent.namespaces === 0)
     return [
       {
@@ -124,7 +124,6 @@ const SUMMARY: readonly SummaryRow<Summary>[] = [
   ['stalled', suspendedBy],
   ['stalled', causesBy],
   ['stalled', offBy],
-  ['stalled', ({ accounts }) => accounts.find(isPlatforms)],
   ['unknown', unknownBy],
   ['progressing', distributingBy],
   ['progressing', pendingBy],
@@ -146,7 +145,7 @@ function offBy({ profile, injecting }: Summary): ConditionText | undefined {
 }
 
 function unknownBy({ count, injecting, present }: Summary): ConditionText | undefined {
-  if (count.selected === 0) return nothingSelected(count);
+  if (count.selected === 0) return NOTHING_SELECTED;
   return [injecting, ...present].find(({ status }) => status === 'Unknown');
 }
 
@@ -159,7 +158,7 @@ function pendingBy({ profile, injecting }: Summary): ConditionText | undefined {
 }
 
 function readyBy({ profile, count, accounts }: Summary): ConditionText {
-  const theirs = accounts.filter(isTenants).map(({ type }) => `; see ${type}`);
+  const theirs = accounts.map(({ type }) => `; see ${type}`);
   const isBlocked = count.blocked > 0 || theirs.length > 0;
   return {
     reason: isBlocked ? 'BlockedByTenants' : 'Current',

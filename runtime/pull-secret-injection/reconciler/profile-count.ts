@@ -21,8 +21,6 @@ export interface Count {
   readonly current: number;
   /** Not current, and only the owner of the namespace can do something about it. */
   readonly blocked: number;
-  /** They ask, and nobody has approved it yet: not selected so far. */
-  readonly pending: number;
   /** The first namespace that is behind. */
   readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
@@ -38,7 +36,6 @@ interface Standing {
   readonly selected: boolean;
   readonly current: boolean;
   readonly troubles: readonly Trouble[];
-  readonly pending?: boolean;
   /** The first Secret that somebody else is to bring and that is not seen. */
   readonly absent?: string;
 }
@@ -73,11 +70,10 @@ export function countNamespaces(world: World, profile: PullSecretProfile, option
   const lacking = selected.filter(([, { absent }]) => absent !== undefined);
   const [first = '', standing] = lacking[0] ?? [];
   const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
-  const pending = standings.filter(([, one]) => one.pending === true).length;
   const unasked = selected.filter(([, { troubles: found }]) =>
     found.some((one) => one.unasked === true),
   ).length;
-  return { selected: selected.length, current, blocked, pending, behind, troubles, unasked, absent };
+  return { selected: selected.length, current, blocked, behind, troubles, unasked, absent };
 }
 
 /** Nothing is wrong but what the owner of the namespace has to do. */
@@ -151,9 +147,6 @@ function look(context: CopyContext, profile: PullSecretProfile): Standing {
   const absent = absentOf(context, profile);
   if (!profile.distributes) return { selected: true, current: false, troubles: [], ...absent };
   const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
-  // Whoever asks must not turn the profile of the platform to not ready.
-  if (profile.onRequest && copies.some(({ trouble }) => trouble?.reason === 'NotGranted'))
-    return { ...UNSELECTED, pending: true };
   return {
     selected: true,
     current: copies.every((copy) => isCurrent(world, copy)),

@@ -73,14 +73,13 @@ function isLive({ metadata }: KubeObject): boolean {
 const NOT_TRIED = { tried: undefined, trials: [] } as const;
 
 function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<string, unknown>> {
-  const { selected, current, blocked, pending } = count;
+  const { selected, current, blocked } = count;
   const brings = profile.distributes && profile.secrets.some(({ sources }) => sources.length > 0);
   return {
     namespaces: {
       selected,
       current,
       ...(blocked === 0 ? {} : { blocked }),
-      ...(pending === 0 ? {} : { pending }),
     },
     copies: brings ? `${current}/${selected}` : '-',
   };

@@ -9,7 +9,6 @@ import { OWNER_LABEL, type Read, type Reconciler } from '../../controller/contra
 import { UsageError } from '../../rules/errors.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
-import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import { DEFAULT_REMOVALS, readRemovalLimits } from '../../rules/injection/removal-breaker.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
@@ -17,7 +16,6 @@ import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernete
 import { scalarText } from '../../rules/record.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions } from '../options.ts';
-import { reconcileClaim } from './claim-status.ts';
 import { SECRET_TYPE } from './compose.ts';
 import { reconcileGrant } from './grant-status.ts';
 import { ENDPOINT_SLICES, SERVICE_NAME_LABEL } from './injecting.ts';
@@ -49,7 +47,6 @@ function readsOf(options: InjectionOptions): readonly Read[] {
     ...inNamespaces(options),
     hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
-    hosted(CLAIM_API_VERSION, CLAIM_KIND, { optional: true }),
     hosted(PULL_STATUS_API_VERSION, PULL_STATUS_KIND, { optional: true }),
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
@@ -128,7 +125,6 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
       if (sort === 'pods') return reconcilePods(world, namespace, options);
       if (sort === 'profile') return reconcileProfile(world, name, options);
       if (sort === 'grant') return reconcileGrant(world, namespace, name, options);
-      if (sort === 'claim') return reconcileClaim(world, namespace, name, options);
       if (sort === 'sidecarset') return reconcileSidecarSet(world, name, options);
       return reconcilePolicy(world, options);
     },
@@ -141,10 +137,6 @@ export function reconcilers(input: Readonly<Record<string, unknown>>): readonly 
   for (const [name, value] of Object.entries(plain)) checkOption(name, value);
   const read = readRemovalLimits(removals);
   if (!read.ok) throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.removals: ${read.problem}`);
-  if (input['evict'] === true && input['audit'] === false)
-    throw new UsageError(
-      `Cannot read systems.${RECONCILER_NAME}: evict needs audit, which finds the pods: set audit to true, or evict to false`,
-    );
   return [pullSecretInjection({ ...plain, removals: read.limits })];
 }
 

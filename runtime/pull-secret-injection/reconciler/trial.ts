@@ -11,7 +11,6 @@ import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
-import { isBrought } from './approved.ts';
 import { policyVersion } from './policy-plan.ts';
 import { refusesNames } from './service-accounts.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';
@@ -30,7 +29,7 @@ export function trialOf(
   if (labels === undefined) return undefined;
   const wants = profile.secrets.map((secret) => secret.name);
   return trialWhere(world, options, { labels, wants }, (own, name) => {
-    return selects(profile.namespaceSelector, own) && isGiven(world, profile, name);
+    return selects(profile.namespaceSelector, own) && !refusesNames(world, name, 'default', wants);
   });
 }
 
@@ -86,15 +85,6 @@ function trialWhere(
     change: changeOf(world, options),
     ...(options.admission === 'webhook' ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
   };
-}
-
-/** The account of the pod that is tried does not refuse the names, and what is on request was approved there. */
-function isGiven(world: World, profile: PullSecretProfile, namespace: string): boolean {
-  const names = profile.secrets.map(({ name }) => name);
-  if (refusesNames(world, namespace, 'default', names)) return false;
-  return (
-    !profile.onRequest || profile.secrets.every((secret) => isBrought(world, profile, secret, namespace))
-  );
 }
 
 /** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */

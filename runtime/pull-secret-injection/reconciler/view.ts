@@ -27,7 +27,6 @@ import {
 import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { sourceName } from './names.ts';
-import { claimObjects, requested } from './requests.ts';
 import { readRevisions, revisionObjects, revisionsOf } from './revisions.ts';
 
 export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
@@ -68,24 +67,20 @@ export function profileOf(object: KubeObject): ReadProfile {
   return read;
 }
 
-const sortedProfiles = new WeakMap<
-  readonly KubeObject[],
-  { readonly claims: readonly KubeObject[]; readonly profiles: readonly PullSecretProfile[] }
->();
+const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
 
-/** The valid profiles, by order and name; those on request narrowed to who asks. */
+/** The valid profiles, by order and name. */
 export function profilesIn(world: World): readonly PullSecretProfile[] {
   const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
-  const claims = claimObjects(world);
   const known = sortedProfiles.get(objects);
-  if (known?.claims === claims) return known.profiles;
+  if (known !== undefined) return known;
   const profiles = objects
     .flatMap((object) => {
       const read = profileOf(object);
-      return read.ok ? [requested(read.profile, claims)] : [];
+      return read.ok ? [read.profile] : [];
     })
     .sort(compareProfiles);
-  sortedProfiles.set(objects, { claims, profiles });
+  sortedProfiles.set(objects, profiles);
   return profiles;
 }
 
@@ -124,11 +119,8 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       secrets: secretsFrom(namespace, set.imagePullSecrets),
       injects: false,
       distributes: true,
-      repair: 'Report',
       suspended: set.paused,
       copies: PLAIN_COPIES,
-      serviceAccounts: [],
-      onRequest: false,
     },
   };
 }

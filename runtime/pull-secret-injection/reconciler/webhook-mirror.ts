@@ -5,7 +5,6 @@ import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
 import { baseHook, type Hook, mirroredHooks } from '../../rules/injection/profile-webhook.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
-import { approvedPlan } from './approved.ts';
 import { planIn } from './view.ts';
 
 const REF: Ref = {
@@ -56,6 +55,6 @@ function wantedHooks(
   options: InjectionOptions,
 ): readonly Hook[] | undefined {
   const present = hooksOf(configuration);
-  const wanted = mirroredHooks(approvedPlan(world, planIn(world, options)), present);
+  const wanted = mirroredHooks(planIn(world, options), present);
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }

@@ -10,7 +10,6 @@ import { GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { AdmissionAnswer, AdmissionRequest } from '../../webhook/admission-review.ts';
 import type { InjectionOptions } from '../options.ts';
-import { claimedPlan } from '../reconciler/approved.ts';
 import { pullSecretInjection } from '../reconciler/reconciler.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
 import { admitPod, isNewPod, policyInjects } from './admit-pod.ts';
@@ -83,7 +82,7 @@ export class InjectionWebhook {
       pod: request.object,
       namespace,
       namespaceLabels: await this.#labelsOf(namespace),
-      plan: claimedPlan(this.#world, this.#plan, namespace),
+      plan: this.#plan,
       options: this.#options,
     });
   }

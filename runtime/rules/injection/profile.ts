@@ -21,13 +21,9 @@ export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribu
   'Distribute',
 ];
 
-/** Who is served of whom `namespaceSelector` selects: everybody, or who asks by a PullSecretClaim. */
-export const PROFILE_OFFERS: readonly ['Everywhere', 'OnRequest'] = ['Everywhere', 'OnRequest'];
-
 /** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
-export const MAX_ACCOUNTS = 16;
 /** Over all secrets of one profile: each source costs the consent policy one of the 28 checks that its budget allows. */
 export const MAX_SOURCES_IN_ALL = 16;
 
@@ -58,15 +54,10 @@ export interface PullSecretProfile {
   readonly secrets: readonly ProfileSecret[];
   readonly injects: boolean;
   readonly distributes: boolean;
-  readonly repair: 'Report' | 'Evict';
   readonly suspended: boolean;
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
   readonly copies: ProfileCopies;
-  /** Names of the ServiceAccounts that list the names too, for tools that read credentials from there. */
-  readonly serviceAccounts: readonly string[];
-  /** Only namespaces that ask for it by a PullSecretClaim are served. */
-  readonly onRequest: boolean;
   /** When the profile was made: who comes first has the name. Absent in folders. */
   readonly createdAt?: string;
 }
@@ -87,12 +78,9 @@ export const PROFILE_SHAPE: Shape = {
         },
       },
     },
-    repair: 'string',
     suspend: 'boolean',
     successor: 'string',
-    serviceAccounts: { list: 'string' },
     copies: COPIES_SHAPE,
-    offer: 'string',
   },
 };
 
@@ -138,11 +126,8 @@ export function readProfile(object: KubeObject): ReadProfile {
     secrets: secretsOf(spec['secrets'], problems),
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
-    repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
-    onRequest: choice(spec['offer'], PROFILE_OFFERS, 'spec.offer', problems) === 'OnRequest',
     copies: readCopies(spec['copies'], 'spec.copies', problems),
-    serviceAccounts: serviceAccountsOf(spec['serviceAccounts'], problems),
     ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined
       ? {}
@@ -159,26 +144,12 @@ function successorOf(value: unknown, problems: string[]): { readonly successor?:
   return {};
 }
 
-function serviceAccountsOf(value: unknown, problems: string[]): readonly string[] {
-  const path = 'spec.serviceAccounts';
-  const names = listOf(value, path, MAX_ACCOUNTS, problems).map((name, at) => {
-    if (isObjectName(name)) return name;
-    problems.push(`${path}[${at}]: ${shown(name)} is not the name of a ServiceAccount`);
-    return '';
-  });
-  for (const name of repeated(names.filter((one) => one !== '')))
-    problems.push(`${path}: "${name}" is there twice`);
-  return names;
-}
-
 function distributeProblems(
   profile: PullSecretProfile,
   mode: (typeof PROFILE_MODES)[number],
   problems: string[],
 ): void {
   if (mode !== 'Distribute') return;
-  if (profile.serviceAccounts.length > 0)
-    problems.push('spec.serviceAccounts: names nobody where spec.mode is Distribute: leave it out');
   for (const [at, { sources }] of profile.secrets.entries())
     if (sources.length === 0)
       problems.push(`spec.secrets[${at}].sources: must name a source: spec.mode is Distribute`);

@@ -1,7 +1,6 @@
-/** Namespaces with their pull secrets, what they grant and claim, and which of their Secrets are copies. */
+/** Namespaces with their pull secrets, what they grant, and which of their Secrets are copies. */
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
 import { pullSecretKey, pullSecretSource } from '../docker-config/secret-text.ts';
-import { CLAIM_KIND, readPullSecretClaim } from '../injection/pull-secret-claim.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../injection/pull-secret-grant.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
 import type { ReportNamespace, ReportPull, ReportSecret } from './types.ts';
@@ -10,7 +9,7 @@ import { worstOf } from './verdict.ts';
 /** Who brings a Secret, and of which it is made; undefined for one that is no copy. */
 export type CopyOf = (secret: SecretObject) => ReportSecret['copy'];
 
-/** Only namespaces that have something to say: a pull secret, a grant, a claim, or a workload. */
+/** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
 export function reportNamespaces(
   objects: readonly KubeObject[],
   pulls: readonly ReportPull[],
@@ -18,7 +17,7 @@ export function reportNamespaces(
 ): readonly ReportNamespace[] {
   const found = new Map<string, Parts>();
   const partsOf = (name: string): Parts => {
-    const parts = found.get(name) ?? { secrets: [], grants: [], claims: [], pulls: [] };
+    const parts = found.get(name) ?? { secrets: [], grants: [], pulls: [] };
     found.set(name, parts);
     return parts;
   };
@@ -28,7 +27,6 @@ export function reportNamespaces(
     if (isSecret(object) && pullSecretKey(object.type) !== undefined)
       partsOf(namespace).secrets.push(secretOf(object, copyOf));
     if (object.kind === GRANT_KIND) partsOf(namespace).grants.push(grantOf(object));
-    if (object.kind === CLAIM_KIND) partsOf(namespace).claims.push(claimOf(object));
   }
   for (const pull of pulls) partsOf(pull.namespace).pulls.push(pull);
   return [...found]
@@ -46,7 +44,6 @@ export function reportNamespaces(
 interface Parts {
   readonly secrets: ReportSecret[];
   readonly grants: ReportNamespace['grants'][number][];
-  readonly claims: ReportNamespace['claims'][number][];
   readonly pulls: ReportPull[];
 }
 
@@ -89,9 +86,4 @@ function grantOf(object: KubeObject): Parts['grants'][number] {
     to: [...to.patterns, ...(to.selectors.length === 0 ? [] : ['namespaces with the labels that it names'])],
     problems,
   };
-}
-
-function claimOf(object: KubeObject): Parts['claims'][number] {
-  const { name, profile } = readPullSecretClaim(object);
-  return { name, profile };
 }

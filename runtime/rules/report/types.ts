@@ -147,7 +147,6 @@ export interface ReportNamespace {
     readonly to: readonly string[];
     readonly problems: readonly string[];
   }[];
-  readonly claims: readonly { readonly name: string; readonly profile: string }[];
   /** Images of its workloads. */
   readonly pulls: number;
   readonly verdict: ReportVerdict;
