@@ -5,9 +5,6 @@ import { type AgentOptions, reports } from './options.ts';
 /** Where the image holds the executable. */
 export const EXECUTABLE = '/usr/bin/pullwright';
 
-/** Where the agent sees the node's `/etc`. */
-export const NODE_ETC = '/host/etc';
-
 /** Names of the flags that the command may have, beside those whose values are bound by name (`agent-guard.ts`). */
 export const AGENT_FLAGS: readonly string[] = [
   'foreign',
@@ -39,7 +36,6 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...(options.watch === false ? [] : ['--watch']),
     ...(reports(options) ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
-    ...(options.probes === true ? [`--node-etc=${NODE_ETC}`] : []),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),
   ];

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type AccountBound, IMAGE_IS, imageVariables } from '../shared/account-bounds.ts';
 import type { PodSpec, Volume } from '../shared/objects.ts';
 import { agentPod, upstreamDaemonSet } from './agent.ts';
-import { AGENT_FLAGS, EXECUTABLE, NODE_ETC } from './agent-command.ts';
+import { AGENT_FLAGS, EXECUTABLE } from './agent-command.ts';
 import { offerDaemonSets } from './offer.ts';
 import type { AgentOptions } from './options.ts';
 
@@ -147,7 +147,7 @@ function commandIs({ shape }: AgentOptions): string {
   if (shape === 'upstream')
     return "one.?command.orValue([]) == ['/usr/bin/control-plane-operator'] && one.?args.orValue([]) == ['sync-global-pullsecret']";
   const flags = `^--(${AGENT_FLAGS.join('|')})(=[0-9A-Za-z.()$-]*)?$`;
-  const fixed = listOf([EXECUTABLE, 'agent', `--node-etc=${NODE_ETC}`, `--file=${NAMES.offerFile}`]);
+  const fixed = listOf([EXECUTABLE, 'agent', `--file=${NAMES.offerFile}`]);
   return `size(one.?args.orValue([])) == 0 && size(one.?command.orValue([])) > 1 && one.command[0] == '${EXECUTABLE}' && one.command[1] == 'agent' && one.command.all(word, word in ${fixed} || word.matches('${flags}'))`;
 }
 

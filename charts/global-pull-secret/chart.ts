@@ -11,7 +11,7 @@ import { hostedAccess, managementAccess } from './access.ts';
 import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
-import { type AgentOptions, reports } from './options.ts';
+import type { AgentOptions } from './options.ts';
 import { type GlobalPullSecretInput, type LabelSelector, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -21,11 +21,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => [
-    ...checkShape(config, deliveryOf(cluster)),
-    ...checkCanary(config),
-    ...checkProvider(config),
-  ],
+  check: (config, cluster) => [...checkShape(config, deliveryOf(cluster)), ...checkProvider(config)],
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
     return globalPullSecretObjects(config, cluster);
@@ -100,14 +96,6 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
-/** What became of the first node is known by its report. */
-function checkCanary({ agent = {}, canary }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
-  if (canary === undefined || reports(agent)) return [];
-  return [
-    { path: ['canary'], text: 'nobody knows what became of the first node: expected agents that report' },
-  ];
-}
-
 /** A selector that Kubernetes takes, and one agent a node. */
 function checkProvider({ agent = {}, provider }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
   if (provider === undefined) return [];
@@ -150,7 +138,6 @@ function reconcilerOptions(
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
     ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
     ...(config.removals === undefined ? {} : { removals: config.removals }),
-    ...(config.canary === undefined ? {} : { canary: config.canary }),
     ...(config.provider === undefined ? {} : { provider: config.provider }),
     ...agentOptions,
   };
@@ -190,12 +177,11 @@ function syncObjectsIn(
   return syncObjects({ agent: agentOf(config, cluster.image), enforce });
 }
 
-function agentOf({ agent, removals, canary, provider }: GlobalPullSecretInput, image: string): AgentOptions {
+function agentOf({ agent, removals, provider }: GlobalPullSecretInput, image: string): AgentOptions {
   return {
     ...agent,
     image: agent?.image ?? image,
     ...(removals === undefined ? {} : { removals }),
-    ...(canary?.probe === undefined ? {} : { probes: true }),
     ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
   };
 }

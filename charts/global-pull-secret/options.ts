@@ -21,8 +21,6 @@ export interface AgentOptions {
   readonly foreign?: 'drop' | 'keep';
   /** What agents do about a Secret that the reconciler has not judged; set from `removals` of the system. */
   readonly removals?: { readonly share?: number; readonly delay?: string };
-  /** Whether a first node asks registries, for which it has to see the node's `/etc`; set from `canary.probe` of the system. */
-  readonly probes?: boolean;
   /** Nodes that get it as a file for the credential provider; set from `provider` of the system. */
   readonly offerTo?: readonly LabelRequirement[];
   /** When the kubelet is restarted. @default {'on-change'} */

@@ -97,11 +97,6 @@ const TABLE = {
     'metrics-tls-dir': absolute(
       folder({ default: '/etc/pullwright-tls', help: 'where tls.crt and tls.key are' }),
     ),
-    'node-etc': absolute(
-      folder({
-        help: "the node's /etc, where its mirrors and the certificates that it trusts are; needed where the fleet has canary.probe",
-      }),
-    ),
     janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
     'janitor-folder': absolute(
       folder({ default: '/etc/crio/auth', touches: 'writes', help: 'where these auth files are' }),
@@ -120,7 +115,6 @@ const TABLE = {
     writes: [],
     hosts: [
       'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
-      'on the first node of a pool, where the fleet has canary.probe: the registries and mirrors of these images, and the token services they name',
     ],
     api: [
       'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
@@ -171,7 +165,6 @@ function optionsOf(
     report: flags.report,
     janitorFolder: flags.janitor ? flags['janitor-folder'] : undefined,
     janitorAgeMs: flags['janitor-age'],
-    nodeEtc: flags['node-etc'],
     foreign: flags.foreign,
     removals: {
       share: Number(flags['removal-share']),

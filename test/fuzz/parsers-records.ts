@@ -28,7 +28,6 @@ import type { Report } from '../../runtime/rules/report/types.ts';
 import { readPageRequest } from '../../runtime/rules/report-page/request.ts';
 import { subjectName } from '../../runtime/rules/rights/grants.ts';
 import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
-import { readCanary } from '../../runtime/rules/rollout/canary.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
@@ -155,10 +154,10 @@ export const RECORD_PARSERS: readonly Parser[] = [
     },
   },
   {
-    name: 'state of a canary',
-    corpus: [jsonOf({ of: 'a', by: 'b', first: { n: 'd' }, go: ['d'], since: { n: '2026' }, probe: ['i'] })],
-    unit: '[',
-    run: (text) => [readCanary(text), confirmedRemovals(text).length],
+    name: 'confirmed removals',
+    corpus: ['0123456789ab, ba9876543210'],
+    unit: ',',
+    run: (text) => confirmedRemovals(text).length,
   },
   {
     name: 'file in a MachineConfig',

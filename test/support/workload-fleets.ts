@@ -151,7 +151,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
 
 /** Options of sections that reach no pod: other objects, or what the reconciler reads in its configuration. */
 export const NO_POD: readonly RegExp[] = [
-  /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|canary|createConfigNamespace)\b/,
+  /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|createConfigNamespace)\b/,
   /^pull-secret-injection\.(serviceAccounts|trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles|removals)\b/,
   /^registry-overrides\./,
   /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|createConfigNamespace|executable\.pools)$/,

@@ -4,7 +4,6 @@ import type { NodeReporter } from '../../node/reporter.ts';
 import type { Slots } from '../../node/restart-semaphore.ts';
 import { describeError } from '../../rules/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { OwnNode } from './own-node.ts';
 import type { SecretWatch } from './secret-watch.ts';
 
 export interface ApiServerOptions {
@@ -85,15 +84,6 @@ export async function openReporter(options: ApiServerOptions, around: Daemon): P
     clock,
     onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
   });
-}
-
-/** Reads the labels of the node when its pool matters. */
-export async function openOwnNode(options: ApiServerOptions, around: Surroundings): Promise<OwnNode> {
-  const [{ OwnNode }, { podClient }] = await Promise.all([import('./own-node.ts'), import('./client.ts')]);
-  const { env, clock, log, notice: changed } = around;
-  const { nodeName, serviceAccountDir } = options;
-  const client = () => podClient(env, serviceAccountDir, { timeoutMs: 5000, tries: 2 });
-  return new OwnNode({ client, nodeName, clock, log, changed });
 }
 
 /** Watches the two secrets. Comes back when they are known, or when that takes too long. */

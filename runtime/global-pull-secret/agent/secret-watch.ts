@@ -21,8 +21,6 @@ export interface WatchedSecret {
   readonly bytes: Redacted<Uint8Array> | undefined;
   /** The mark that its removals are judged. */
   readonly judged?: string | undefined;
-  /** Who gets it first. */
-  readonly canary?: string | undefined;
   /** Removals that its annotation confirms. */
   readonly confirmed?: readonly string[];
   readonly resourceVersion?: string | undefined;
@@ -82,7 +80,6 @@ export class SecretWatch {
     return {
       bytes: valueOf(object, NAMES.dataKey),
       judged: textOf(object, NAMES.judgedKey),
-      canary: textOf(object, NAMES.canaryKey),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
       resourceVersion: object.metadata.resourceVersion,
       live,

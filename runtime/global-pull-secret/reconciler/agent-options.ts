@@ -72,7 +72,7 @@ const METRICS: Wanted = [
 ];
 
 const FIELDS: {
-  readonly [F in keyof Required<Omit<AgentOptions, 'offerTo' | 'probes' | 'removals'>>]: Wanted;
+  readonly [F in keyof Required<Omit<AgentOptions, 'offerTo' | 'removals'>>]: Wanted;
 } = {
   image: TEXT,
   imagePullSecrets: NAMES,

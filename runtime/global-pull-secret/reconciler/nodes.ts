@@ -11,7 +11,6 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import { type LabelRequirement, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import type { CanaryPlan } from './canary.ts';
 import { eligibilityLabels, type NodeDecision, type NodeFacts, nodeDecision } from './eligibility.ts';
 import { MACHINE, machineParts, machinesOf, NODE_POOL, poolOf } from './machines.ts';
 import type { NodeTruth } from './node-truth.ts';
@@ -36,8 +35,6 @@ export interface NodesPlan {
   readonly offered: readonly string[];
   /** What agents report; absent where they do not. */
   readonly truth?: NodeTruth;
-  /** Who gets a change first; absent where nobody waits for another. */
-  readonly canary?: CanaryPlan;
 }
 
 /** Which nodes to take, beside what their pools say. */

@@ -9,7 +9,6 @@ import { type LabelRequirement, readSelector } from '../../rules/kubernetes/labe
 import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
-import { type CanaryOptions, readCanaryOptions } from './canary-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 
 export interface GlobalPullSecretOptions {
@@ -25,8 +24,6 @@ export interface GlobalPullSecretOptions {
   readonly enforce: Enforcement;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
   readonly removals?: RemovalOptions;
-  /** One node of each pool gets a change first. @default all nodes get it at once */
-  readonly canary?: CanaryOptions;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
@@ -63,14 +60,13 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
         'nodes',
         'enforce',
         'removals',
-        'canary',
         'provider',
         'agent',
         'clusters',
       ].includes(field)
     )
       problems.push(
-        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, canary, provider, agent or clusters`,
+        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, provider, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
@@ -84,12 +80,10 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
     ...nodes(raw, problems),
     ...removals(raw, problems),
-    ...readCanaryOptions(raw, problems),
     agent: {
       image: DEFAULT_IMAGE,
       ...agent,
       ...removalsOfAgent(raw),
-      ...probesOfAgent(raw),
       ...offerOfAgent(raw, problems),
     },
   };
@@ -149,11 +143,6 @@ function offerOfAgent(
     `provider: must be a map of nodes, a selector with at least one label${read.ok ? '' : ` (${read.problem})`}`,
   );
   return {};
-}
-
-/** A first node that asks registries has to know its mirrors. */
-function probesOfAgent({ canary }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'probes'> {
-  return isRecord(canary) && canary['probe'] !== undefined ? { probes: true } : {};
 }
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {

@@ -24,7 +24,6 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
-import { canaryCondition, canaryHeld, canaryVerdicts } from './canary.ts';
 import { behindVerdicts } from './node-truth.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
@@ -59,7 +58,6 @@ export function platformStatus(input: PlatformReportInput): ReturnType<typeof pu
     verdicts: [
       ...plan.platformVerdicts,
       ...nodes.verdicts,
-      ...(nodes.canary === undefined ? [] : canaryVerdicts(nodes.canary)),
       ...(nodes.truth === undefined ? [] : behindVerdicts(nodes.truth)),
     ],
     summary: {
@@ -82,7 +80,6 @@ const SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
     ({ problems: [problem] }) => (problem?.disposition === 'terminal' ? problemSaid(problem) : undefined),
   ],
   ['stalled', ({ plan: { held } }) => heldSaid(held)],
-  ['stalled', ({ nodes: { canary } }) => canaryHeld(canary)],
   ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
   ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
   ['ready', ({ plan }) => (plan.alone === true ? ALONE : COPIED)],
@@ -105,7 +102,6 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
     ...(held === undefined
       ? []
       : [{ type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) } as const]),
-    ...canaryCondition(input.nodes.canary),
     ...input.managed,
   ];
 }

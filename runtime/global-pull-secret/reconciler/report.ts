@@ -24,7 +24,6 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
-import { canaryEvents, heldCount } from './canary.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
 import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import type { NodesPlan } from './nodes.ts';
@@ -100,11 +99,7 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
   return {
     apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
     status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
-    events: [
-      ...platformEvents(plan, platformOwner(world)),
-      ...canaryEvents(nodes.canary, platformOwner(world)),
-      ...tenantEvents,
-    ],
+    events: [...platformEvents(plan, platformOwner(world)), ...tenantEvents],
     metrics: metricsOf(input),
   };
 }
@@ -232,11 +227,6 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
       'pullwright_eligible_nodes',
       'Nodes that carry the eligibility label',
       nodes.decisions.filter((decision) => decision.eligible).length,
-    ),
-    gauge(
-      'pullwright_canary_held_pools',
-      'Pools whose first node could not take the changed pull secret, or takes too long, so that the others wait',
-      heldCount(nodes.canary),
     ),
     gauge('pullwright_synced_nodes', 'Nodes whose agent has the wanted pull secret on disk', ready),
   ];

@@ -20,8 +20,6 @@ export const GLOBAL_PULL_SECRET = {
   dataKey: '.dockerconfigjson',
   /** Beside it, in what the reconciler writes: the mark of a document whose removals are judged. */
   judgedKey: 'pullwright-judged',
-  /** Beside it too: which nodes get it first. */
-  canaryKey: 'pullwright-canary',
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
   syncer: 'global-pull-secret-syncer',
