@@ -16,7 +16,6 @@ export const AGENT_FLAGS: readonly string[] = [
   'removal-share',
   'report',
   'restart',
-  'restart-slots',
   'restart-window',
   'watch',
 ];
@@ -32,7 +31,6 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...flag('removal-delay', options.removals?.delay),
     ...flag('restart', options.restart),
     ...flag('restart-window', options.restartWindow),
-    ...flag('restart-slots', options.restartSlots),
     ...(options.watch === false ? [] : ['--watch']),
     ...(reports(options) ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),

@@ -126,9 +126,7 @@ export function agentPod(options: AgentOptions): PodSpec {
 }
 
 function asksApiServer(options: AgentOptions): boolean {
-  return (
-    options.watch !== false || reports(options) || options.restartSlots !== undefined || booksTurns(options)
-  );
+  return options.watch !== false || reports(options) || booksTurns(options);
 }
 
 /** A nodeSelector where it suffices (upstream's form), an affinity where several kinds of nodes are wanted. */

@@ -1,7 +1,6 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { type LabelRequirement, readSelector } from '../../runtime/rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { labels, namespaceReference } from '../shared/objects.ts';
@@ -12,7 +11,7 @@ import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
 import type { AgentOptions } from './options.ts';
-import { type GlobalPullSecretInput, type LabelSelector, schema } from './section.ts';
+import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
@@ -21,7 +20,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => [...checkShape(config, deliveryOf(cluster)), ...checkProvider(config)],
+  check: (config, cluster) => checkShape(config, deliveryOf(cluster)),
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
     return globalPullSecretObjects(config, cluster);
@@ -54,10 +53,9 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
       access: management.discovery
-        ? managementAccess({ combined: [own, ...hosted.map(({ config }) => config)].some(owns) })
-        : hosted.flatMap(({ cluster, config }) =>
+        ? managementAccess()
+        : hosted.flatMap(({ cluster }) =>
             managementAccess({
-              combined: owns(config),
               hostedClusterNamespace: cluster.hostedCluster.namespace,
               controlPlaneNamespace: cluster.controlPlaneNamespace,
             }),
@@ -66,10 +64,6 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     };
   },
 };
-
-function owns(config: GlobalPullSecretInput | undefined): boolean {
-  return config?.mode === 'own';
-}
 
 /**
  * Who brings the objects that have the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
@@ -96,26 +90,6 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
-/** A selector that Kubernetes takes, and one agent a node. */
-function checkProvider({ agent = {}, provider }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
-  if (provider === undefined) return [];
-  const read = readSelector(provider.nodes);
-  const said = (path: readonly string[], text: string) => [{ path: ['provider', ...path], text }];
-  if (!read.ok) return said(['nodes'], read.problem);
-  // No requirement at all would take every node.
-  if (read.requirements.length === 0) return said(['nodes'], 'expected at least one label');
-  if (agent.shape === 'upstream')
-    return said([], "HyperShift's agent cannot keep such a file: expected our shape");
-  return agent.alsoNodes === undefined
-    ? []
-    : said([], 'a node of agent.alsoNodes could have two agents: expected one of both options');
-}
-
-function requirementsOf(selector: LabelSelector): readonly LabelRequirement[] {
-  const read = readSelector(selector);
-  return read.ok ? read.requirements : [];
-}
-
 /** Where git brings the policies, the reconciler does not. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
@@ -138,7 +112,6 @@ function reconcilerOptions(
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
     ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
     ...(config.removals === undefined ? {} : { removals: config.removals }),
-    ...(config.provider === undefined ? {} : { provider: config.provider }),
     ...agentOptions,
   };
 }
@@ -177,12 +150,11 @@ function syncObjectsIn(
   return syncObjects({ agent: agentOf(config, cluster.image), enforce });
 }
 
-function agentOf({ agent, removals, provider }: GlobalPullSecretInput, image: string): AgentOptions {
+function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {
   return {
     ...agent,
     image: agent?.image ?? image,
     ...(removals === undefined ? {} : { removals }),
-    ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
   };
 }
 

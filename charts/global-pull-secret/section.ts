@@ -22,7 +22,7 @@ export interface LabelSelector {
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
   /** The node agent. Its image is the fleet's unless said otherwise. */
-  readonly agent?: Partial<Omit<AgentOptions, 'offerTo' | 'removals'>>;
+  readonly agent?: Partial<Omit<AgentOptions, 'removals'>>;
   /** What makes `additional-pull-secret`. @default nothing: its owner does */
   readonly source?: SecretSource;
   /** What admission does with an `additional-pull-secret` of the wrong type or without its key. @default {'warn'} */
@@ -44,11 +44,6 @@ export interface GlobalPullSecretInput {
     /** A removal that is held goes on after this long. @default {'never'} */
     readonly delay?: string;
   };
-  /**
-   * Nodes whose kubelet file belongs to somebody else (the Machine Config Operator, NodePools of upgradeType InPlace): they get the pull
-   * secret as a file from which the credential provider answers their kubelets, see `platformAuthFile` there. @default none
-   */
-  readonly provider?: { readonly nodes: LabelSelector };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
@@ -82,12 +77,6 @@ const agent = z
       .union([z.literal('auto'), durationField()])
       .exactOptional()
       .describe('Window over which restarts spread, such as "5m"; "auto" books turns and needs a token'),
-    restartSlots: z
-      .int()
-      .min(1)
-      .max(100)
-      .exactOptional()
-      .describe('Never more restarts than this at once; needs a token'),
     watch: z
       .boolean()
       .exactOptional()
@@ -190,12 +179,6 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     })
     .exactOptional()
     .describe("What a change of the platform's pull secret may remove without a confirmation"),
-  provider: z
-    .strictObject({ nodes: labelSelector().describe('Label selector of these nodes') })
-    .exactOptional()
-    .describe(
-      'Nodes that get the pull secret by the credential provider, and not in the file of the kubelet',
-    ),
   createConfigNamespace: z
     .boolean()
     .exactOptional()

@@ -11,7 +11,6 @@ import {
   absolute,
   checked,
   choice,
-  count,
   duration,
   type Flags,
   file,
@@ -70,11 +69,6 @@ const TABLE = {
       default: 'on-change',
       help: 'when the unit is restarted',
     }),
-    'restart-slots': count({
-      default: '0',
-      most: 1000,
-      help: 'how many nodes may restart at once, by Leases, for which the pod needs a token; 0: no limit',
-    }),
     settle: duration({ default: '2s', most: DAY_MS, help: 'how long the unit must stay up' }),
     ...NODE_FLAGS,
     'restart-window': orWord(
@@ -114,12 +108,11 @@ const TABLE = {
     reads: [],
     writes: [],
     hosts: [
-      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
+      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report or --restart-window=auto',
     ],
     api: [
       'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
       'get,update leases/global-pull-secret-syncer-turns; get daemonsets/global-pull-secret-syncer (kube-system), with --restart-window=auto only',
-      'get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only',
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
     ],
   },
@@ -159,7 +152,6 @@ function optionsOf(
     windowMs: flags['restart-window'],
     jobMs: flags['restart-timeout'],
     maxRestarts: flags['max-restarts'],
-    slots: flags['restart-slots'],
     serviceAccountDir: flags['service-account-dir'],
     watch: flags.watch && !flags.once,
     report: flags.report,

@@ -47,7 +47,6 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
             foreign: 'keep',
             restart: 'on-removal',
             restartWindow: '1m',
-            restartSlots: 2,
             report: true,
             maxUnavailable: 1,
             priorityClassName: 'high',
@@ -106,12 +105,6 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
       systems: {
         'global-pull-secret': {
           agent: { watch: false, restart: 'never', report: false },
-          provider: {
-            nodes: {
-              matchLabels: { own: 'file' },
-              matchExpressions: [{ key: 'pool', operator: 'In', values: ['in-place'] }],
-            },
-          },
         },
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'manual', caBundle: 'YQ==' } },
         'credential-provider': { installer: { uninstall: true } },

@@ -19,7 +19,7 @@ import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import { windowOf } from '../../rules/rollout/spread.ts';
-import { openReporter, openSlots, openWatch } from './api-server.ts';
+import { openReporter, openTurns, openWatch } from './api-server.ts';
 import { renderPreview } from './preview.ts';
 import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
@@ -32,8 +32,6 @@ export interface AgentSettings
   readonly restart: 'on-change' | 'on-removal' | 'never';
   /** `auto`: the fleet books turns. */
   readonly windowMs: number | 'auto';
-  /** Zero: no slots. */
-  readonly slots: number;
   /** Whether the secrets are watched beside their mounts. */
   readonly watch: boolean;
   /** CRI-O's auth files; undefined: nothing is removed. */
@@ -69,12 +67,13 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
   const around = { ...daemon, notice: () => wake.notice() };
   const folder = new StateFolder(options.stateDir);
-  const slots = options.restart === 'never' ? undefined : await openSlots(options, around);
+  const booked = options.restart !== 'never' && options.windowMs === 'auto';
+  const turns = booked ? await openTurns(options, around) : undefined;
   const watch = options.watch && !options.uninstall ? await openWatch(options, around) : undefined;
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
       ...engineOptions(options, folder, watch),
-      ...(slots === undefined ? {} : { slots }),
+      ...(turns === undefined ? {} : { turns }),
       publish,
       report: daemon.event,
     });
@@ -87,7 +86,7 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   } finally {
     wake.close();
     watch?.close();
-    await slots?.done();
+    await turns?.done();
   }
 }
 
@@ -105,7 +104,7 @@ function engineOptions(
   folder: StateFolder,
   watch?: SecretWatch,
 ): Omit<EngineOptions, 'report' | 'publish'> {
-  const { windowMs, slots, nodeName } = options;
+  const { windowMs, nodeName } = options;
   const monotonic = (): number => clock.monotonic();
   const health = healthOf(options);
   return {
@@ -118,8 +117,8 @@ function engineOptions(
     systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
-      // Slots and turns decide who goes first.
-      window: windowOf(nodeName, slots > 0 || windowMs === 'auto' ? 0 : windowMs),
+      // Turns decide who goes first.
+      window: windowOf(nodeName, windowMs === 'auto' ? 0 : windowMs),
       rereadMs: KUBELET_CACHE_MS,
       limit: restartLimit(options),
     },

@@ -58,8 +58,6 @@ export interface TruthInput {
   readonly options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>;
   readonly daemonSet: KubeObject | undefined;
   readonly decisions: readonly NodeDecision[];
-  /** Nodes that get it in another way, and report alike. */
-  readonly offered: readonly string[];
   /** Base64 of what nodes should get; undefined where what is there stays. */
   readonly value: Redacted<string> | undefined;
   /** The Secret that is there. */
@@ -68,9 +66,12 @@ export interface TruthInput {
 
 /** What agents report of the nodes that take part; undefined where none reports, or nothing is there to have. */
 export function truthOf(world: World, input: TruthInput): NodeTruth | undefined {
-  const { options, daemonSet, decisions, offered, value, inForce } = input;
+  const { options, daemonSet, decisions, value, inForce } = input;
   const wanted = value === undefined ? inForce && secretText(inForce) : fromBase64(value);
-  const names = [...decisions.filter(({ eligible }) => eligible).map(({ node }) => node), ...offered].sort();
+  const names = decisions
+    .filter(({ eligible }) => eligible)
+    .map(({ node }) => node)
+    .sort();
   if (wanted === undefined || names.length === 0 || !agentsReport(options, daemonSet)) return undefined;
   return nodeTruth(world, names, wanted);
 }

@@ -53,20 +53,10 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   };
   for (const field of Object.keys(raw)) {
     if (
-      ![
-        'delivery',
-        'mode',
-        'platforms',
-        'nodes',
-        'enforce',
-        'removals',
-        'provider',
-        'agent',
-        'clusters',
-      ].includes(field)
+      !['delivery', 'mode', 'platforms', 'nodes', 'enforce', 'removals', 'agent', 'clusters'].includes(field)
     )
       problems.push(
-        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, provider, agent or clusters`,
+        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
@@ -84,7 +74,6 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
       image: DEFAULT_IMAGE,
       ...agent,
       ...removalsOfAgent(raw),
-      ...offerOfAgent(raw, problems),
     },
   };
   if (problems.length > 0)
@@ -127,22 +116,6 @@ function removalsOfAgent({
   removals: given,
 }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
   return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
-}
-
-/** `provider: {nodes: SELECTOR}`: who gets it as a file for the credential provider. */
-function offerOfAgent(
-  { provider }: Readonly<Record<string, unknown>>,
-  problems: string[],
-): Pick<AgentOptions, 'offerTo'> {
-  if (provider === undefined) return {};
-  const { nodes: selector, ...rest } = isRecord(provider) ? provider : {};
-  const read = readSelector(selector);
-  if (read.ok && read.requirements.length > 0 && Object.keys(rest).length === 0)
-    return { offerTo: read.requirements };
-  problems.push(
-    `provider: must be a map of nodes, a selector with at least one label${read.ok ? '' : ` (${read.problem})`}`,
-  );
-  return {};
 }
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {

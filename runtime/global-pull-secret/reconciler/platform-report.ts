@@ -184,12 +184,12 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
 }
 
 /** Credentials that reach no node are not in use, however well they merge. */
-export function noEligibleNodes({ scope }: World, { decisions, offered }: NodesPlan): readonly Problem[] {
-  if (offered.length > 0 || decisions.some(({ eligible }) => eligible)) return [];
+export function noEligibleNodes({ scope }: World, { decisions }: NodesPlan): readonly Problem[] {
+  if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
   const all =
     decisions.length === 0 ? 'there is no node' : `none of ${counted(decisions.length, 'node')} takes part`;
-  const pools = `set platforms or nodes in the fleet, make NodePools of upgradeType Replace, or offer it by the credential provider (provider.nodes in the fleet)`;
+  const pools = 'set platforms or nodes in the fleet, or make NodePools of upgradeType Replace';
   const way =
     scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;
   return [

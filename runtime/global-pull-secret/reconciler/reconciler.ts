@@ -20,7 +20,6 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { Redacted } from '../../rules/redacted.ts';
 import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
-import { COMBINED, planCombined } from './combined.ts';
 import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
 import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
@@ -49,8 +48,6 @@ const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', na
 
 const READS: readonly Read[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
-  // New rights are not there yet when a new program starts: what nodes get does not hang on it.
-  { ...COMBINED, namespace: CONTROL_PLANE_NAMESPACE, dispensable: true },
   ...[NAMES.additional, NAMES.original, NAMES.global].map(
     (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
@@ -94,13 +91,11 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   ];
   const value = observed === undefined ? knownValue(plan) : undefined;
   const inForce = secrets.global ?? secrets.original;
-  const own = options.mode === 'own' && observed === undefined;
-  const combined = planCombined(world, { own, value, inForce });
   const truth =
     observed === undefined ? truthOf(world, { ...labelled, options, daemonSet, value, inForce }) : undefined;
   const nodes = {
     ...labelled,
-    verdicts: [...labelled.verdicts, ...left, ...combined.verdicts],
+    verdicts: [...labelled.verdicts, ...left],
     ...(truth === undefined ? {} : { truth }),
   };
   const found = { world, plan, nodes, secrets, daemonSet };
@@ -109,8 +104,8 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
   return {
     ...reported,
-    apply: [...writes.apply, ...combined.apply, ...reported.apply],
-    keep: writes.keep === 'all' ? 'all' : [...writes.keep, ...combined.keep],
+    apply: [...writes.apply, ...reported.apply],
+    keep: writes.keep,
     remove: writes.remove,
     problems,
     ...(plan.held?.waitMs === undefined ? {} : { requeueAfterMs: plan.held.waitMs }),
