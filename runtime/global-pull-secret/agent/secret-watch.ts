@@ -37,7 +37,7 @@ export interface SecretWatchOptions {
 }
 
 /** A Secret that cannot be changed in place is deleted and made again: that must not cost the node its credentials. */
-const GONE_MS = 5000;
+const GONE_MS = 500;
 
 interface Seen {
   object: KubeObject | undefined;

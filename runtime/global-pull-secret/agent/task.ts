@@ -61,7 +61,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     const chosen = chosenSource(options, memory.mounts);
     if (chosen !== undefined) memory.missedAt = undefined;
     else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
-    else assertGone(options, memory);
+    else if (!isKnownGone(options)) assertGone(options, memory);
     return lookFor(chosen, options, { there, present, ledger });
   } catch (error) {
     const problem =
@@ -118,6 +118,11 @@ function factsOf(
 
 const NOTHING =
   'The cluster has neither a global nor an original pull secret, so there is nothing to bring: the file stays as it is';
+
+/** The API server itself says that there is none, and has for a while: a mount is a minute behind it, and may only be late. */
+function isKnownGone({ watched }: AgentTaskOptions): boolean {
+  return (['global', 'original'] as const).every((name) => watched?.(name)?.live === true);
+}
 
 /** @throws PullwrightError as long as the secrets may be about to come back */
 function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
