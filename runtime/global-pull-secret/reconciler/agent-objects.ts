@@ -120,7 +120,9 @@ export function agentObjects(
   const rbac = agentRbac(options.agent).filter(
     ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
   );
-  const workload = state.usable ? [daemonSet(options, state)] : [];
+  // Upstream's pods do not start before there is a secret to mount.
+  const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
+  const workload = state.usable && runs ? [daemonSet(options, state)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
   return [
     reportCrd(),

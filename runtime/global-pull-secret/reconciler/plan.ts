@@ -77,7 +77,6 @@ export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
     copy: secrets.original,
     // Whoever deletes the copy must not let go what it holds: nodes have the merge.
     ...(secrets.original === undefined ? mergedBefore(secrets.global) : {}),
-    tenant: hasAdditional(secrets.additional) || secrets.global !== undefined,
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);

@@ -82,9 +82,16 @@ const SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
   ['stalled', ({ plan: { held } }) => heldSaid(held)],
   ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
   ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
-  ['ready', ({ plan }) => (plan.alone === true ? ALONE : COPIED)],
+  [
+    'ready',
+    ({ plan: { alone, global } }) => (alone !== true ? COPIED : global.act === 'remove' ? NONE : ALONE),
+  ],
 ];
 
+const NONE = {
+  reason: 'NoPullSecret',
+  message: `the cluster has no pull secret, so nothing is brought to nodes; to bring one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
+};
 const ALONE = {
   reason: 'NoPlatformSecret',
   message: 'the cluster has no pull secret of its own; nodes get the additional one alone',

@@ -178,13 +178,6 @@ function countsOf(verdicts: readonly Verdict[]): Readonly<Record<string, number>
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
 }
 
-/** A stand-alone cluster that never had a pull secret lacks nothing: an alert about it would fire for ever. */
-function hasNothingYet(world: World, { problems: [problem] }: PullSecretPlan): boolean {
-  if (world.scope.hostedCluster !== undefined || problem?.code !== 'OriginalMissing') return false;
-  const { namespace, original: name } = NAMES;
-  return world.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name }) === undefined;
-}
-
 function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Sample[] {
   const labels = { scope: world.scope.name };
   const daemonSet = world.get({
@@ -219,9 +212,7 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
     gauge(
       'pullwright_platform_faults',
       'What is wrong with the platform pull secret: entries that cannot be used, a removal that is held, or the whole',
-      hasNothingYet(world, plan)
-        ? 0
-        : rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
+      rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
     ),
     gauge(
       'pullwright_eligible_nodes',
