@@ -169,7 +169,7 @@ export class NodeEngine {
     try {
       if (look.wanted === undefined)
         throw new PullwrightError('Cannot write: nothing is wanted', { code: 'NoSource' });
-      replaceFile(task.file, look.wanted.bytes);
+      replaceFile(task.file, look.wanted.bytes, { fresh: task.secret === true });
     } catch (error) {
       report({ event: 'write-failed', file: task.file, error: asProblem(error) });
       return { step: 'write', ok: false, kind: 'bus' };

@@ -107,7 +107,6 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
        kubectl apply --server-side -k manifests/prod
        kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s`,
     );
-    // There is no secret yet, so that it is not in order.
     await within(async () =>
       assert.match((await shell(node, 'pullwright status')).stdout, /2 of 2 nodes eligible/),
     );

@@ -43,6 +43,7 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
   const memory: Memory = { missedAt: undefined, mounts: new Map() };
   return {
     name: 'global-pull-secret',
+    secret: true,
     file: options.file,
     unit: options.unit,
     look: (present, ledger) => look({ options, memory }, present, ledger),
