@@ -10,7 +10,7 @@ import { hostedAccess, managementAccess } from './access.ts';
 import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
-import type { AgentOptions } from './options.ts';
+import { type AgentOptions, STANDALONE_AGENT } from './options.ts';
 import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -147,7 +147,7 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  return syncObjects({ agent: agentOf(config, cluster.image), enforce });
+  return syncObjects({ agent: { ...STANDALONE_AGENT, ...agentOf(config, cluster.image) }, enforce });
 }
 
 function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {

@@ -16,7 +16,7 @@ export interface AgentOptions {
   readonly security?: 'privileged' | 'restricted';
   /** SELinux type of the container, for `restricted` on hosts with SELinux. */
   readonly seLinuxType?: string;
-  /** What happens to entries that others put into the kubelet's file. @default {'drop'} */
+  /** What happens to entries that others put into the kubelet's file. @default {'keep'}; in a hosted cluster, whose file is HyperShift's, {'drop'} */
   readonly foreign?: 'drop' | 'keep';
   /** What agents do about a Secret that the reconciler has not judged; set from `removals` of the system. */
   readonly removals?: { readonly share?: number; readonly delay?: string };
@@ -62,6 +62,8 @@ export interface UpstreamState {
 
 /** Name that the certificate of the metrics is for. */
 export const METRICS_NAME = 'global-pull-secret-syncer.kube-system.svc';
+/** In a stand-alone cluster, entries that are not ours belong to the administrator of the nodes. */
+export const STANDALONE_AGENT: Pick<AgentOptions, 'foreign'> = { foreign: 'keep' };
 /** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';

@@ -1,7 +1,7 @@
 /** Options of the global pull secret reconciler, read from the configuration of `reconcile`. */
 
 import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
-import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
+import { OPENSHIFT_PRIORITY_CLASS, STANDALONE_AGENT } from '../../../charts/global-pull-secret/options.ts';
 import type { RemovalOptions } from '../../rules/docker-config/removal-guard.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
@@ -34,7 +34,7 @@ export interface GlobalPullSecretOptions {
 export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
   const own = options.clusters?.get(scope) ?? options;
   return scope === 'local'
-    ? own
+    ? { ...own, agent: { ...STANDALONE_AGENT, ...own.agent } }
     : { ...own, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...own.agent } };
 }
 
