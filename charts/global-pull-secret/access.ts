@@ -61,8 +61,7 @@ export function hostedAccess(input: {
           resourceNames: STATUS_NAMES,
           verbs: ['get', 'patch'],
         },
-        // Leases of the restart slots are looked up by label, which RBAC cannot express.
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
+        named('coordination.k8s.io', 'leases', [NAMES.turns]),
       ],
     },
     ...platform,
@@ -72,12 +71,7 @@ export function hostedAccess(input: {
 
 /** In the management cluster: for one hosted cluster, or for all of them when namespaces are left out (discovery). */
 export function managementAccess(
-  input: {
-    readonly hostedClusterNamespace?: string;
-    readonly controlPlaneNamespace?: string;
-    /** Whether what image imports use is made too. */
-    readonly combined?: boolean;
-  } = {},
+  input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
 ): readonly Access[] {
   const { hostedClusterNamespace, controlPlaneNamespace } = input;
   const hypershift = {
@@ -86,7 +80,7 @@ export function managementAccess(
     verbs: READ,
   };
   return [
-    controlPlaneSecrets(controlPlaneNamespace, input.combined === true),
+    controlPlaneSecrets(controlPlaneNamespace),
     {
       ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
       rules: [LABEL_MACHINES],
@@ -111,14 +105,10 @@ export function managementAccess(
 }
 
 /** A stand-alone cluster is looked at by the same reads, also for what only hosted ones have. */
-function controlPlaneSecrets(namespace: string | undefined, combined = false): Access {
-  const { platform, combined: name } = NAMES;
+function controlPlaneSecrets(namespace: string | undefined): Access {
   return {
     ...(namespace === undefined ? {} : { namespace }),
-    rules: [
-      secretsByName([platform, name], READ),
-      ...(combined ? [{ ...applyByName('', 'secrets', [name]), verbs: ['create', 'patch'] as const }] : []),
-    ],
+    rules: [secretsByName([NAMES.platform], READ)],
   };
 }
 
@@ -146,9 +136,7 @@ type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => 
 
 function agentAccess(rule: RuleOf): readonly Access[] {
   const rules = (kinds: typeof IN_CONFIG): PolicyRule[] =>
-    kinds.map(([group, resource]) =>
-      rule(group, resource, resource === 'daemonsets' ? [NAMES.syncer, NAMES.offer] : [NAMES.syncer]),
-    );
+    kinds.map(([group, resource]) => rule(group, resource, [NAMES.syncer]));
   return [
     { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },

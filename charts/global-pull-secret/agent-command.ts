@@ -5,9 +5,6 @@ import { type AgentOptions, reports } from './options.ts';
 /** Where the image holds the executable. */
 export const EXECUTABLE = '/usr/bin/pullwright';
 
-/** Where the agent sees the node's `/etc`. */
-export const NODE_ETC = '/host/etc';
-
 /** Names of the flags that the command may have, beside those whose values are bound by name (`agent-guard.ts`). */
 export const AGENT_FLAGS: readonly string[] = [
   'foreign',
@@ -19,7 +16,6 @@ export const AGENT_FLAGS: readonly string[] = [
   'removal-share',
   'report',
   'restart',
-  'restart-slots',
   'restart-window',
   'watch',
 ];
@@ -35,11 +31,9 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...flag('removal-delay', options.removals?.delay),
     ...flag('restart', options.restart),
     ...flag('restart-window', options.restartWindow),
-    ...flag('restart-slots', options.restartSlots),
     ...(options.watch === false ? [] : ['--watch']),
     ...(reports(options) ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
-    ...(options.probes === true ? [`--node-etc=${NODE_ETC}`] : []),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),
   ];

@@ -11,8 +11,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type AccountBound, IMAGE_IS, imageVariables } from '../shared/account-bounds.ts';
 import type { PodSpec, Volume } from '../shared/objects.ts';
 import { agentPod, upstreamDaemonSet } from './agent.ts';
-import { AGENT_FLAGS, EXECUTABLE, NODE_ETC } from './agent-command.ts';
-import { offerDaemonSets } from './offer.ts';
+import { AGENT_FLAGS, EXECUTABLE } from './agent-command.ts';
 import type { AgentOptions } from './options.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -128,7 +127,7 @@ const CONTAINER_FIELDS = [
 function renderedPods(options: AgentOptions): readonly PodSpec[] {
   const states = [true, false].map((merged) => ({ configHash: '', merged }));
   if (options.shape === 'upstream') return states.map((state) => podOf(upstreamDaemonSet(options, state)));
-  return [agentPod(options), ...offerDaemonSets(options).map(podOf)];
+  return [agentPod(options)];
 }
 
 function podOf(daemonSet: KubeObject): PodSpec {
@@ -147,8 +146,7 @@ function commandIs({ shape }: AgentOptions): string {
   if (shape === 'upstream')
     return "one.?command.orValue([]) == ['/usr/bin/control-plane-operator'] && one.?args.orValue([]) == ['sync-global-pullsecret']";
   const flags = `^--(${AGENT_FLAGS.join('|')})(=[0-9A-Za-z.()$-]*)?$`;
-  const fixed = listOf([EXECUTABLE, 'agent', `--node-etc=${NODE_ETC}`, `--file=${NAMES.offerFile}`]);
-  return `size(one.?args.orValue([])) == 0 && size(one.?command.orValue([])) > 1 && one.command[0] == '${EXECUTABLE}' && one.command[1] == 'agent' && one.command.all(word, word in ${fixed} || word.matches('${flags}'))`;
+  return `size(one.?args.orValue([])) == 0 && size(one.?command.orValue([])) > 1 && one.command[0] == '${EXECUTABLE}' && one.command[1] == 'agent' && one.command.all(word, word in ${listOf([EXECUTABLE, 'agent'])} || word.matches('${flags}'))`;
 }
 
 /** The API server refuses to grant what the account lacks; what it has is more than an agent may get. */

@@ -3,7 +3,7 @@
  *
  * Source of the rule: requirement 1, "RBAC resources (ServiceAccount, Role, RoleBinding) are created for the DaemonSet in
  * both kube-system and openshift-config". The agent reads mounted files and needs none of it; what it watches and books is
- * granted by name, and without `watch`, `report`, slots or turns the pod has no token to use it with.
+ * granted by name, and without `watch`, `report` and turns the pod has no token to use it with.
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
@@ -21,16 +21,11 @@ import {
 import { type AgentOptions, booksTurns, reports } from './options.ts';
 
 /** What the rights depend on. */
-export type AgentRights = Pick<
-  AgentOptions,
-  'report' | 'restart' | 'restartSlots' | 'restartWindow' | 'shape' | 'watch'
->;
+export type AgentRights = Pick<AgentOptions, 'report' | 'restart' | 'restartWindow' | 'shape' | 'watch'>;
 
-/** Names of the Leases that nodes share: the restart slots, or the one with the turns. */
+/** Names of the Leases that nodes share: the one with the turns. */
 export function leaseNames(options: AgentRights): readonly string[] {
-  if (options.shape === 'upstream') return [];
-  if (booksTurns(options)) return [NAMES.turns];
-  return Array.from({ length: options.restartSlots ?? 0 }, (_, index) => `${NAMES.syncer}-slot-${index}`);
+  return options.shape !== 'upstream' && booksTurns(options) ? [NAMES.turns] : [];
 }
 
 /** ServiceAccount, two Roles, two RoleBindings; the Leases that nodes share, and with reports what they take. */

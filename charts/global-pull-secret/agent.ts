@@ -23,7 +23,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../shared/objects.ts';
-import { agentCommand, NODE_ETC } from './agent-command.ts';
+import { agentCommand } from './agent-command.ts';
 import {
   type AgentOptions,
   booksTurns,
@@ -118,7 +118,6 @@ export function agentPod(options: AgentOptions): PodSpec {
     volumes: [
       ...volumes(names, names),
       ...(options.janitor === true ? [AUTH_FILES.volume] : []),
-      ...(options.probes === true ? [ETC.volume] : []),
       ...(options.metrics === undefined
         ? []
         : [{ name: TLS.name, secret: { secretName: options.metrics.tlsSecret, optional: true } }]),
@@ -127,9 +126,7 @@ export function agentPod(options: AgentOptions): PodSpec {
 }
 
 function asksApiServer(options: AgentOptions): boolean {
-  return (
-    options.watch !== false || reports(options) || options.restartSlots !== undefined || booksTurns(options)
-  );
+  return options.watch !== false || reports(options) || booksTurns(options);
 }
 
 /** A nodeSelector where it suffices (upstream's form), an affinity where several kinds of nodes are wanted. */
@@ -176,7 +173,6 @@ function agentContainer(options: AgentOptions, secrets: readonly string[]): Cont
     volumeMounts: [
       ...mounts(secrets),
       ...(options.janitor === true ? [AUTH_FILES.mount] : []),
-      ...(options.probes === true ? [ETC.mount] : []),
       ...(isOpen ? [TLS] : []),
     ],
   };
@@ -192,12 +188,6 @@ const TLS = { name: 'metrics-tls', mountPath: '/etc/pullwright-tls', readOnly: t
 const AUTH_FILES = {
   volume: { name: 'crio-auth', hostPath: { path: '/etc/crio/auth', type: 'DirectoryOrCreate' } },
   mount: { name: 'crio-auth', mountPath: '/etc/crio/auth' },
-} as const;
-
-/** Mirrors and trusted certificates of the node, for the one that asks registries. */
-const ETC = {
-  volume: { name: 'node-etc', hostPath: { path: '/etc', type: 'Directory' } },
-  mount: { name: 'node-etc', mountPath: NODE_ETC, readOnly: true },
 } as const;
 
 /**

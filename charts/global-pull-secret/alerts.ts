@@ -20,14 +20,6 @@ export const GLOBAL_PULL_SECRET_ALERTS: readonly Alert[] = [
       'Nodes keep the last good entries. What is wrong, and how a removal that is held is confirmed, is in kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
   },
   {
-    name: 'PullSecretCanaryHeld',
-    expression: 'pullwright_canary_held_pools > 0',
-    for: '5m',
-    summary: 'A changed pull secret failed on the first node of {{ $value }} pools of {{ $labels.scope }}',
-    description:
-      'The other nodes keep what they have. Which node, why, and how the others can get it all the same is in kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
-  },
-  {
     name: 'PullSecretEntriesRejected',
     expression: 'pullwright_rejected_entries > 0',
     for: '1h',

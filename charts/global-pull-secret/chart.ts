@@ -1,7 +1,6 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { type LabelRequirement, readSelector } from '../../runtime/rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { labels, namespaceReference } from '../shared/objects.ts';
@@ -11,8 +10,8 @@ import { hostedAccess, managementAccess } from './access.ts';
 import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
-import { type AgentOptions, reports } from './options.ts';
-import { type GlobalPullSecretInput, type LabelSelector, schema } from './section.ts';
+import { type AgentOptions, STANDALONE_AGENT } from './options.ts';
+import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
@@ -21,11 +20,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => [
-    ...checkShape(config, deliveryOf(cluster)),
-    ...checkCanary(config),
-    ...checkProvider(config),
-  ],
+  check: (config, cluster) => checkShape(config, deliveryOf(cluster)),
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
     return globalPullSecretObjects(config, cluster);
@@ -58,10 +53,9 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
       access: management.discovery
-        ? managementAccess({ combined: [own, ...hosted.map(({ config }) => config)].some(owns) })
-        : hosted.flatMap(({ cluster, config }) =>
+        ? managementAccess()
+        : hosted.flatMap(({ cluster }) =>
             managementAccess({
-              combined: owns(config),
               hostedClusterNamespace: cluster.hostedCluster.namespace,
               controlPlaneNamespace: cluster.controlPlaneNamespace,
             }),
@@ -70,10 +64,6 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     };
   },
 };
-
-function owns(config: GlobalPullSecretInput | undefined): boolean {
-  return config?.mode === 'own';
-}
 
 /**
  * Who brings the objects that have the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
@@ -100,34 +90,6 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
-/** What became of the first node is known by its report. */
-function checkCanary({ agent = {}, canary }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
-  if (canary === undefined || reports(agent)) return [];
-  return [
-    { path: ['canary'], text: 'nobody knows what became of the first node: expected agents that report' },
-  ];
-}
-
-/** A selector that Kubernetes takes, and one agent a node. */
-function checkProvider({ agent = {}, provider }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
-  if (provider === undefined) return [];
-  const read = readSelector(provider.nodes);
-  const said = (path: readonly string[], text: string) => [{ path: ['provider', ...path], text }];
-  if (!read.ok) return said(['nodes'], read.problem);
-  // No requirement at all would take every node.
-  if (read.requirements.length === 0) return said(['nodes'], 'expected at least one label');
-  if (agent.shape === 'upstream')
-    return said([], "HyperShift's agent cannot keep such a file: expected our shape");
-  return agent.alsoNodes === undefined
-    ? []
-    : said([], 'a node of agent.alsoNodes could have two agents: expected one of both options');
-}
-
-function requirementsOf(selector: LabelSelector): readonly LabelRequirement[] {
-  const read = readSelector(selector);
-  return read.ok ? read.requirements : [];
-}
-
 /** Where git brings the policies, the reconciler does not. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
@@ -150,8 +112,6 @@ function reconcilerOptions(
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
     ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
     ...(config.removals === undefined ? {} : { removals: config.removals }),
-    ...(config.canary === undefined ? {} : { canary: config.canary }),
-    ...(config.provider === undefined ? {} : { provider: config.provider }),
     ...agentOptions,
   };
 }
@@ -187,16 +147,14 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  return syncObjects({ agent: agentOf(config, cluster.image), enforce });
+  return syncObjects({ agent: { ...STANDALONE_AGENT, ...agentOf(config, cluster.image) }, enforce });
 }
 
-function agentOf({ agent, removals, canary, provider }: GlobalPullSecretInput, image: string): AgentOptions {
+function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {
   return {
     ...agent,
     image: agent?.image ?? image,
     ...(removals === undefined ? {} : { removals }),
-    ...(canary?.probe === undefined ? {} : { probes: true }),
-    ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
   };
 }
 

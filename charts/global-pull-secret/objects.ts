@@ -8,14 +8,12 @@ import { additionalSecretPolicies, type Enforcement } from './admission.ts';
 import { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
 import { agentBounds } from './agent-bounds.ts';
 import { agentRbac } from './agent-rbac.ts';
-import { offerDaemonSets } from './offer.ts';
 import type { AgentOptions, UpstreamState } from './options.ts';
 
 export { additionalSecretPolicies, type Enforcement, POLICY_NAME } from './admission.ts';
 export { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
 export { AGENT_POLICY_NAME, agentBounds } from './agent-bounds.ts';
 export { agentRbac } from './agent-rbac.ts';
-export { offerDaemonSets } from './offer.ts';
 export type { AgentOptions, UpstreamState } from './options.ts';
 
 /** Input of {@link syncObjects}. */
@@ -49,7 +47,6 @@ export function syncObjects(options: SyncOptions): readonly KubeObject[] {
     ...agentRbac(options.agent),
     ...agentBounds(options.agent),
     syncDaemonSet(options),
-    ...offerDaemonSets(options.agent),
     ...additionalSecretPolicies(options.enforce ?? 'warn'),
   ];
 }

@@ -1,5 +1,4 @@
 /** Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use. */
-import type { LabelRequirement } from '../../runtime/rules/kubernetes/label-selector.ts';
 import type { Resources, Toleration } from '../shared/objects.ts';
 
 /** How the DaemonSet looks: ours, or the one of HyperShift's operator, field by field. */
@@ -17,14 +16,10 @@ export interface AgentOptions {
   readonly security?: 'privileged' | 'restricted';
   /** SELinux type of the container, for `restricted` on hosts with SELinux. */
   readonly seLinuxType?: string;
-  /** What happens to entries that others put into the kubelet's file. @default {'drop'} */
+  /** What happens to entries that others put into the kubelet's file. @default {'keep'}; in a hosted cluster, whose file is HyperShift's, {'drop'} */
   readonly foreign?: 'drop' | 'keep';
   /** What agents do about a Secret that the reconciler has not judged; set from `removals` of the system. */
   readonly removals?: { readonly share?: number; readonly delay?: string };
-  /** Whether a first node asks registries, for which it has to see the node's `/etc`; set from `canary.probe` of the system. */
-  readonly probes?: boolean;
-  /** Nodes that get it as a file for the credential provider; set from `provider` of the system. */
-  readonly offerTo?: readonly LabelRequirement[];
   /** When the kubelet is restarted. @default {'on-change'} */
   readonly restart?: 'on-change' | 'on-removal' | 'never';
   /**
@@ -32,8 +27,6 @@ export interface AgentOptions {
    * once, one node without a wait and any number within about a minute; needs an API token in the pod. @default {'auto'}
    */
   readonly restartWindow?: string;
-  /** Never more restarts than this at once, by Leases; needs an API token in the pod. @default none: the window alone spreads */
-  readonly restartSlots?: number;
   /** Each agent watches the two Secrets beside their mounts, which lag by a minute; needs an API token in the pod. @default {true} */
   readonly watch?: boolean;
   /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {true} */
@@ -69,6 +62,8 @@ export interface UpstreamState {
 
 /** Name that the certificate of the metrics is for. */
 export const METRICS_NAME = 'global-pull-secret-syncer.kube-system.svc';
+/** In a stand-alone cluster, entries that are not ours belong to the administrator of the nodes. */
+export const STANDALONE_AGENT: Pick<AgentOptions, 'foreign'> = { foreign: 'keep' };
 /** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
@@ -78,10 +73,10 @@ export function reports(options: Pick<AgentOptions, 'report' | 'shape'>): boolea
   return options.report !== false && options.shape !== 'upstream';
 }
 
-/** Whether nodes book their turns; not where nothing restarts, or slots decide. */
-export function booksTurns(
-  options: Pick<AgentOptions, 'restart' | 'restartSlots' | 'restartWindow'>,
-): boolean {
-  const { restart, restartSlots, restartWindow = 'auto' } = options;
-  return restartWindow === 'auto' && restartSlots === undefined && restart !== 'never';
+/** Whether nodes book their turns; not where nothing restarts. */
+export function booksTurns({
+  restart,
+  restartWindow = 'auto',
+}: Pick<AgentOptions, 'restart' | 'restartWindow'>): boolean {
+  return restartWindow === 'auto' && restart !== 'never';
 }

@@ -4,7 +4,6 @@
  * `createConfigNamespace` is off unless asked for: `kubectl delete -k` would take the namespace of the platform with it.
  */
 import { z } from 'zod';
-import { parseGoDuration } from '../../runtime/rules/go/duration.ts';
 import { countOrPercent, dnsName, durationField, imageReference, labelMap } from '../shared/fields.ts';
 import { type SecretSource, secretSourceSchema } from '../shared/secret-source.ts';
 import type { Enforcement } from './objects.ts';
@@ -23,7 +22,7 @@ export interface LabelSelector {
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
   /** The node agent. Its image is the fleet's unless said otherwise. */
-  readonly agent?: Partial<Omit<AgentOptions, 'offerTo' | 'probes' | 'removals'>>;
+  readonly agent?: Partial<Omit<AgentOptions, 'removals'>>;
   /** What makes `additional-pull-secret`. @default nothing: its owner does */
   readonly source?: SecretSource;
   /** What admission does with an `additional-pull-secret` of the wrong type or without its key. @default {'warn'} */
@@ -45,26 +44,6 @@ export interface GlobalPullSecretInput {
     /** A removal that is held goes on after this long. @default {'never'} */
     readonly delay?: string;
   };
-  /**
-   * One node of each pool gets a changed pull secret first; the others follow when its kubelet is up again with it and the node is Ready.
-   * @default {all nodes get it at once}
-   */
-  readonly canary?: {
-    /** Key of the label whose value is the pool of a node. @default {all nodes are one pool} */
-    readonly poolLabel?: string;
-    /**
-     * Images that the first node asks their registries for, by its own mirrors and with the credentials that it now has: the others
-     * wait until all can be pulled. @default {nothing is asked}
-     */
-    readonly probe?: readonly string[];
-    /** How long the first node may take before its pool is held. @default {'10m'} */
-    readonly within?: string;
-  };
-  /**
-   * Nodes whose kubelet file belongs to somebody else (the Machine Config Operator, NodePools of upgradeType InPlace): they get the pull
-   * secret as a file from which the credential provider answers their kubelets, see `platformAuthFile` there. @default none
-   */
-  readonly provider?: { readonly nodes: LabelSelector };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
@@ -98,12 +77,6 @@ const agent = z
       .union([z.literal('auto'), durationField()])
       .exactOptional()
       .describe('Window over which restarts spread, such as "5m"; "auto" books turns and needs a token'),
-    restartSlots: z
-      .int()
-      .min(1)
-      .max(100)
-      .exactOptional()
-      .describe('Never more restarts than this at once; needs a token'),
     watch: z
       .boolean()
       .exactOptional()
@@ -206,38 +179,6 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     })
     .exactOptional()
     .describe("What a change of the platform's pull secret may remove without a confirmation"),
-  canary: z
-    .strictObject({
-      poolLabel: z
-        .string()
-        .min(1)
-        .max(317)
-        .exactOptional()
-        .describe('Key of the label whose value is the pool of a node; default: all nodes are one pool'),
-      probe: z
-        .array(
-          imageReference().refine(
-            (image) => /^[^/]*[.:]/.test(image),
-            'expected the registry in front, such as quay.io/acme/web:1',
-          ),
-        )
-        .min(1)
-        .max(10)
-        .exactOptional()
-        .describe('Images that the first node asks their registries for before the others follow'),
-      within: durationField()
-        .refine((text) => (parseGoDuration(text) ?? 0) >= 60e9, 'expected at least 1m')
-        .exactOptional()
-        .describe('How long the first node may take before its pool is held; default 10m'),
-    })
-    .exactOptional()
-    .describe('One node of each pool gets a changed pull secret first; default: all at once'),
-  provider: z
-    .strictObject({ nodes: labelSelector().describe('Label selector of these nodes') })
-    .exactOptional()
-    .describe(
-      'Nodes that get the pull secret by the credential provider, and not in the file of the kubelet',
-    ),
   createConfigNamespace: z
     .boolean()
     .exactOptional()

@@ -89,12 +89,6 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       legend: '{{scope}}',
     },
     {
-      title: 'Pools whose first node failed',
-      about: 'The other nodes of these pools wait.',
-      expr: 'sum by (scope) (pullwright_canary_held_pools)',
-      legend: '{{scope}}',
-    },
-    {
       title: 'Restarts of kubelets in an hour',
       about: 'Those that failed were tried again or rolled back.',
       expr: 'sum(increase(pullwright_agent_restarts_total[1h])) + sum(increase(pullwright_agent_restart_failures_total[1h]))',

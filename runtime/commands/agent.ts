@@ -11,7 +11,6 @@ import {
   absolute,
   checked,
   choice,
-  count,
   duration,
   type Flags,
   file,
@@ -70,11 +69,6 @@ const TABLE = {
       default: 'on-change',
       help: 'when the unit is restarted',
     }),
-    'restart-slots': count({
-      default: '0',
-      most: 1000,
-      help: 'how many nodes may restart at once, by Leases, for which the pod needs a token; 0: no limit',
-    }),
     settle: duration({ default: '2s', most: DAY_MS, help: 'how long the unit must stay up' }),
     ...NODE_FLAGS,
     'restart-window': orWord(
@@ -97,11 +91,6 @@ const TABLE = {
     'metrics-tls-dir': absolute(
       folder({ default: '/etc/pullwright-tls', help: 'where tls.crt and tls.key are' }),
     ),
-    'node-etc': absolute(
-      folder({
-        help: "the node's /etc, where its mirrors and the certificates that it trusts are; needed where the fleet has canary.probe",
-      }),
-    ),
     janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
     'janitor-folder': absolute(
       folder({ default: '/etc/crio/auth', touches: 'writes', help: 'where these auth files are' }),
@@ -119,13 +108,11 @@ const TABLE = {
     reads: [],
     writes: [],
     hosts: [
-      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
-      'on the first node of a pool, where the fleet has canary.probe: the registries and mirrors of these images, and the token services they name',
+      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report or --restart-window=auto',
     ],
     api: [
       'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
       'get,update leases/global-pull-secret-syncer-turns; get daemonsets/global-pull-secret-syncer (kube-system), with --restart-window=auto only',
-      'get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only',
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
     ],
   },
@@ -165,13 +152,11 @@ function optionsOf(
     windowMs: flags['restart-window'],
     jobMs: flags['restart-timeout'],
     maxRestarts: flags['max-restarts'],
-    slots: flags['restart-slots'],
     serviceAccountDir: flags['service-account-dir'],
     watch: flags.watch && !flags.once,
     report: flags.report,
     janitorFolder: flags.janitor ? flags['janitor-folder'] : undefined,
     janitorAgeMs: flags['janitor-age'],
-    nodeEtc: flags['node-etc'],
     foreign: flags.foreign,
     removals: {
       share: Number(flags['removal-share']),

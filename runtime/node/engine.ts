@@ -24,7 +24,7 @@ import {
   recoverUnit,
   type UnitHealth,
 } from './restart.ts';
-import type { Slots } from './restart-semaphore.ts';
+import type { Turns } from './restart-turns.ts';
 import type { StateFolder, Stored } from './state-folder.ts';
 import type { Ledger, Look, NodeTask } from './task.ts';
 
@@ -37,7 +37,7 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly settleMs: number;
   readonly health?: UnitHealth;
-  readonly slots?: Slots;
+  readonly turns?: Turns;
   readonly report: (event: NodeEvent) => void;
   /** Told before each step, so that readiness is never ahead of what is done. */
   readonly publish: (state: NodeState) => void;
@@ -71,7 +71,7 @@ export class NodeEngine {
 
   /** Takes steps until there is nothing to do now. Never throws for what the node does; stops early when `signal` says so. */
   async pass(signal: AbortSignal): Promise<Rest> {
-    const { task, report, slots } = this.#options;
+    const { task, report, turns } = this.#options;
     try {
       if (giveToRoot(task.file)) report({ event: 'given-to-root', file: task.file });
     } catch (error) {
@@ -85,8 +85,8 @@ export class NodeEngine {
       const { step } = decision;
       if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
       if (signal.aborted) return { state: stateOf(step, look) };
-      if (step.do === 'restart' && slots?.granted(signal) === false)
-        return this.#rest({ do: 'wait', ms: NOT_YET_MS, reason: slots.waits }, decision, look);
+      if (step.do === 'restart' && turns?.granted(signal) === false)
+        return this.#rest({ do: 'wait', ms: NOT_YET_MS, reason: 'Spread' }, decision, look);
       const failure = await this.#take(step, decision, look, signal);
       if (failure !== undefined) return failure;
     }
@@ -103,8 +103,8 @@ export class NodeEngine {
 
   #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Look): Rest {
     const state = stateOf(step, look);
-    // A unit that did not come up keeps its slot until it is up again, with whatever content.
-    if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.slots?.done();
+    // A unit that did not come up keeps its turn until it is up again, with whatever content.
+    if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.turns?.done();
     try {
       const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
       this.#store(decision.journal, ledger ?? this.#ledger);
@@ -118,7 +118,7 @@ export class NodeEngine {
 
   /** Takes one step. Gives a rest when the journal could not be stored, or the step was told to stop. */
   async #take(step: Acting, decision: Decision, look: Look, signal: AbortSignal): Promise<Rest | undefined> {
-    const { clock, policy, slots } = this.#options;
+    const { clock, policy, turns } = this.#options;
     const state = stateOf(step, look);
     try {
       this.#begin(step, decision, look);
@@ -127,10 +127,10 @@ export class NodeEngine {
     }
     this.#options.publish(state);
     // Asked for beside the write, so that where nobody else waits the restart follows at once.
-    if (step.do === 'write' && this.#journal.change?.restart === true) slots?.granted(signal);
+    if (step.do === 'write' && this.#journal.change?.restart === true) turns?.granted(signal);
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
-    if (step.do === 'write' && !ended.ok) await slots?.done();
+    if (step.do === 'write' && !ended.ok) await turns?.done();
     const journal = after(this.#journal, ended, clock.now(), policy);
     try {
       this.#store(journal, this.#ledger);
@@ -169,7 +169,7 @@ export class NodeEngine {
     try {
       if (look.wanted === undefined)
         throw new PullwrightError('Cannot write: nothing is wanted', { code: 'NoSource' });
-      replaceFile(task.file, look.wanted.bytes);
+      replaceFile(task.file, look.wanted.bytes, { fresh: task.secret === true });
     } catch (error) {
       report({ event: 'write-failed', file: task.file, error: asProblem(error) });
       return { step: 'write', ok: false, kind: 'bus' };
@@ -208,11 +208,11 @@ export class NodeEngine {
   }
 
   async #restart(step: Step & { do: 'restart' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
-    const { task, systemd, report, slots, clock } = this.#options;
+    const { task, systemd, report, turns, clock } = this.#options;
     const started = clock.monotonic();
     report({ event: 'restarting', unit: task.unit, attempt: step.attempt });
     const end = await attemptRestart(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
-    if (end.ok) await slots?.done();
+    if (end.ok) await turns?.done();
     const ms = Math.round(clock.monotonic() - started);
     return this.#judged('restart', end, { attempt: step.attempt, ms });
   }

@@ -32,7 +32,7 @@ export type NodeEvent =
       readonly error: PullwrightError;
     }
   | { readonly event: 'rolled-back'; readonly file: string; readonly to: 'saved' | 'absent' | 'none' }
-  | { readonly event: 'slot-failed'; readonly error: PullwrightError }
+  | { readonly event: 'turn-failed'; readonly error: PullwrightError }
   | { readonly event: 'state-failed'; readonly error: PullwrightError }
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
@@ -56,7 +56,6 @@ export interface NodeState {
 const WAITING: Readonly<Record<string, string>> = {
   Spread: 'The file is written; the restart waits for its turn in the window',
   BackOff: 'The last attempt failed; the next one follows',
-  Slot: 'The file is written; the restart waits for one of the slots of the fleet',
   RateLimit: 'The file is written; the unit was restarted too often lately, so the restart waits',
 };
 

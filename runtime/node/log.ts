@@ -13,7 +13,7 @@ const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>
   'restart-failed': ['warn', 'Restart of the unit failed'],
   'recover-failed': ['error', 'Unit does not come up with the old file'],
   'rolled-back': ['error', 'Unit does not come up with the new file: the old one is back'],
-  'slot-failed': ['warn', 'Cannot ask for a restart slot'],
+  'turn-failed': ['warn', 'Cannot book a turn for the restart'],
   'state-failed': ['error', 'Cannot store the journal'],
   'journal-damaged': ['warn', 'The journal cannot be read and is started again'],
   resumed: ['info', 'A change was interrupted: going on with it'],

@@ -13,7 +13,14 @@ import type { ObjectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { spreadDelay } from '../rules/rollout/spread.ts';
 import { bookTurn } from '../rules/rollout/turns.ts';
-import type { Slots } from './restart-semaphore.ts';
+
+/** Decides when the unit of this node may restart. */
+export interface Turns {
+  /** Whether the restart may begin. Starts asking when nothing was asked yet; comes back at once. */
+  granted(signal: AbortSignal): boolean;
+  /** Gives up what was booked. Never rejects. */
+  done(): Promise<void>;
+}
 
 export interface BookedTurnsOptions {
   readonly client: () => Promise<KubeClient>;
@@ -35,8 +42,7 @@ const MANAGER = 'pullwright-agent';
 const APART_MS = 20;
 const MAX_TRIES = 30;
 
-export class BookedTurns implements Slots {
-  readonly waits = 'Spread';
+export class BookedTurns implements Turns {
   readonly #options: BookedTurnsOptions;
   #booking: AbortController | undefined;
   #granted = false;

@@ -35,6 +35,8 @@ export interface Look {
 
 export interface NodeTask {
   readonly name: string;
+  /** Whether the file holds credentials: it is written for its owner alone, whatever mode it had. @default {false} */
+  readonly secret?: boolean;
   readonly file: string;
   readonly unit: string;
   /** Looks at the sources. Never throws for what they hold. */

@@ -114,18 +114,6 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     wanted: [/agent\.shape: .*expected delivery "reconciler"/],
   },
   {
-    name: 'a first node of which nobody reports',
-    reason: 'the others would wait for ever',
-    text: section('canary: {}, agent: { report: false }'),
-    wanted: [/canary: nobody knows what became of the first node: expected agents that report/],
-  },
-  {
-    name: 'a pool without the key of its label',
-    reason: 'all nodes would be one pool without a word',
-    text: section('canary: { pool: a }'),
-    wanted: [/canary\.pool: unknown field, expected one of "poolLabel"/],
-  },
-  {
     name: 'an SELinux type for a privileged container',
     reason: 'would do nothing',
     text: section('agent: { seLinuxType: x }'),

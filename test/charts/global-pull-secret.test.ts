@@ -88,7 +88,6 @@ test('every option reaches the agent, which understands its whole command line',
     foreign: 'keep',
     restart: 'on-removal',
     restartWindow: '1m30s',
-    restartSlots: 3,
     logLevel: 'debug',
     janitor: true,
     report: false,
@@ -97,7 +96,6 @@ test('every option reaches the agent, which understands its whole command line',
   assert.equal(flags.foreign, 'keep');
   assert.equal(flags.restart, 'on-removal');
   assert.equal(flags.windowMs, 90_000);
-  assert.equal(flags.slots, 3);
   assert.equal(flags.logLevel, 'debug');
 });
 
@@ -114,12 +112,7 @@ test('paths that the agent reads and writes are the ones that are mounted', () =
 test('there is a token only where something asks the API server, and the rights are by name', () => {
   const quiet = { watch: false, restartWindow: '5m', report: false } as const;
   assert.equal(podOf(quiet).automountServiceAccountToken, false);
-  for (const asks of [
-    { watch: true },
-    { restartWindow: 'auto' },
-    { restartSlots: 2 },
-    { report: true },
-  ] as const)
+  for (const asks of [{ watch: true }, { restartWindow: 'auto' }, { report: true }] as const)
     assert.equal(podOf({ ...quiet, ...asks }).automountServiceAccountToken, true);
   assert.equal(podOf({ watch: false, restart: 'never', report: false }).automountServiceAccountToken, false);
   const rules = agentRbac({ report: false }).flatMap(
@@ -135,11 +128,6 @@ test('there is a token only where something asks the API server, and the rights 
       'daemonsets global-pull-secret-syncer get',
       'secrets pull-secret get',
     ],
-  );
-  const leases = agentRbac({ restartSlots: 2 }).filter((object) => object.kind === 'Lease');
-  assert.deepEqual(
-    leases.map((object) => object.metadata.name),
-    ['global-pull-secret-syncer-slot-0', 'global-pull-secret-syncer-slot-1'],
   );
 });
 

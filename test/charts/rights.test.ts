@@ -35,7 +35,7 @@ const fleet = readFleet({
         'global-pull-secret': {
           createConfigNamespace: true,
           enforce: 'deny',
-          agent: { restartSlots: 2, report: true },
+          agent: { report: true },
         },
       },
     },
@@ -84,7 +84,7 @@ else {
         kind: 'ClusterRoleBinding',
         metadata: { name: 'global-pull-secret-syncer' },
       },
-      inKubeSystem('Lease', 'global-pull-secret-syncer-slot-1', 'coordination.k8s.io/v1'),
+      inKubeSystem('Lease', 'global-pull-secret-syncer-turns', 'coordination.k8s.io/v1'),
       {
         apiVersion: 'admissionregistration.k8s.io/v1',
         kind: 'ValidatingAdmissionPolicyBinding',

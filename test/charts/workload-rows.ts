@@ -55,16 +55,6 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    at: 'kube-system/DaemonSet/global-pull-secret-offer/global-pull-secret-syncer',
-    why: 'the same agent on other nodes: it writes a file of its own, which is root’s, and asks neither systemd nor, without its watch, the API server',
-    rights: ON_NODE,
-    ports: 'probes 29447',
-    mounts: [
-      ...AGENT_MOUNTS.slice(0, 2),
-      '/var/lib/pullwright/global-pull-secret rw node /var/lib/pullwright/global-pull-secret (DirectoryOrCreate)',
-    ],
-  },
-  {
     at: 'kube-system/DaemonSet/credential-provider-installer/credential-provider-installer',
     why: 'writes plugin, configuration and drop-in, which are root’s, restarts the kubelet, reads its Node and the configuration object',
     rights: `${ON_NODE}, token of credential-provider-installer`,

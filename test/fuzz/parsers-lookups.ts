@@ -14,13 +14,12 @@ import {
   parseGlobalAuth,
   recordIn,
 } from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
-import { platformOffer } from '../../runtime/rules/credential-provider/platform-offer.ts';
 import { goQuote } from '../../runtime/rules/go/quote.ts';
 import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
 import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
 import { shortNameCandidates } from '../../runtime/rules/mirrors/short-name-aliases.ts';
 import { isScope, scopesAround } from '../../runtime/rules/node-registries/scopes.ts';
-import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { AUTHS, IMAGES, jsonOf, KUBECONFIG, REGISTRIES } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
@@ -50,7 +49,7 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
       if (global === undefined) throw new Error('no auth file');
       const file = authFile({ choice: CHOICE, sources, global, record: { by: 'a/b', until: '2026' } });
       holds(recordIn(file.text)?.by === 'a/b', 'the record');
-      return [sources, globalCovers(global, sources), file.entries, platformOffer(redact(AUTHS), image)];
+      return [sources, globalCovers(global, sources), file.entries];
     },
   },
   {
@@ -83,12 +82,7 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
       const ring = kubeletKeyring({ secrets: [source] });
       const tried = ring.ok ? lookupForKubelet(ring.rings, image).map(({ written }) => written) : [];
       const { found } = lookupForContainers([source], image);
-      const offered = platformOffer(secret, image);
-      const names =
-        offered === undefined
-          ? []
-          : Object.entries(reveal(offered)).flatMap(([key, { username }]) => [key, username]);
-      return unlessNamed([...tried, ...names], [tried, found, offered]);
+      return unlessNamed(tried, [tried, found]);
     },
   },
   {

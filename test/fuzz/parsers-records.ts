@@ -21,7 +21,6 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
-import { readCanary } from '../../runtime/rules/rollout/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
@@ -70,10 +69,10 @@ export const RECORD_PARSERS: readonly Parser[] = [
     },
   },
   {
-    name: 'state of a canary',
-    corpus: [jsonOf({ of: 'a', by: 'b', first: { n: 'd' }, go: ['d'], since: { n: '2026' }, probe: ['i'] })],
-    unit: '[',
-    run: (text) => [readCanary(text), confirmedRemovals(text).length],
+    name: 'confirmed removals',
+    corpus: ['0123456789ab, ba9876543210'],
+    unit: ',',
+    run: (text) => confirmedRemovals(text).length,
   },
   {
     name: 'file in a MachineConfig',

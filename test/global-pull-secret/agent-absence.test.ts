@@ -39,6 +39,19 @@ test('both gone: what we brought is removed after a minute in which they did not
   assert.match(node.look().idle ?? '', /nothing to bring/);
 });
 
+test('both gone by a watch that is open: what we brought is removed at once', () => {
+  let live = true;
+  const watched = () => ({ bytes: undefined, live });
+  const node = new TaskNode(root, 'revoked');
+  node.set('global', config('team.example.com'));
+  node.settle();
+  node.restart({ watched });
+  assert.deepEqual([node.keys(), node.look().wanted?.removes], [[], true]);
+  live = false;
+  node.set('global', undefined);
+  assert.equal(node.look().problem?.code, 'SourceMissing');
+});
+
 test('a secret that comes back within the minute starts the minute anew', () => {
   const node = new TaskNode(root, 'back');
   node.set('original', config('platform.example.com'));

@@ -11,15 +11,14 @@ test('the least and the most that can be said', () => {
   assert.equal(name, 'agent');
   const flags = agentOptions(least, { NODE_NAME: 'worker-1' });
   assert.deepEqual(
-    [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.slots, flags.nodeName],
-    [29_447, 'on-change', 'drop', 'auto', 0, 'worker-1'],
+    [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.nodeName],
+    [29_447, 'on-change', 'drop', 'auto', 'worker-1'],
   );
   const [, , ...most] = agentCommand({
     image: 'i',
     foreign: 'keep',
     restart: 'on-removal',
     restartWindow: '90s',
-    restartSlots: 3,
     healthPort: 1234,
     logLevel: 'debug',
     janitor: true,
@@ -30,8 +29,8 @@ test('the least and the most that can be said', () => {
   assert.deepEqual([flags.report, all.report], [true, false]);
   assert.deepEqual([flags.watch, all.watch], [true, false]);
   assert.deepEqual(
-    [all.healthPort, all.restart, all.foreign, all.windowMs, all.slots, all.logLevel, all.janitorFolder],
-    [1234, 'on-removal', 'keep', 90_000, 3, 'debug', '/etc/crio/auth'],
+    [all.healthPort, all.restart, all.foreign, all.windowMs, all.logLevel, all.janitorFolder],
+    [1234, 'on-removal', 'keep', 90_000, 'debug', '/etc/crio/auth'],
   );
 });
 

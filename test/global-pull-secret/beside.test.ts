@@ -269,23 +269,6 @@ else {
     assert.equal((await hosted.get(SYNCER))?.['spec'].template.spec.containers[0].args, undefined);
   });
 
-  test('image imports follow what nodes get, with mode own', async () => {
-    const combined: TestObject = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'combined-pull-secret', namespace: 'clusters-one' },
-    };
-    const holds = (registries: readonly string[]): Promise<void> =>
-      eventually(async () => assert.deepEqual(registriesOf(await management.get(combined)), registries), {
-        withinMs: 60_000,
-      });
-    await holds(['quay.io']);
-    await hosted.apply(additional('tenant.example.com'));
-    await holds(['quay.io', 'tenant.example.com']);
-    await hosted.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-    await holds(['quay.io']);
-  });
-
   test.lastly('it stops with exit code 0, and nothing secret was logged', async () => {
     assert.equal(process?.log.includes('robot'), false);
     assert.equal(await process?.stop(), 0);

@@ -85,7 +85,7 @@ const rows: readonly Row[] = [
   {
     name: 'waits for its turn',
     reason: 'the kubelet may still hold what it read before',
-    state: { ready: false, reason: 'Slot', message: 'the restart waits', busy: true, facts },
+    state: { ready: false, reason: 'Spread', message: 'the restart waits', busy: true, facts },
     says: /^used on 0 of 1 node; a \(the restart waits\) lacks it$/,
   },
   {

@@ -1,6 +1,5 @@
 /** What `reconcile --config` refuses of the options of this system, and what it says. Nothing wrong reaches a DaemonSet. */
 import assert from 'node:assert/strict';
-import { agentDaemonSet } from '../../charts/global-pull-secret/agent.ts';
 import { parseOptions } from '../../runtime/global-pull-secret/reconciler/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -43,9 +42,6 @@ const ROWS: readonly Row[] = [
   row('restartWindow', '1m30s'),
   row('restartWindow', '-5m', 'auto, or a duration such as 5m'),
   row('restartWindow', 300, 'auto, or a duration such as 5m'),
-  row('restartSlots', 0, 'a whole number from 1 to 100'),
-  row('restartSlots', 2.5, 'a whole number from 1 to 100'),
-  row('restartSlots', '2', 'a whole number from 1 to 100'),
   row('watch', 'yes', FLAG),
   row('report', 'no', FLAG),
   row('report', null, FLAG),
@@ -104,42 +100,6 @@ table(test, ROWS, ({ agent, wanted }) => {
     );
     return true;
   });
-});
-
-const CANARIES: readonly (readonly [options: object, wanted: RegExp])[] = [
-  [{ canary: true }, /canary: must be a map of poolLabel, probe and within$/],
-  [{ canary: { poolLabel: '' } }, /canary\.poolLabel: must be the key of a label$/],
-  [{ canary: { pool: 'a' } }, /canary\.pool: no such option, expected one of poolLabel, probe, within$/],
-  [{ canary: { probe: 'quay.io/a/b:1' } }, /canary\.probe: must be a list of 1 to 10 images with their reg/],
-  [{ canary: { probe: [] } }, /canary\.probe: must be a list/],
-  [
-    { canary: { probe: ['nginx:1'] } },
-    /canary\.probe: must be a list of 1 to 10 images with their registries/,
-  ],
-  [{ canary: { probe: ['quay.io/UPPER'] } }, /canary\.probe: must be a list/],
-  [{ canary: { probe: [1] } }, /canary\.probe: must be a list/],
-  [{ canary: { within: 600 } }, /canary\.within: must be a duration of at least 1m, such as 10m$/],
-  [{ canary: { within: '1s' } }, /canary\.within: must be a duration of at least 1m/],
-  [{ canary: {}, agent: { report: false } }, /canary: must be agent\.report, by which it is known/],
-];
-for (const [options, wanted] of CANARIES)
-  test(JSON.stringify(options), () =>
-    assert.throws(() => parseOptions({ ...options }), { name: 'UsageError', message: wanted }),
-  );
-
-test('a canary is one pool, or one for each value of a label', () => {
-  assert.deepEqual(parseOptions({ canary: {} }).canary, {});
-  assert.deepEqual(parseOptions({ canary: { poolLabel: 'a/b' } }).canary, { poolLabel: 'a/b' });
-});
-
-test('images of a canary let its agents see the mirrors of their nodes', () => {
-  const { canary, agent } = parseOptions({ canary: { probe: ['quay.io/acme/web:1'], within: '5m' } });
-  assert.deepEqual(canary, { probe: ['quay.io/acme/web:1'], withinMs: 300_000 });
-  assert.equal(agent.probes, true);
-  const text = JSON.stringify(agentDaemonSet(agent));
-  assert.match(text, /--node-etc=\/host\/etc/);
-  assert.match(text, /"mountPath":"\/host\/etc","readOnly":true/);
-  assert.doesNotMatch(JSON.stringify(agentDaemonSet(parseOptions({ canary: {} }).agent)), /host\/etc/);
 });
 
 test('all mistakes are named at once, those of a single cluster too', () => {

@@ -64,10 +64,9 @@ test('and takes what it added away again', () => {
   assert.equal(alone({ global: merged(['tenant.example.com']) }).global.act, 'remove');
 });
 
-test('with neither, both are asked for', () => {
-  const [problem] = alone({}).problems;
-  assert.equal(problem?.code, 'OriginalMissing');
-  assert.match(problem?.hint ?? '', /additional-pull-secret/);
+test('with neither, nothing is wrong', () => {
+  const { problems, original, global } = alone({});
+  assert.deepEqual([problems, original.act, global.act], [[], 'keep', 'remove']);
 });
 
 test('one that had a pull secret misses it, and so does a hosted cluster', () => {

@@ -26,7 +26,11 @@ test('faults are counted: none where there is nothing yet in a stand-alone clust
     return samples.find(({ name }) => name === 'pullwright_platform_faults')?.value;
   };
   const standalone = { name: 'local', controlPlaneNamespace: 'openshift-config' };
-  const hosted = { ...standalone, hostedCluster: { namespace: 'clusters', name: 'a' } };
+  const hosted = {
+    name: 'clusters/a',
+    controlPlaneNamespace: 'clusters-a',
+    hostedCluster: { namespace: 'clusters', name: 'a' },
+  };
   const copy = secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': BEFORE });
   assert.deepEqual(
     [

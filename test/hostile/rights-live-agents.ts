@@ -100,7 +100,6 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
   test('brings the agent to nodes as it is rendered, whatever the tag of its image', async () => {
     const newer = agentDaemonSet({
       image: IMAGE.replace(/:[^:]*$/, ':9.9.9'),
-      restartSlots: 2,
       logLevel: 'debug',
     });
     for (const object of [ours, newer]) {

@@ -12,7 +12,6 @@ import { NodeMachine } from './machine/node.ts';
 import { IMAGE, ok, pushProduct } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';
-import { offerSteps } from './provider-offer.ts';
 import { outageSteps } from './provider-outage.ts';
 import { DROP_IN, MIRROR, PLUGIN, ProviderScene } from './provider-scene.ts';
 import { troubleSteps } from './provider-trouble.ts';
@@ -124,7 +123,6 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   troubleSteps(step, scene);
   outageSteps(step, scene);
   upgradeSteps(step, scene);
-  offerSteps(step, scene);
 
   step('uninstall leaves nothing on the node', async () => {
     await ok(

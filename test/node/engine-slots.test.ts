@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
 import type { Systemd } from '../../runtime/host/systemd.ts';
 import { NodeEngine, type Rest } from '../../runtime/node/engine.ts';
-import type { Slots } from '../../runtime/node/restart-semaphore.ts';
+import type { Turns } from '../../runtime/node/restart-turns.ts';
 import { StateFolder } from '../../runtime/node/state-folder.ts';
 import { suite } from '../support/suite.ts';
 
@@ -17,12 +17,11 @@ const WANTED = '{"auths":{"quay.example.com":{"auth":"YTpi"}}}';
 interface Run {
   readonly rest: Rest;
   readonly calls: readonly string[];
-  readonly slots: CountedSlots;
+  readonly turns: CountedTurns;
 }
 
 /** Says when it was asked, and what the file held then. */
-class CountedSlots implements Slots {
-  readonly waits = 'Spread';
+class CountedTurns implements Turns {
   readonly #calls: string[];
   readonly #file: string;
   readonly #grants: boolean;
@@ -66,7 +65,7 @@ async function run(
   mkdirSync(kubelet);
   const file = join(kubelet, 'config.json');
   const calls: string[] = [];
-  const slots = new CountedSlots(calls, file, options.grants ?? true);
+  const turns = new CountedTurns(calls, file, options.grants ?? true);
   const engine = new NodeEngine({
     task: agentTask({
       monotonic: () => 0,
@@ -85,13 +84,13 @@ async function run(
       sleep: (_, signal) => Promise.resolve(signal?.aborted !== true),
     },
     settleMs: 0,
-    slots,
+    turns,
     report: ({ event }) => calls.push(event),
     publish: () => {
       if (options.lost === true) rmSync(kubelet, { recursive: true });
     },
   });
-  return { rest: await engine.pass(new AbortController().signal), calls, slots };
+  return { rest: await engine.pass(new AbortController().signal), calls, turns };
 }
 
 function unit(calls: string[]): Systemd {
@@ -128,10 +127,10 @@ test('the turn is asked for before the file is written, and given back after the
 });
 
 test('a turn that has not come keeps the file from nobody', async () => {
-  const { rest, calls, slots } = await run({ grants: false });
+  const { rest, calls, turns } = await run({ grants: false });
   assert.equal(rest.state.reason, 'Spread');
   assert.deepEqual(calls, ['asked, old file', 'written']);
-  assert.ok(slots.held);
+  assert.ok(turns.held);
 });
 
 test('no turn is asked for where nothing is restarted', async () => {
@@ -141,10 +140,10 @@ test('no turn is asked for where nothing is restarted', async () => {
 });
 
 test('a write that fails gives the turn back', async () => {
-  const { rest, calls, slots } = await run({ lost: true });
+  const { rest, calls, turns } = await run({ lost: true });
   assert.equal(rest.state.ready, false);
   assert.deepEqual(calls, ['asked, old file', 'write-failed', 'given back']);
-  assert.equal(slots.held, false);
+  assert.equal(turns.held, false);
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

@@ -1,8 +1,7 @@
 // deadline: 600 s
 /**
  * Two nodes with an agent each and default options: what one restart may cost the fleet is shared through the API server, and a
- * node that dies when its turn has come keeps nobody waiting. Then with a canary: a credential that its registry refuses stays on
- * the first node.
+ * node that dies when its turn has come keeps nobody waiting.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -29,11 +28,6 @@ clusters:
     systems:
       global-pull-secret: { createConfigNamespace: true, agent: { report: true } }
 `;
-/** The same, with the option of docs/global-pull-secret.md. */
-const WITH_CANARY = FLEET.replace(
-  'createConfigNamespace: true,',
-  'createConfigNamespace: true, canary: { probe: [quay.example.com/acme/web:1] },',
-);
 const PLATFORM_STATUS = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
 /** Between two turns of so few nodes; all of them have the clock of this machine. */
 const APART_MS = restartWindowMs(2);
@@ -113,7 +107,6 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
        kubectl apply --server-side -k manifests/prod
        kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s`,
     );
-    // There is no secret yet, so that it is not in order.
     await within(async () =>
       assert.match((await shell(node, 'pullwright status')).stdout, /2 of 2 nodes eligible/),
     );
@@ -157,10 +150,6 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
 
   const statusOf = async (ref: TestObject): Promise<string> =>
     JSON.stringify((await plane.get(ref))?.['status'] ?? {});
-  const reportOf = (name: string): Promise<string> =>
-    statusOf(inKubeSystem('PullStatus', `node-${name}`, 'pullwright.dev/v1alpha1'));
-  const digestOn = async (name: string): Promise<string | undefined> =>
-    /"digest":"([0-9a-f]+)"/.exec(await reportOf(name))?.[1];
   const saysNow = (ref: TestObject, wanted: RegExp): Promise<void> =>
     within(async () => assert.match(await statusOf(ref), wanted, await said()));
   /** What `doctor` says of a pod: the first link that is broken, and why; empty where none is. */
@@ -169,80 +158,6 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
       const { stdout } = await shell(node, `pullwright doctor pod/${name} -n default`);
       assert.match(/^ {2}broken +.*$/m.exec(stdout)?.[0] ?? '', wanted, stdout);
     });
-
-  step(
-    'with a canary, a change goes to one node, and when the registry gives it the image, to the other',
-    async () => {
-      writeFileSync(join(workFolder(node), 'fleet.yaml'), WITH_CANARY);
-      await ok(
-        node,
-        `pullwright synth --fleet fleet.yaml --to manifests
-       kubectl apply --server-side -k manifests/prod
-       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s
-       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=150s`,
-      );
-      await inOrder();
-      const before = await Promise.all(names.map(digestOn));
-      await rotated('with-canary');
-      await within(async () => {
-        const after = await Promise.all(names.map(digestOn));
-        assert.ok(after[0] !== before[0] && after[0] === after[1], await said());
-      });
-      await inOrder();
-      await runs('canary', SECOND_NAME);
-      await doctorSays('canary', /^$/);
-    },
-  );
-
-  const wrong = plantedPassword('not-yet-at-the-registry');
-  let held: readonly (string | undefined)[] = [];
-
-  step(
-    'a credential that the registry refuses stays on the first node, and is said with what to do',
-    async () => {
-      held = await Promise.all(names.map(digestOn));
-      const config = tenant.config(undefined, wrong);
-      await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', config));
-      await saysNow(
-        PLATFORM_STATUS,
-        /"reason":"CanaryHeld".*node node1.*cannot pull quay\.example\.com\/acme\/web:1: .*401.*release-canary: .*[0-9a-f]{12}/,
-      );
-      await within(async () =>
-        assert.match(
-          await reportOf(NODE_NAME),
-          /"type":"ImagesProbed"[^}]*"status":"False"|"status":"False"[^}]*"type":"ImagesProbed"/,
-        ),
-      );
-      assert.equal(await digestOn(SECOND_NAME), held[1], 'the other node keeps what it has');
-      assert.notEqual(await digestOn(NODE_NAME), held[0]);
-      const { code, stdout } = await shell(node, 'pullwright status');
-      assert.equal(code, 1);
-      assert.match(stdout, /CanaryHeld/);
-      // A new pod runs on the one, and not on the other.
-      await runs('spared', SECOND_NAME);
-      await plane.apply(pod('refused', NODE_NAME));
-      await within(async () =>
-        assert.match(
-          JSON.stringify((await plane.get(pod('refused', NODE_NAME)))?.['status'] ?? {}),
-          /ErrImagePull|ImagePullBackOff/,
-        ),
-      );
-      await doctorSays('refused', /registry/);
-      assert.match(await ok(node, 'kubectl get events -A'), /Warning .*CanaryHeld/);
-    },
-  );
-
-  step('when the registry takes it, the other node follows, and all is in order', async () => {
-    await tenant.stop();
-    tenant.setPassword(wrong);
-    await tenant.start();
-    await within(async () => assert.notEqual(await digestOn(SECOND_NAME), held[1], await said()));
-    await inOrder();
-    await runs('followed', SECOND_NAME);
-    assert.doesNotMatch(await statusOf(PLATFORM_STATUS), /CanaryHeld/);
-    const texts = await Promise.all([statusOf(PLATFORM_STATUS), ...names.map(reportOf)]);
-    for (const text of texts) assert.equal(text.includes(wrong), false);
-  });
 
   test.lastly('the machine stops', async () => {
     systems.get(SECOND_NAME)?.end();

@@ -32,19 +32,18 @@ else {
     await management.apply(kubeconfigSecret(namespace, kubeconfig));
     await management.apply(hostedControlPlane(name));
   };
-  const rightsOn = (...secrets: string[]): readonly Rule[] => [
+  const rules: readonly Rule[] = [
     { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
     {
       apiGroups: [''],
       resources: ['secrets'],
-      resourceNames: secrets,
+      resourceNames: ['pull-secret'],
       verbs: ['get', 'list', 'watch'],
     },
   ];
-  // As an older version had them.
-  const rights = await management.user({ name: 'discovery', cluster: rightsOn('pull-secret') });
+  const rights = await management.user({ name: 'discovery', cluster: rules });
   const config = `${management.folder}/config.yaml`;
   writeFileSync(
     config,
@@ -77,21 +76,6 @@ else {
     );
     const ready = await fetch(`http://127.0.0.1:${await process.port('health')}/readyz`);
     assert.equal(ready.status, 200);
-  });
-
-  test('a right that came with this version and is not there yet holds up nothing, and is named', async () => {
-    const platformStatus = inKubeSystem(
-      'PullStatus',
-      'secret-original-pull-secret',
-      'pullwright.dev/v1alpha1',
-    );
-    const says = async (): Promise<string> =>
-      JSON.stringify((await hosted.get(platformStatus))?.['status']?.verdicts);
-    await eventually(async () => assert.match(await says(), /"CombinedUnreadable"/));
-    await management.user({ name: 'discovery', cluster: rightsOn('pull-secret', 'combined-pull-secret') });
-    await eventually(async () => assert.doesNotMatch(await says(), /CombinedUnreadable/), {
-      withinMs: 60_000,
-    });
   });
 
   test('rotation of one platform pull secret reaches its hosted cluster', async () => {
@@ -132,7 +116,7 @@ else {
     await management.user({
       name: 'discovery',
       cluster: [
-        ...rightsOn('pull-secret', 'combined-pull-secret'),
+        ...rules,
         {
           apiGroups: ['cluster.x-k8s.io'],
           resources: ['machines'],

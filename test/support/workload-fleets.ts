@@ -47,7 +47,6 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
             foreign: 'keep',
             restart: 'on-removal',
             restartWindow: '1m',
-            restartSlots: 2,
             report: true,
             maxUnavailable: 1,
             priorityClassName: 'high',
@@ -106,12 +105,6 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
       systems: {
         'global-pull-secret': {
           agent: { watch: false, restart: 'never', report: false },
-          provider: {
-            nodes: {
-              matchLabels: { own: 'file' },
-              matchExpressions: [{ key: 'pool', operator: 'In', values: ['in-place'] }],
-            },
-          },
         },
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'manual', caBundle: 'YQ==' } },
         'credential-provider': { installer: { uninstall: true } },
@@ -151,7 +144,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
 
 /** Options of sections that reach no pod: other objects, or what the reconciler reads in its configuration. */
 export const NO_POD: readonly RegExp[] = [
-  /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|canary|createConfigNamespace)\b/,
+  /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|createConfigNamespace)\b/,
   /^pull-secret-injection\.(trustedLabelKeys|secretNames|audit|sidecarSetCrd|profiles|removals)\b/,
   /^registry-overrides\./,
   /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|createConfigNamespace|executable\.pools)$/,

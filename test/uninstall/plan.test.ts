@@ -14,7 +14,7 @@ const SECTIONS: Readonly<Record<string, unknown>> = {
   'global-pull-secret': {
     createConfigNamespace: true,
     enforce: 'deny',
-    agent: { restartSlots: 2, report: true },
+    agent: { report: true },
     source: { externalSecret: { store: 'vault', key: 'x' } },
   },
   'credential-provider': { crd: true, alerts: true, matchImages: ['a.example.com'], installer: {} },

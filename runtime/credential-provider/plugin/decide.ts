@@ -5,7 +5,6 @@ import { AUTH_FILE_LIFE_MS } from '../../node/janitor.ts';
 import {
   type AuthFile,
   authFile,
-  bothOf,
   type GlobalAuth,
   globalCovers,
   NO_GLOBAL_AUTH,
@@ -17,7 +16,6 @@ import {
   collectOffers,
   type Offers,
 } from '../../rules/credential-provider/namespace-credentials.ts';
-import type { OfferedAuth } from '../../rules/credential-provider/platform-offer.ts';
 import { errnoOf, PullwrightError } from '../../rules/errors.ts';
 import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.ts';
 import type { Redacted } from '../../rules/redacted.ts';
@@ -35,8 +33,6 @@ export interface NodeView {
   readonly confFiles: () => readonly ConfFile[];
   /** Text of the node's own auth file, if there is one. Throws where it cannot be read. */
   readonly globalAuth: () => Redacted<string> | undefined;
-  /** Text of the pull secret that the platform offers to all namespaces, where the node has such a file. Throws like the other. */
-  readonly platformAuth?: () => Redacted<string> | undefined;
   /** Throws when there is no CA to verify the server with. */
   readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
   /** Milliseconds since 1970. */
@@ -55,8 +51,6 @@ export interface PullAnswer {
   readonly choice?: Choice;
   /** The auth file to write; absent: there should be none. */
   readonly file?: AuthFile;
-  /** What the platform offers for the image; for the kubelet, where no auth file is written. */
-  readonly offered?: Redacted<OfferedAuth>;
   /** Why the namespace's credentials could not be read; the pull may succeed without them. */
   readonly failure?: unknown;
   /** Whether the node's own file has something for a source; known only after a failure. */
@@ -66,7 +60,7 @@ export interface PullAnswer {
 /** Decides. Throws for input that is wrong: the request, the token, the mirror configuration. */
 export async function answerPull(view: NodeView, options: ProviderOptions, log: Log): Promise<PullAnswer> {
   const files = view.confFiles();
-  if (files.length === 0 && view.platformAuth === undefined) {
+  if (files.length === 0) {
     log.info(`Registries conf path "${options.registriesConf}" does not exist, stopping`);
     return { request: undefined, sources: [] };
   }
@@ -74,16 +68,15 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
   if (request.image === '') throw refused('unable to match mirrors: request is nil or image is empty');
   log.about({ image: request.image });
   const sources = pullSources(await registriesFor(files, request.image), request.image);
-  const offer = view.platformAuth === undefined ? {} : await offerOf(view, request.image, log);
   if (sources.length === 0) {
     log.info('No mirrors found, will not write any auth file');
-    return { request, sources, ...offer };
+    return { request, sources };
   }
   if (request.token === undefined) {
     log.info(
       `No service account token for "${request.image}" (a static pod), leaving the pull to the node's own auth file`,
     );
-    return { request, sources, ...offer };
+    return { request, sources };
   }
   const puller = pullerOf(request.token);
   log.about(subjectOf(puller));
@@ -93,7 +86,6 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     request,
     puller,
     sources,
-    ...offer,
     ...(await fromSecrets(view, options, { request, puller, sources, log })),
   };
 }
@@ -115,28 +107,22 @@ async function fromSecrets(
   options: ProviderOptions,
   pull: Pull,
 ): Promise<Pick<PullAnswer, 'choice' | 'file' | 'failure' | 'covered'>> {
-  let choice: Choice = { entries: [], keyBySource: new Map(), skipped: [] };
-  let failed: { readonly failure?: unknown } = {};
+  const { sources, log } = pull;
+  let choice: Choice;
   try {
     choice = await choose(view, options, pull);
   } catch (failure) {
-    failed = { failure };
+    return { failure, covered: globalCovers(readGlobal(view, options, log), sources) };
   }
-  const { sources, log } = pull;
-  const platform = readPlatform(view, log);
-  // What the platform offers for a place reaches the runtime by the file alone.
-  if (choice.entries.length === 0 && !globalCovers(platform, sources))
-    return 'failure' in failed
-      ? { ...failed, covered: globalCovers(readGlobal(view, options, log), sources) }
-      : { choice };
+  if (choice.entries.length === 0) return { choice };
   const until = new Date(view.now() + AUTH_FILE_LIFE_MS).toISOString();
   const file = authFile({
     choice,
     sources,
-    global: bothOf(platform, readGlobal(view, options, log)),
+    global: readGlobal(view, options, log),
     record: { by: fileWriterOf(pull.puller), until },
   });
-  return { choice, file, ...failed };
+  return { choice, file };
 }
 
 async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {
@@ -186,32 +172,6 @@ function reportChoice({ entries, keyBySource }: Choice, log: Log): void {
 
 function quoted(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ');
-}
-
-/** Loaded where the platform offers anything. */
-async function offerOf(view: NodeView, image: string, log: Log): Promise<Pick<PullAnswer, 'offered'>> {
-  const text = textOf(view.platformAuth, 'the file of --platform-auth-file', log);
-  if (text === undefined) return {};
-  const { platformOffer } = await import('../../rules/credential-provider/platform-offer.ts');
-  const offered = platformOffer(text, image);
-  if (offered === undefined) return {};
-  log.info(`The platform offers a credential for "${image}"`);
-  return { offered };
-}
-
-function readPlatform(view: NodeView, log: Log): GlobalAuth {
-  const text = textOf(view.platformAuth, 'the file of --platform-auth-file', log);
-  return (text === undefined ? undefined : parseGlobalAuth(text)) ?? NO_GLOBAL_AUTH;
-}
-
-function textOf(read: NodeView['platformAuth'], what: string, log: Log): Redacted<string> | undefined {
-  try {
-    return read?.();
-  } catch (error) {
-    const state = errnoOf(error) ?? 'unreadable';
-    log.warn(`Cannot read ${what}: ${state}, going on without it`);
-    return undefined;
-  }
 }
 
 /** The node's own file; one that cannot be used must not take the namespace's credentials down with it. */

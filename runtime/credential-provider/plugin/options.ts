@@ -10,11 +10,9 @@ import { UsageError } from '../../rules/errors.ts';
 import { isRecord, scalarText } from '../../rules/record.ts';
 
 /** All options of a run; see {@link ProviderSettings} for what each is. */
-export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile' | 'platformAuthFile'>> {
+export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
   /** The CA to use and no other; absent: looked for in {@link kubeconfigs}, then {@link caFiles}. */
   readonly caFile: string | undefined;
-  /** Absent: only what the namespace has, and the node. */
-  readonly platformAuthFile: string | undefined;
   readonly caFiles: readonly string[];
 }
 
@@ -32,7 +30,6 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
     ],
     authDir: '/etc/crio/auth',
     globalAuthFile: '/var/lib/kubelet/config.json',
-    platformAuthFile: undefined,
     apiServerEnv: '/etc/kubernetes/apiserver-url.env',
     caFile: undefined,
     kubeconfigs: [

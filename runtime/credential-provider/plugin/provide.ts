@@ -60,10 +60,10 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
 const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
 
 function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideResult {
-  const { request, puller, file, failure, offered } = decision;
+  const { request, puller, file, failure } = decision;
   if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
   const answer = (keepPrivate: boolean): ProvideResult => ({
-    stdout: responseText(request, keepPrivate, file === undefined ? offered : undefined),
+    stdout: responseText(request, keepPrivate),
     exitCode: 0,
   });
   if (puller === undefined) return answer(false);
@@ -71,7 +71,6 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
   if (file !== undefined) {
     writeAuthFile(path, options.authDir, file.text);
     log.info(`Wrote auth file to ${path} with ${file.entries} number of entries`);
-    if (failure !== undefined) log.error(`Going on with what the platform offers: ${describeError(failure)}`);
     return answer(options.keepImagesPrivate);
   }
   if (failure === undefined) {
@@ -93,7 +92,7 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
  * must not be recorded as one without credentials, which would open the image to every pod on the node.
  */
 function withoutCredentials(
-  { covered, offered }: PullAnswer,
+  { covered }: PullAnswer,
   failure: unknown,
   { keepImagesPrivate }: ProviderOptions,
   {
@@ -108,7 +107,7 @@ function withoutCredentials(
 ): ProvideResult {
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
   const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
-  if (covered !== true && offered === undefined && !keepsIdentity) throw failure;
+  if (covered !== true && !keepsIdentity) throw failure;
   log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
   return answer(keepsIdentity);
 }

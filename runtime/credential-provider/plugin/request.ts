@@ -1,9 +1,8 @@
 /** What the kubelet writes on stdin, and what it expects on stdout. */
 
-import type { OfferedAuth } from '../../rules/credential-provider/platform-offer.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { isRecord } from '../../rules/record.ts';
-import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { type Redacted, redact } from '../../rules/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
 export interface ProviderRequest {
@@ -124,24 +123,18 @@ function unreadable(state: string, cause?: unknown): PullwrightError {
 /**
  * The response. It is never cached, so that every pull of every container gets its own auth file. With `keepPrivate` it holds
  * an entry for the image with an empty user name: the container runtime ignores it, and the kubelet records that the image was
- * pulled with credentials, so that other namespaces on the node cannot use it without their own. What the platform offers for the
- * image stands beside it.
+ * pulled with credentials, so that other namespaces on the node cannot use it without their own.
  */
 export function responseText(
   request: Pick<ProviderRequest, 'apiVersion' | 'image'>,
   keepPrivate: boolean,
-  offered?: Redacted<OfferedAuth>,
 ): string {
-  const auth = {
-    ...(keepPrivate ? { [request.image]: { username: '', password: '' } } : {}),
-    ...(offered === undefined ? {} : reveal(offered)),
-  };
   const response = {
     kind: 'CredentialProviderResponse',
     apiVersion: request.apiVersion,
     cacheKeyType: 'Image',
     cacheDuration: '0s',
-    ...(Object.keys(auth).length === 0 ? {} : { auth }),
+    ...(keepPrivate ? { auth: { [request.image]: { username: '', password: '' } } } : {}),
   };
   return `${JSON.stringify(response)}\n`;
 }

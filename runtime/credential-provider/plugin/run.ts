@@ -76,7 +76,6 @@ export function nodeView(
     confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
     now: Date.now,
     globalAuth: () => textIfThere(options.globalAuthFile),
-    ...(options.platformAuthFile === undefined ? {} : platformOf(options.platformAuthFile)),
     connect: async (token) => {
       const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
@@ -87,10 +86,6 @@ export function nodeView(
       );
     },
   };
-}
-
-function platformOf(path: string): Pick<NodeView, 'platformAuth'> {
-  return { platformAuth: () => textIfThere(path) };
 }
 
 /** Where the first CA of the node is not the one of the server, what `others` has for it is asked in turn. */

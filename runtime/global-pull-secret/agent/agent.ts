@@ -18,32 +18,25 @@ import type { Gauge } from '../../node/metrics.ts';
 import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
-import type { ImageProbe } from '../../rules/rollout/image-probe.ts';
 import { windowOf } from '../../rules/rollout/spread.ts';
-import { openOwnNode, openReporter, openSlots, openWatch } from './api-server.ts';
-import { ImageProber } from './image-prober.ts';
-import type { OwnNode } from './own-node.ts';
+import { openReporter, openTurns, openWatch } from './api-server.ts';
 import { renderPreview } from './preview.ts';
 import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
 export interface AgentSettings
-  extends Omit<AgentTaskOptions, 'monotonic' | 'nodeName' | 'now' | 'poolOf' | 'probed' | 'watched'>,
+  extends Omit<AgentTaskOptions, 'monotonic' | 'now' | 'watched'>,
     DaemonSettings {
   readonly stateDir: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
   /** `auto`: the fleet books turns. */
   readonly windowMs: number | 'auto';
-  /** Zero: no slots. */
-  readonly slots: number;
   /** Whether the secrets are watched beside their mounts. */
   readonly watch: boolean;
   /** CRI-O's auth files; undefined: nothing is removed. */
   readonly janitorFolder: string | undefined;
   readonly janitorAgeMs: number;
-  /** The node's `/etc`; undefined: registries are not asked. */
-  readonly nodeEtc: string | undefined;
 }
 
 const clock = systemClock;
@@ -74,19 +67,13 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
   const around = { ...daemon, notice: () => wake.notice() };
   const folder = new StateFolder(options.stateDir);
-  const slots = options.restart === 'never' ? undefined : await openSlots(options, around);
+  const booked = options.restart !== 'never' && options.windowMs === 'auto';
+  const turns = booked ? await openTurns(options, around) : undefined;
   const watch = options.watch && !options.uninstall ? await openWatch(options, around) : undefined;
-  const node = options.report ? await openOwnNode(options, around) : undefined;
-  const { notice: changed } = around;
-  const prober = new ImageProber({
-    ask: (images) => askForImages(images, options, daemon.signal),
-    clock,
-    changed,
-  });
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
-      ...engineOptions(options, folder, { watch, node, prober }),
-      ...(slots === undefined ? {} : { slots }),
+      ...engineOptions(options, folder, watch),
+      ...(turns === undefined ? {} : { turns }),
       publish,
       report: daemon.event,
     });
@@ -99,7 +86,7 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   } finally {
     wake.close();
     watch?.close();
-    await slots?.done();
+    await turns?.done();
   }
 }
 
@@ -112,49 +99,26 @@ export async function previewAgent(options: AgentSettings, io: Pick<DaemonIo, 's
   return engine.state.ready ? 0 : 1;
 }
 
-/** What knows more than the files of the node say. */
-interface Beside {
-  readonly watch?: SecretWatch | undefined;
-  readonly node?: OwnNode | undefined;
-  readonly prober?: ImageProber;
-}
-
-/** Most nodes never ask: what it takes is loaded by the one that is first. */
-async function askForImages(
-  images: readonly string[],
-  { file, nodeEtc: etc }: Pick<AgentSettings, 'file' | 'nodeEtc'>,
-  signal: AbortSignal,
-): Promise<ImageProbe> {
-  if (etc === undefined) return { state: 'Unanswered', says: NO_ETC };
-  const ask = await import('./ask-registries.ts');
-  return ask.askForImages(images, { file, etc }, signal);
-}
-
-const NO_ETC =
-  "the agent does not see the node's /etc, where its mirrors and certificates are: bring the DaemonSet of this version, which has --node-etc";
-
 function engineOptions(
   options: AgentSettings,
   folder: StateFolder,
-  { watch, node, prober }: Beside = {},
+  watch?: SecretWatch,
 ): Omit<EngineOptions, 'report' | 'publish'> {
-  const { windowMs, slots, nodeName } = options;
+  const { windowMs, nodeName } = options;
   const monotonic = (): number => clock.monotonic();
   const health = healthOf(options);
   return {
     task: agentTask({
       ...options,
       monotonic,
-      ...(node === undefined ? {} : { poolOf: (label) => node.label(label) }),
       ...(watch === undefined ? {} : { watched: (name) => watch.read(name) }),
-      ...(prober === undefined ? {} : { probed: (digest, images) => prober.outcome(digest, images) }),
     }),
     folder,
     systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
-      // Slots and turns decide who goes first.
-      window: windowOf(nodeName, slots > 0 || windowMs === 'auto' ? 0 : windowMs),
+      // Turns decide who goes first.
+      window: windowOf(nodeName, windowMs === 'auto' ? 0 : windowMs),
       rereadMs: KUBELET_CACHE_MS,
       limit: restartLimit(options),
     },

@@ -1,19 +1,14 @@
 /** What the agent asks the API server, each only when an option wants it: a node that asks nobody loads none of it. */
 import type { Daemon } from '../../node/daemon.ts';
 import type { NodeReporter } from '../../node/reporter.ts';
-import type { Slots } from '../../node/restart-semaphore.ts';
+import type { Turns } from '../../node/restart-turns.ts';
 import { describeError } from '../../rules/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { OwnNode } from './own-node.ts';
 import type { SecretWatch } from './secret-watch.ts';
 
 export interface ApiServerOptions {
   readonly nodeName: string;
   readonly serviceAccountDir: string;
-  /** Zero: no slots. */
-  readonly slots: number;
-  /** `auto`: a turn is booked. */
-  readonly windowMs: number | 'auto';
 }
 
 /** What every one of them works with. */
@@ -27,31 +22,8 @@ const FALLBACK_WINDOW_MS = 300_000;
 /** How long the first look waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
 
-/** Who decides when this node restarts; undefined: its share of the window alone. */
-export async function openSlots(options: ApiServerOptions, around: Surroundings): Promise<Slots | undefined> {
-  const { slots, windowMs } = options;
-  if (slots > 0) return openLeases(options, around);
-  return windowMs === 'auto' ? openTurns(options, around) : undefined;
-}
-
-async function openLeases(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
-  const { env, clock, event } = around;
-  const [{ LeaseSlots }, { podClient }] = await Promise.all([
-    import('../../node/restart-semaphore.ts'),
-    import('./client.ts'),
-  ]);
-  return new LeaseSlots({
-    client: () => podClient(env, options.serviceAccountDir),
-    namespace: NAMES.namespace,
-    leases: Array.from({ length: options.slots }, (_, index) => `${NAMES.syncer}-slot-${index}`),
-    nodeName: options.nodeName,
-    windowMs: options.windowMs === 'auto' ? FALLBACK_WINDOW_MS : options.windowMs,
-    clock,
-    onError: (error) => event({ event: 'slot-failed', error }),
-  });
-}
-
-async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
+/** Books the turn of this node at the restart. */
+export async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Turns> {
   const { env, clock, event, notice } = around;
   const [{ BookedTurns }, { podClient }] = await Promise.all([
     import('../../node/restart-turns.ts'),
@@ -66,7 +38,7 @@ async function openTurns(options: ApiServerOptions, around: Surroundings): Promi
     fallbackMs: FALLBACK_WINDOW_MS,
     clock,
     granted: notice,
-    onError: (error) => event({ event: 'slot-failed', error }),
+    onError: (error) => event({ event: 'turn-failed', error }),
   });
 }
 
@@ -85,15 +57,6 @@ export async function openReporter(options: ApiServerOptions, around: Daemon): P
     clock,
     onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
   });
-}
-
-/** Reads the labels of the node when its pool matters. */
-export async function openOwnNode(options: ApiServerOptions, around: Surroundings): Promise<OwnNode> {
-  const [{ OwnNode }, { podClient }] = await Promise.all([import('./own-node.ts'), import('./client.ts')]);
-  const { env, clock, log, notice: changed } = around;
-  const { nodeName, serviceAccountDir } = options;
-  const client = () => podClient(env, serviceAccountDir, { timeoutMs: 5000, tries: 2 });
-  return new OwnNode({ client, nodeName, clock, log, changed });
 }
 
 /** Watches the two secrets. Comes back when they are known, or when that takes too long. */

@@ -67,13 +67,12 @@ function newest(
   if (seen.bytes === undefined)
     return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
   const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
-  const { bytes, judged, canary, confirmed, resourceVersion } = seen;
+  const { bytes, judged, confirmed, resourceVersion } = seen;
   return {
     path: mount.path,
     file: { state: 'present', content },
     bytes,
     judged,
-    canary,
     confirmed,
     resourceVersion,
   };

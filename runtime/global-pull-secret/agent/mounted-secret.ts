@@ -23,8 +23,6 @@ export interface MountedSecret {
   readonly bytes: Redacted<Uint8Array>;
   /** The mark beside it. */
   readonly judged?: string | undefined;
-  /** What stands beside it about who gets it first. */
-  readonly canary?: string | undefined;
   /** Removals that its Secret confirms; a mount does not bring annotations. */
   readonly confirmed?: readonly string[] | undefined;
   /** Of its Secret, where the watch brought it. */
@@ -47,7 +45,6 @@ export function readSource(path: string): MountedSecret {
       file: { state: 'present', content },
       bytes: redact(new Uint8Array(bytes)),
       judged: fileBeside(path, NAMES.judgedKey),
-      canary: fileBeside(path, NAMES.canaryKey),
     };
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')

@@ -41,16 +41,7 @@ function conditionsOf(state: NodeState): readonly ConditionInput[] {
     reason === NODE_HOLDS_REMOVAL
       ? [{ type: NODE_HOLDS_REMOVAL, status: 'True', reason: 'NotConfirmed', message }]
       : [];
-  return [...stateConditions(state), ...held, ...probed(state.facts)];
-}
-
-const PROBED = { Passed: 'True', Failed: 'False', Unanswered: 'Unknown' } as const;
-
-/** What registries said to what is in place; only on a node that shows the others how it goes. */
-function probed(facts: NodeState['facts'] = {}): readonly ConditionInput[] {
-  const { probe: reason = '', probeSays: message = '' } = facts;
-  if (reason !== 'Passed' && reason !== 'Failed' && reason !== 'Unanswered') return [];
-  return [{ type: 'ImagesProbed', status: PROBED[reason], reason, message }];
+  return [...stateConditions(state), ...held];
 }
 
 /** The Event for what happened, or undefined when it is not worth one. */

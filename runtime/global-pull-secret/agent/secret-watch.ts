@@ -21,8 +21,6 @@ export interface WatchedSecret {
   readonly bytes: Redacted<Uint8Array> | undefined;
   /** The mark that its removals are judged. */
   readonly judged?: string | undefined;
-  /** Who gets it first. */
-  readonly canary?: string | undefined;
   /** Removals that its annotation confirms. */
   readonly confirmed?: readonly string[];
   readonly resourceVersion?: string | undefined;
@@ -39,7 +37,7 @@ export interface SecretWatchOptions {
 }
 
 /** A Secret that cannot be changed in place is deleted and made again: that must not cost the node its credentials. */
-const GONE_MS = 5000;
+const GONE_MS = 500;
 
 interface Seen {
   object: KubeObject | undefined;
@@ -82,7 +80,6 @@ export class SecretWatch {
     return {
       bytes: valueOf(object, NAMES.dataKey),
       judged: textOf(object, NAMES.judgedKey),
-      canary: textOf(object, NAMES.canaryKey),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
       resourceVersion: object.metadata.resourceVersion,
       live,

@@ -9,8 +9,6 @@ import type { FileContent } from '../../host/atomic-file.ts';
 import type { Ledger, Look, NodeTask } from '../../node/task.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import type { Redacted } from '../../rules/redacted.ts';
-import { imagesToProbe, readCanary, waitsForFirst } from '../../rules/rollout/canary.ts';
-import { type ImageProbe, probeFacts } from '../../rules/rollout/image-probe.ts';
 import { ABSENT } from '../../rules/rollout/journal.ts';
 import { type ChosenSource, chosenSource, type Mounts, type SecretPlaces } from './chosen-source.ts';
 import {
@@ -28,14 +26,8 @@ export interface AgentTaskOptions extends SecretPlaces, GuardOptions {
   readonly file: string;
   readonly unit: string;
   readonly foreign: Foreign;
-  /** @default {nobody is waited for} */
-  readonly nodeName?: string;
-  /** Value of a label of the node; undefined while it is not known. @default it is never known */
-  readonly poolOf?: (label: string) => string | undefined;
   /** Milliseconds from any moment, never set back. */
   readonly monotonic: () => number;
-  /** What registries said of images with the content of this digest; undefined while they are asked. @default nobody asks them */
-  readonly probed?: (digest: string, images: readonly string[]) => ImageProbe | undefined;
 }
 
 /** A Secret that is made again at once, as our reconciler does with what somebody deleted, costs no pod its credentials. */
@@ -51,6 +43,7 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
   const memory: Memory = { missedAt: undefined, mounts: new Map() };
   return {
     name: 'global-pull-secret',
+    secret: true,
     file: options.file,
     unit: options.unit,
     look: (present, ledger) => look({ options, memory }, present, ledger),
@@ -69,7 +62,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     const chosen = chosenSource(options, memory.mounts);
     if (chosen !== undefined) memory.missedAt = undefined;
     else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
-    else assertGone(options, memory);
+    else if (!isKnownGone(options)) assertGone(options, memory);
     return lookFor(chosen, options, { there, present, ledger });
   } catch (error) {
     const problem =
@@ -96,12 +89,7 @@ function lookFor(
   const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
   const wanted = wantedDocument(source, there, { foreign, ledger, guard });
   const { digest } = wanted.document;
-  const facts = factsOf(present, source.digest, chosen);
-  const changes = there !== undefined && digest !== present;
-  const waits = changes ? waitsFor(chosen?.source, source.digest, options) : undefined;
-  if (waits !== undefined) return { present, wanted: undefined, problem: waits, facts };
   const { removes, ledgerDuring, ledgerAfter } = wanted;
-  const asked = digest === present ? probedFacts(chosen?.source, source.digest, options) : {};
   const { bytes, entries } = wanted.document;
   return {
     present,
@@ -109,39 +97,9 @@ function lookFor(
     from,
     entries,
     foreign: wanted.foreign.length,
-    facts: { ...facts, ...asked },
+    facts: factsOf(present, source.digest, chosen),
     wanted: { digest, source: source.digest, removes, bytes, ledgerDuring, ledgerAfter },
   };
-}
-
-/** A node that has nothing to lose waits for nobody. */
-function waitsFor(
-  source: MountedSecret | undefined,
-  digest: string,
-  { nodeName, poolOf }: AgentTaskOptions,
-): PullwrightError | undefined {
-  const told = readCanary(source?.canary);
-  if (told === undefined || nodeName === undefined) return undefined;
-  const pool = told.by === undefined ? '' : poolOf?.(told.by);
-  const first = waitsForFirst(told, { of: digest, node: nodeName, pool });
-  if (first === undefined) return undefined;
-  return new PullwrightError(`The file stays as it is: this node waits for ${first}`, {
-    code: 'CanaryFirst',
-    disposition: 'waiting',
-  });
-}
-
-/** What registries say to the credentials that are in place, on the node that shows the others how it goes. */
-function probedFacts(
-  source: MountedSecret | undefined,
-  digest: string,
-  { nodeName, probed }: AgentTaskOptions,
-): Readonly<Record<string, string>> {
-  if (nodeName === undefined || probed === undefined) return {};
-  const images = imagesToProbe(readCanary(source?.canary), { of: digest, node: nodeName });
-  if (images.length === 0) return {};
-  const outcome = probed(digest, images);
-  return outcome === undefined ? {} : probeFacts(images, outcome);
 }
 
 /** What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it. */
@@ -161,6 +119,11 @@ function factsOf(
 
 const NOTHING =
   'The cluster has neither a global nor an original pull secret, so there is nothing to bring: the file stays as it is';
+
+/** The API server itself says that there is none, and has for a while: a mount is a minute behind it, and may only be late. */
+function isKnownGone({ watched }: AgentTaskOptions): boolean {
+  return (['global', 'original'] as const).every((name) => watched?.(name)?.live === true);
+}
 
 /** @throws PullwrightError as long as the secrets may be about to come back */
 function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {

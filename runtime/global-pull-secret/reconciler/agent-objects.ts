@@ -5,7 +5,6 @@ import {
   agentBounds,
   agentDaemonSet,
   agentRbac,
-  offerDaemonSets,
   POLICY_NAME,
   upstreamDaemonSet,
 } from '../../../charts/global-pull-secret/objects.ts';
@@ -27,7 +26,6 @@ import { configHash } from './config-hash.ts';
 import type { GlobalPullSecretOptions } from './options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
-const OWNED = 'pullwright.dev/owner=global-pull-secret';
 
 const CRD: Ref = {
   role: 'hosted',
@@ -41,15 +39,13 @@ export const AGENT_KEPT: readonly Ref[] = [CRD];
 
 export const AGENT_READS: readonly Read[] = [
   CRD,
-  ...[NAMES.syncer, NAMES.offer].map(
-    (name): Read => ({
-      role: 'hosted',
-      apiVersion: 'apps/v1',
-      kind: 'DaemonSet',
-      namespace: NAMES.namespace,
-      name,
-    }),
-  ),
+  {
+    role: 'hosted',
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  },
   {
     role: 'hosted',
     apiVersion: 'v1',
@@ -62,7 +58,7 @@ export const AGENT_READS: readonly Read[] = [
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     namespace: NAMES.namespace,
-    labelSelector: OWNED,
+    name: NAMES.turns,
   },
   ...[POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME].flatMap((name) =>
     ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
@@ -124,7 +120,9 @@ export function agentObjects(
   const rbac = agentRbac(options.agent).filter(
     ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
   );
-  const workload = state.usable ? [daemonSet(options, state), ...offerDaemonSets(options.agent)] : [];
+  // Upstream's pods do not start before there is a secret to mount.
+  const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
+  const workload = state.usable && runs ? [daemonSet(options, state)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
   return [
     reportCrd(),

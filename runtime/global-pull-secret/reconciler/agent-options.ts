@@ -72,7 +72,7 @@ const METRICS: Wanted = [
 ];
 
 const FIELDS: {
-  readonly [F in keyof Required<Omit<AgentOptions, 'offerTo' | 'probes' | 'removals'>>]: Wanted;
+  readonly [F in keyof Required<Omit<AgentOptions, 'removals'>>]: Wanted;
 } = {
   image: TEXT,
   imagePullSecrets: NAMES,
@@ -82,7 +82,6 @@ const FIELDS: {
   foreign: oneOf('drop', 'keep'),
   restart: oneOf('on-change', 'on-removal', 'never'),
   restartWindow: WINDOW,
-  restartSlots: whole(1, 100),
   watch: FLAG,
   report: FLAG,
   maxUnavailable: COUNT,

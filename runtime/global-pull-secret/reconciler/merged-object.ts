@@ -18,19 +18,10 @@ export interface PullSecretInput {
   readonly annotations?: Readonly<Record<string, string>>;
   /** Whether nodes are to hold whatever the document lacks. @default {false} */
   readonly unjudged?: boolean;
-  /** Which nodes get it first. @default all at once */
-  readonly canary?: string | undefined;
 }
 
-/** Of a SHA-256 in hexadecimal digits. */
-const MARK_BYTES = 64;
-/** For some hundred pools. */
-const CANARY_BYTES = 65_536;
-
-/** What stands beside a document takes of what one Secret may hold. */
-export function besideBytes(canary: boolean): number {
-  return MARK_BYTES + (canary ? CANARY_BYTES : 0);
-}
+/** What the mark beside a document takes of what one Secret may hold: a SHA-256 in hexadecimal digits. */
+export const MARK_BYTES = 64;
 
 /** A copy of a document that fills a Secret goes without its mark: agents then judge by themselves. */
 function hasRoom(value: Redacted<string>): boolean {
@@ -67,7 +58,6 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
     data: {
       [NAMES.dataKey]: input.value,
       ...(hasRoom(input.value) ? { [NAMES.judgedKey]: markOf(input) } : {}),
-      ...(input.canary === undefined ? {} : { [NAMES.canaryKey]: toBase64(redact(input.canary)) }),
     },
   };
 }

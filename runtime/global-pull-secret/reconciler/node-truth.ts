@@ -44,20 +44,13 @@ export interface NodeBehind {
   readonly reason: string;
   /** A sentence without its end. */
   readonly why: string;
-  /** What became there of what it should have. */
-  readonly content: 'older' | 'under-way' | 'failed';
 }
 
 /** What is known of the nodes that take part. */
 export interface NodeTruth {
   readonly nodes: number;
-  readonly names: readonly string[];
-  /** Digest of what they should have; undefined where none of it can be used. */
-  readonly digest: string | undefined;
   /** In the order of their names. */
   readonly behind: readonly NodeBehind[];
-  /** What agents say of a node that has it; empty where they do not. */
-  readonly facts: (node: string) => Readonly<Record<string, unknown>>;
 }
 
 /** What decides which nodes are asked for what. */
@@ -65,8 +58,6 @@ export interface TruthInput {
   readonly options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>;
   readonly daemonSet: KubeObject | undefined;
   readonly decisions: readonly NodeDecision[];
-  /** Nodes that get it in another way, and report alike. */
-  readonly offered: readonly string[];
   /** Base64 of what nodes should get; undefined where what is there stays. */
   readonly value: Redacted<string> | undefined;
   /** The Secret that is there. */
@@ -75,9 +66,12 @@ export interface TruthInput {
 
 /** What agents report of the nodes that take part; undefined where none reports, or nothing is there to have. */
 export function truthOf(world: World, input: TruthInput): NodeTruth | undefined {
-  const { options, daemonSet, decisions, offered, value, inForce } = input;
+  const { options, daemonSet, decisions, value, inForce } = input;
   const wanted = value === undefined ? inForce && secretText(inForce) : fromBase64(value);
-  const names = [...decisions.filter(({ eligible }) => eligible).map(({ node }) => node), ...offered].sort();
+  const names = decisions
+    .filter(({ eligible }) => eligible)
+    .map(({ node }) => node)
+    .sort();
   if (wanted === undefined || names.length === 0 || !agentsReport(options, daemonSet)) return undefined;
   return nodeTruth(world, names, wanted);
 }
@@ -102,16 +96,7 @@ function nodeTruth(world: World, names: readonly string[], wanted: Redacted<stri
     const lack = lackOf(reports.get(pullStatusName('Node', node)), digest);
     return lack === undefined ? [] : [{ node, ...lack }];
   });
-  const facts = (node: string): Readonly<Record<string, unknown>> => {
-    const summary = summaryOf(reports.get(pullStatusName('Node', node)));
-    return digest !== undefined && summary['sourceDigest'] === digest ? summary : {};
-  };
-  return { nodes: names.length, names, digest, behind, facts };
-}
-
-function summaryOf(report: KubeObject | undefined): Readonly<Record<string, unknown>> {
-  const { summary = {} } = (report?.status ?? {}) as { readonly summary?: Readonly<Record<string, unknown>> };
-  return summary;
+  return { nodes: names.length, behind };
 }
 
 /** What a node lacks by the report of its agent, held against the digest of what it should have; undefined when nothing. */
@@ -119,32 +104,26 @@ export function lackOf(
   report: KubeObject | undefined,
   digest: string | undefined,
 ): Omit<NodeBehind, 'node'> | undefined {
-  const { conditions = [] } = (report?.status ?? {}) as {
+  const { conditions = [], summary = {} } = (report?.status ?? {}) as {
     readonly conditions?: readonly Partial<Condition>[];
+    readonly summary?: Readonly<Record<string, unknown>>;
   };
-  const summary = summaryOf(report);
   const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined)
     return {
       reason: 'NotReported',
       why: 'no agent has reported: its pod does not run there, or cannot reach the API server',
-      content: 'older',
     };
   const { status, reason = 'NotReady', message = 'its agent is not ready' } = ready;
   const seen = summary['sourceDigest'] === digest && digest !== undefined;
-  if (status !== 'True') return { reason, why: message, content: seen ? contentOf(conditions) : 'older' };
+  if (status !== 'True') return { reason, why: message };
   return seen ? undefined : olderContent(summary['resourceVersion']);
 }
 
 function olderContent(version: unknown): Omit<NodeBehind, 'node'> {
   const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';
   const why = `its agent has brought another state of the pull secret${which}`;
-  return { reason: 'OlderContent', why, content: 'older' };
-}
-
-function contentOf(conditions: readonly Partial<Condition>[]): NodeBehind['content'] {
-  const stalled = conditions.some(({ type, status }) => type === 'Stalled' && status === 'True');
-  return stalled ? 'failed' : 'under-way';
+  return { reason: 'OlderContent', why };
 }
 
 /** Nodes that a text names. */

@@ -11,7 +11,6 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import { type LabelRequirement, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import type { CanaryPlan } from './canary.ts';
 import { eligibilityLabels, type NodeDecision, type NodeFacts, nodeDecision } from './eligibility.ts';
 import { MACHINE, machineParts, machinesOf, NODE_POOL, poolOf } from './machines.ts';
 import type { NodeTruth } from './node-truth.ts';
@@ -32,12 +31,8 @@ export interface NodesPlan {
   readonly apply: readonly ApplyPart[];
   readonly decisions: readonly NodeDecision[];
   readonly verdicts: readonly Verdict[];
-  /** Nodes that get it as a file for the credential provider. */
-  readonly offered: readonly string[];
   /** What agents report; absent where they do not. */
   readonly truth?: NodeTruth;
-  /** Who gets a change first; absent where nobody waits for another. */
-  readonly canary?: CanaryPlan;
 }
 
 /** Which nodes to take, beside what their pools say. */
@@ -45,7 +40,6 @@ export interface NodeChoice {
   readonly platforms: readonly string[];
   /** @default {in a stand-alone cluster all Linux nodes, in a hosted one none} */
   readonly nodes?: readonly LabelRequirement[];
-  readonly agent?: { readonly offerTo?: readonly LabelRequirement[] };
 }
 
 const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }];
@@ -69,37 +63,14 @@ export function planNodes(world: World, manager: string, choice: NodeChoice): No
     return { node, decision: nodeDecision(facts, choice.platforms) };
   });
   const decisions = nodes.map(({ decision }) => decision);
-  const offerTo = choice.agent?.offerTo;
-  const offered = nodes
-    .filter(({ node, decision }) => !decision.eligible && offerTo !== undefined && takes(offerTo, node))
-    .map(({ decision }) => decision.node);
   return {
-    offered,
     apply: [
       ...nodes.flatMap(({ node, decision }) => partOf(node, decision)),
       ...machineParts(world, machines, manager, choice.platforms),
     ],
     decisions,
-    verdicts: [
-      ...decisions.flatMap(overridden),
-      ...machineConfigVerdict(decisions.filter(({ node }) => !offered.includes(node))),
-      ...offeredVerdict(offered),
-      ...machines.twice,
-    ],
+    verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...machines.twice],
   };
-}
-
-/** The label goes before: on a node that has it, the other agent runs. */
-function takes(offerTo: readonly LabelRequirement[], { metadata: { labels } }: KubeObject): boolean {
-  return labels?.[NAMES.nodeLabel] !== 'true' && selects(offerTo, textsOf(labels));
-}
-
-/** That the kubelet asks the provider is for its own reports to say. */
-function offeredVerdict(offered: readonly string[]): readonly Verdict[] {
-  if (offered.length === 0) return [];
-  const subject = offered.length === 1 ? `node ${offered[0]}` : `${offered.length} nodes`;
-  const message = `gets it as ${NAMES.offerFile}, from which the credential provider answers the kubelet for images of its matchImages, where it has --platform-auth-file; that the kubelet asks it is said by the provider's own report`;
-  return [{ subject, verdict: 'Accepted', reason: 'OfferedByProvider', message }];
 }
 
 function textsOf(labels: KubeObject['metadata']['labels']): Readonly<Record<string, string>> {
@@ -113,7 +84,7 @@ function overridden(decision: NodeDecision): readonly Verdict[] {
 }
 
 /** The way of the Machine Config Operator, for the nodes whose files are its own. */
-export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes, or offer them by the credential provider (provider.nodes in the fleet)`;
+export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes`;
 
 function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Verdict[] {
   const nodes = decisions.filter(({ reason }) => reason === 'MachineConfigOperator');

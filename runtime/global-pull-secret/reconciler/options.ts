@@ -1,7 +1,7 @@
 /** Options of the global pull secret reconciler, read from the configuration of `reconcile`. */
 
 import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
-import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
+import { OPENSHIFT_PRIORITY_CLASS, STANDALONE_AGENT } from '../../../charts/global-pull-secret/options.ts';
 import type { RemovalOptions } from '../../rules/docker-config/removal-guard.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
@@ -9,7 +9,6 @@ import { type LabelRequirement, readSelector } from '../../rules/kubernetes/labe
 import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
-import { type CanaryOptions, readCanaryOptions } from './canary-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 
 export interface GlobalPullSecretOptions {
@@ -25,8 +24,6 @@ export interface GlobalPullSecretOptions {
   readonly enforce: Enforcement;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
   readonly removals?: RemovalOptions;
-  /** One node of each pool gets a change first. @default all nodes get it at once */
-  readonly canary?: CanaryOptions;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
@@ -37,7 +34,7 @@ export interface GlobalPullSecretOptions {
 export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
   const own = options.clusters?.get(scope) ?? options;
   return scope === 'local'
-    ? own
+    ? { ...own, agent: { ...STANDALONE_AGENT, ...own.agent } }
     : { ...own, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...own.agent } };
 }
 
@@ -56,21 +53,10 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   };
   for (const field of Object.keys(raw)) {
     if (
-      ![
-        'delivery',
-        'mode',
-        'platforms',
-        'nodes',
-        'enforce',
-        'removals',
-        'canary',
-        'provider',
-        'agent',
-        'clusters',
-      ].includes(field)
+      !['delivery', 'mode', 'platforms', 'nodes', 'enforce', 'removals', 'agent', 'clusters'].includes(field)
     )
       problems.push(
-        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, canary, provider, agent or clusters`,
+        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
@@ -84,13 +70,10 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
     ...nodes(raw, problems),
     ...removals(raw, problems),
-    ...readCanaryOptions(raw, problems),
     agent: {
       image: DEFAULT_IMAGE,
       ...agent,
       ...removalsOfAgent(raw),
-      ...probesOfAgent(raw),
-      ...offerOfAgent(raw, problems),
     },
   };
   if (problems.length > 0)
@@ -133,27 +116,6 @@ function removalsOfAgent({
   removals: given,
 }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
   return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
-}
-
-/** `provider: {nodes: SELECTOR}`: who gets it as a file for the credential provider. */
-function offerOfAgent(
-  { provider }: Readonly<Record<string, unknown>>,
-  problems: string[],
-): Pick<AgentOptions, 'offerTo'> {
-  if (provider === undefined) return {};
-  const { nodes: selector, ...rest } = isRecord(provider) ? provider : {};
-  const read = readSelector(selector);
-  if (read.ok && read.requirements.length > 0 && Object.keys(rest).length === 0)
-    return { offerTo: read.requirements };
-  problems.push(
-    `provider: must be a map of nodes, a selector with at least one label${read.ok ? '' : ` (${read.problem})`}`,
-  );
-  return {};
-}
-
-/** A first node that asks registries has to know its mirrors. */
-function probesOfAgent({ canary }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'probes'> {
-  return isRecord(canary) && canary['probe'] !== undefined ? { probes: true } : {};
 }
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {

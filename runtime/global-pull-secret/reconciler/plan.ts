@@ -17,7 +17,7 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { addedEntries, addedKeys } from './added-entries.ts';
-import { besideBytes } from './merged-object.ts';
+import { MARK_BYTES } from './merged-object.ts';
 import {
   type PlatformPlan,
   planPlatform,
@@ -37,8 +37,6 @@ export interface PullSecrets {
   readonly global: KubeObject | undefined;
   /** Where the platform's pull secret is looked for. */
   readonly platformNamespace?: string;
-  /** Whether what nodes are told about the first of them stands beside the merge. @default {false} */
-  readonly canary?: boolean;
   /** @default {nothing is confirmed, and nothing was held before} */
   readonly removal?: RemovalContext;
 }
@@ -79,7 +77,6 @@ export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
     copy: secrets.original,
     // Whoever deletes the copy must not let go what it holds: nodes have the merge.
     ...(secrets.original === undefined ? mergedBefore(secrets.global) : {}),
-    tenant: hasAdditional(secrets.additional) || secrets.global !== undefined,
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);
@@ -114,7 +111,7 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
     ...(platform.copyText === undefined ? {} : { lastOriginal: platform.copyText }),
     ...(text === undefined ? {} : { additional: text }),
     ...lastGood(secrets.global),
-    maxBytes: MAX_SECRET_BYTES - besideBytes(secrets.canary === true),
+    maxBytes: MAX_SECRET_BYTES - MARK_BYTES,
   });
   const entries = merge.ok ? merge.entries : [];
   return {

@@ -24,7 +24,6 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
-import { canaryCondition, canaryHeld, canaryVerdicts } from './canary.ts';
 import { behindVerdicts } from './node-truth.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
@@ -59,7 +58,6 @@ export function platformStatus(input: PlatformReportInput): ReturnType<typeof pu
     verdicts: [
       ...plan.platformVerdicts,
       ...nodes.verdicts,
-      ...(nodes.canary === undefined ? [] : canaryVerdicts(nodes.canary)),
       ...(nodes.truth === undefined ? [] : behindVerdicts(nodes.truth)),
     ],
     summary: {
@@ -82,12 +80,18 @@ const SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
     ({ problems: [problem] }) => (problem?.disposition === 'terminal' ? problemSaid(problem) : undefined),
   ],
   ['stalled', ({ plan: { held } }) => heldSaid(held)],
-  ['stalled', ({ nodes: { canary } }) => canaryHeld(canary)],
   ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
   ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
-  ['ready', ({ plan }) => (plan.alone === true ? ALONE : COPIED)],
+  [
+    'ready',
+    ({ plan: { alone, global } }) => (alone !== true ? COPIED : global.act === 'remove' ? NONE : ALONE),
+  ],
 ];
 
+const NONE = {
+  reason: 'NoPullSecret',
+  message: `the cluster has no pull secret, so nothing is brought to nodes; to bring one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
+};
 const ALONE = {
   reason: 'NoPlatformSecret',
   message: 'the cluster has no pull secret of its own; nodes get the additional one alone',
@@ -105,7 +109,6 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
     ...(held === undefined
       ? []
       : [{ type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) } as const]),
-    ...canaryCondition(input.nodes.canary),
     ...input.managed,
   ];
 }
@@ -188,12 +191,12 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
 }
 
 /** Credentials that reach no node are not in use, however well they merge. */
-export function noEligibleNodes({ scope }: World, { decisions, offered }: NodesPlan): readonly Problem[] {
-  if (offered.length > 0 || decisions.some(({ eligible }) => eligible)) return [];
+export function noEligibleNodes({ scope }: World, { decisions }: NodesPlan): readonly Problem[] {
+  if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
   const all =
     decisions.length === 0 ? 'there is no node' : `none of ${counted(decisions.length, 'node')} takes part`;
-  const pools = `set platforms or nodes in the fleet, make NodePools of upgradeType Replace, or offer it by the credential provider (provider.nodes in the fleet)`;
+  const pools = 'set platforms or nodes in the fleet, or make NodePools of upgradeType Replace';
   const way =
     scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;
   return [

@@ -34,8 +34,6 @@ export interface PlatformInput {
   readonly copy: KubeObject | undefined;
   /** What nodes have of the platform's, where the copy is gone. */
   readonly lastText?: Redacted<string>;
-  /** Whether a tenant adds something, or did. */
-  readonly tenant: boolean;
   readonly removal: RemovalContext;
 }
 
@@ -62,7 +60,7 @@ const NO_ENTRY = '{"auths":{}}';
 /** Decides. Never throws. */
 export function planPlatform(input: PlatformInput): PlatformPlan {
   // A copy would say that there was one, which is then missed.
-  if (input.secret === undefined && input.copy === undefined && input.tenant && isStandalone(input))
+  if (input.secret === undefined && input.copy === undefined && isStandalone(input))
     return {
       ok: true,
       absent: true,

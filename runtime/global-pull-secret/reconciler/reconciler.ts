@@ -20,8 +20,6 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { Redacted } from '../../rules/redacted.ts';
 import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
-import { canaryOf, RELEASE_CANARY } from './canary.ts';
-import { COMBINED, planCombined } from './combined.ts';
 import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
 import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
@@ -32,7 +30,6 @@ import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
 import {
-  confirmations,
   HELD_ANNOTATION,
   heldAnnotation,
   platformOwner,
@@ -51,8 +48,6 @@ const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', na
 
 const READS: readonly Read[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
-  // New rights are not there yet when a new program starts: what nodes get does not hang on it.
-  { ...COMBINED, namespace: CONTROL_PLANE_NAMESPACE, dispensable: true },
   ...[NAMES.additional, NAMES.original, NAMES.global].map(
     (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
@@ -82,7 +77,6 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
   const planned = planPullSecrets({
     ...secrets,
-    canary: options.canary !== undefined,
     platformNamespace: world.scope.controlPlaneNamespace,
     removal: removalContext(world, options.removals),
   });
@@ -97,20 +91,11 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   ];
   const value = observed === undefined ? knownValue(plan) : undefined;
   const inForce = secrets.global ?? secrets.original;
-  const own = options.mode === 'own' && observed === undefined;
-  const combined = planCombined(world, { own, value, inForce });
   const truth =
     observed === undefined ? truthOf(world, { ...labelled, options, daemonSet, value, inForce }) : undefined;
-  const canary = canaryOf(world, {
-    options: options.canary,
-    truth,
-    inForce,
-    released: confirmations(world, RELEASE_CANARY),
-  });
   const nodes = {
     ...labelled,
-    ...(canary === undefined ? {} : { canary }),
-    verdicts: [...labelled.verdicts, ...left, ...combined.verdicts],
+    verdicts: [...labelled.verdicts, ...left],
     ...(truth === undefined ? {} : { truth }),
   };
   const found = { world, plan, nodes, secrets, daemonSet };
@@ -119,18 +104,12 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
   return {
     ...reported,
-    apply: [...writes.apply, ...combined.apply, ...reported.apply],
-    keep: writes.keep === 'all' ? 'all' : [...writes.keep, ...combined.keep],
+    apply: [...writes.apply, ...reported.apply],
+    keep: writes.keep,
     remove: writes.remove,
     problems,
-    ...soonest(plan.held?.waitMs, canary?.lateInMs),
+    ...(plan.held?.waitMs === undefined ? {} : { requeueAfterMs: plan.held.waitMs }),
   };
-}
-
-/** Until something changes by itself. */
-function soonest(...waits: readonly (number | undefined)[]): Pick<Outcome, 'requeueAfterMs'> {
-  const known = waits.filter((wait) => wait !== undefined);
-  return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
 }
 
 /** What is reported of a merge that somebody else makes: what it really holds, and why it is not ours where it should be. */
@@ -208,7 +187,7 @@ function ownedWrites(
   return {
     apply: [
       ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
-      ...secretWrites(plan, secrets, { takes, canary: nodes.canary?.text }),
+      ...secretWrites(plan, secrets, takes),
       ...nodes.apply,
     ],
     keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
@@ -220,11 +199,7 @@ function ownedWrites(
   };
 }
 
-function secretWrites(
-  plan: PullSecretPlan,
-  secrets: SystemSecrets,
-  { takes, canary }: { readonly takes: boolean; readonly canary: string | undefined },
-): readonly Apply[] {
+function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
   const writes: Apply[] = [];
   const unjudged = plan.held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
@@ -235,8 +210,6 @@ function secretWrites(
       namespace: NAMES.namespace,
       value: plan.original.value,
       unjudged,
-      // Beside the one that nodes take.
-      canary: plan.global.act === 'remove' ? canary : undefined,
       ...(type === undefined ? {} : { type }),
       ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
     });
@@ -251,7 +224,6 @@ function secretWrites(
         namespace: NAMES.namespace,
         value: plan.global.value,
         unjudged,
-        canary,
         annotations,
       }),
       adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),

@@ -24,7 +24,6 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import { counted } from '../../rules/text/counted.ts';
-import { canaryEvents, heldCount } from './canary.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
 import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import type { NodesPlan } from './nodes.ts';
@@ -100,11 +99,7 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
   return {
     apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
     status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
-    events: [
-      ...platformEvents(plan, platformOwner(world)),
-      ...canaryEvents(nodes.canary, platformOwner(world)),
-      ...tenantEvents,
-    ],
+    events: [...platformEvents(plan, platformOwner(world)), ...tenantEvents],
     metrics: metricsOf(input),
   };
 }
@@ -183,13 +178,6 @@ function countsOf(verdicts: readonly Verdict[]): Readonly<Record<string, number>
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
 }
 
-/** A stand-alone cluster that never had a pull secret lacks nothing: an alert about it would fire for ever. */
-function hasNothingYet(world: World, { problems: [problem] }: PullSecretPlan): boolean {
-  if (world.scope.hostedCluster !== undefined || problem?.code !== 'OriginalMissing') return false;
-  const { namespace, original: name } = NAMES;
-  return world.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name }) === undefined;
-}
-
 function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Sample[] {
   const labels = { scope: world.scope.name };
   const daemonSet = world.get({
@@ -224,19 +212,12 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
     gauge(
       'pullwright_platform_faults',
       'What is wrong with the platform pull secret: entries that cannot be used, a removal that is held, or the whole',
-      hasNothingYet(world, plan)
-        ? 0
-        : rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
+      rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
     ),
     gauge(
       'pullwright_eligible_nodes',
       'Nodes that carry the eligibility label',
       nodes.decisions.filter((decision) => decision.eligible).length,
-    ),
-    gauge(
-      'pullwright_canary_held_pools',
-      'Pools whose first node could not take the changed pull secret, or takes too long, so that the others wait',
-      heldCount(nodes.canary),
     ),
     gauge('pullwright_synced_nodes', 'Nodes whose agent has the wanted pull secret on disk', ready),
   ];

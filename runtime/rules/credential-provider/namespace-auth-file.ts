@@ -66,14 +66,6 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   );
 }
 
-/** Both together; where they have the same key, the second's counts. */
-export function bothOf(first: GlobalAuth, second: GlobalAuth): GlobalAuth {
-  return {
-    helpers: redact(new Map([...reveal(first.helpers), ...reveal(second.helpers)])),
-    auths: redact(new Map([...reveal(first.auths), ...reveal(second.auths)])),
-  };
-}
-
 /** What is to be written. */
 export interface AuthFile {
   readonly text: Redacted<string>;

@@ -16,8 +16,6 @@ export interface ProviderSettings {
   readonly authDir?: string;
   /** The node's own auth file. */
   readonly globalAuthFile?: string;
-  /** A pull secret for the pods of all namespaces, beside the node's own auth file. */
-  readonly platformAuthFile?: string;
   /** Dotenv file with the API server's address. */
   readonly apiServerEnv?: string;
   /** The CA of the API server, and no other. */
@@ -57,11 +55,6 @@ export const PROVIDER_FLAGS: Readonly<Record<keyof ProviderSettings, ProviderFla
   },
   authDir: { flag: 'auth-dir', kind: 'path', help: 'folder that CRI-O takes auth files from' },
   globalAuthFile: { flag: 'global-auth-file', kind: 'path', help: "the node's own auth file" },
-  platformAuthFile: {
-    flag: 'platform-auth-file',
-    kind: 'path',
-    help: "a pull secret for the pods of all namespaces, beside the node's own auth file",
-  },
   apiServerEnv: { flag: 'apiserver-env', kind: 'path', help: 'file with KUBERNETES_SERVICE_HOST and _PORT' },
   caFile: { flag: 'ca-file', kind: 'path', help: 'CA of the API server, and no other' },
   kubeconfigs: {

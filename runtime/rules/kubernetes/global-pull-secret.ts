@@ -15,20 +15,12 @@ export const GLOBAL_PULL_SECRET = {
   global: 'global-pull-secret',
   /** Secret in the control plane namespace that holds the platform's credentials. */
   platform: 'pull-secret',
-  /** Beside it: what the OpenShift API server of a hosted cluster imports images with. */
-  combined: 'combined-pull-secret',
   dataKey: '.dockerconfigjson',
   /** Beside it, in what the reconciler writes: the mark of a document whose removals are judged. */
   judgedKey: 'pullwright-judged',
-  /** Beside it too: which nodes get it first. */
-  canaryKey: 'pullwright-canary',
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
   syncer: 'global-pull-secret-syncer',
-  /** DaemonSet that brings it to nodes as a file for the credential provider. */
-  offer: 'global-pull-secret-offer',
-  /** That file: nobody else's, so that nobody minds. */
-  offerFile: '/var/lib/pullwright/global-pull-secret/config.json',
   /** Lease in which the agents book their turn at the restart. */
   turns: 'global-pull-secret-syncer-turns',
   nodeLabel: 'hypershift.openshift.io/nodepool-globalps-enabled',

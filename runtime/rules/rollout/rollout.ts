@@ -60,7 +60,7 @@ export type Step =
       readonly wakeInMs?: number;
     }
   /** The same, but a change is under way. */
-  | { readonly do: 'wait'; readonly ms: number; readonly reason: 'Spread' | 'BackOff' | 'RateLimit' | 'Slot' }
+  | { readonly do: 'wait'; readonly ms: number; readonly reason: 'Spread' | 'BackOff' | 'RateLimit' }
   /** Write the wanted content. With `save`, what is there is saved first, even before the journal is stored. */
   | { readonly do: 'write'; readonly save: boolean }
   | { readonly do: 'restart'; readonly attempt: number; readonly invocation: string }

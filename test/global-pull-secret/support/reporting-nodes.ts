@@ -25,7 +25,7 @@ export class ReportingNodes extends Fleet {
     this.management.set(platform(PLATFORM));
     for (const name of names) {
       this.hosted.set(eligible(name));
-      this.#agents.set(name, new TaskNode(folder, name, { nodeName: name }));
+      this.#agents.set(name, new TaskNode(folder, name));
     }
   }
 
@@ -39,9 +39,7 @@ export class ReportingNodes extends Fleet {
   mount(name: string): void {
     for (const which of ['global', 'original'] as const) {
       const value = this.secret(`${which}-pull-secret`)?.data?.['.dockerconfigjson'];
-      const told = this.secret(`${which}-pull-secret`)?.data?.['pullwright-canary'];
       this.agent(name).set(which, value && Buffer.from(reveal(value), 'base64').toString());
-      this.agent(name).tell(which, told && Buffer.from(reveal(told), 'base64').toString());
     }
   }
 

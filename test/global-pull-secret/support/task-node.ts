@@ -46,13 +46,6 @@ export class TaskNode {
     else writeFileSync(marked, mark);
   }
 
-  /** What stands beside the pull secret about who gets it first. */
-  tell(mount: 'global' | 'original', text: string | undefined): void {
-    const path = join(this.folder, mount, 'pullwright-canary');
-    if (text === undefined) rmSync(path, { force: true });
-    else writeFileSync(path, text);
-  }
-
   /** Another process takes over, with the same files. */
   restart(options: Partial<AgentTaskOptions> = {}): void {
     this.#task = agentTask({ ...this.#options, ...options });
