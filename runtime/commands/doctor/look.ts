@@ -26,7 +26,7 @@ import {
   podSpecIn,
   podSpecOf,
 } from '../pod-spec.ts';
-import { complaintIn, eventsAbout, podKinds, podsOf, providerFailure } from './complaint.ts';
+import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './complaint.ts';
 import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
 import { notGivenIn } from './not-given.ts';
@@ -104,7 +104,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const pods = podsOf(store, template);
-  const [complaint] = pods.flatMap((pod) => complaintIn(store, pod) ?? []);
+  const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
   const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
   const images = imagesOf(spec).map((image) => ({
@@ -130,7 +130,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     pods: pods.length,
-    ...(complaint === undefined ? {} : { complaint }),
+    ...(refusal === undefined ? {} : { failure: refusal }),
     ...(facts === undefined ? {} : { node: facts }),
     unread,
   };

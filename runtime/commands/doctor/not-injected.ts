@@ -8,7 +8,7 @@ import { recreation } from '../../rules/kubernetes/pod-owner.ts';
 import { plannedNames } from '../explain/injected.ts';
 import type { FoundWorld } from '../explain/world.ts';
 import { ownSecrets, type PlainPodSpec, podMetadataIn, podSpecIn } from '../pod-spec.ts';
-import { complaintIn } from './complaint.ts';
+import { failureIn } from './complaint.ts';
 
 type NotInjected = DoctorInput['notInjected'];
 
@@ -37,7 +37,7 @@ function namesLacking(store: ObjectStore, { template, world, account, pods }: Ex
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   const next = lackingIn(store, world, template);
   if (next.length > 0) return next;
-  const failing = pods.find((pod) => complaintIn(store, pod) !== undefined);
+  const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
   if (failing === undefined) return [];
   return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
 }
