@@ -7,7 +7,14 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recreation } from '../../rules/kubernetes/pod-owner.ts';
 import { plannedNames } from '../explain/injected.ts';
 import type { FoundWorld } from '../explain/world.ts';
-import { ownSecrets, type PlainPodSpec, podMetadataIn, podSpecIn } from '../pod-spec.ts';
+import {
+  hasOwnList,
+  isStatic,
+  ownSecrets,
+  type PlainPodSpec,
+  podMetadataIn,
+  podSpecIn,
+} from '../pod-spec.ts';
 import { failureIn } from './complaint.ts';
 
 type NotInjected = DoctorInput['notInjected'];
@@ -34,6 +41,7 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
 }
 
 function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+  if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   const next = lackingIn(store, world, template);
   if (next.length > 0) return next;
@@ -86,7 +94,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
 function notCopied(spec: PlainPodSpec, { name, object }: Account): DoctorInput['notInjected'] {
-  if (ownSecrets(spec).length > 0) return [];
+  if (hasOwnList(spec)) return [];
   const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
   return ofAccount.map((secret) => ({
     secret,

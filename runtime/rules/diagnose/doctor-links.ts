@@ -159,6 +159,16 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
 
 function noCredential(input: DoctorInput): Fault | undefined {
   if (!mayNeedCredential(input)) return undefined;
+  const doubtful = explanations(input).find(
+    ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
+  );
+  const [worst] = doubtful?.kubelet.tried ?? [];
+  if (doubtful !== undefined && worst?.doubt !== undefined)
+    return {
+      about: worst.source,
+      message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
+      advice: `Make the entry of ${worst.source} again`,
+    };
   for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
@@ -181,7 +191,9 @@ function noCredential(input: DoctorInput): Fault | undefined {
       return {
         about,
         message: `${message}, and the registry asks for one`,
-        advice: 'Add an entry for its host to a Secret of the pod',
+        advice: input.isStatic
+          ? `A static pod cannot list Secrets: put an entry for ${hostOf(explanation.repository)} into the pull secret of the cluster, or into the kubelet's config.json on the node`
+          : 'Add an entry for its host to a Secret of the pod',
       };
   }
   return undefined;

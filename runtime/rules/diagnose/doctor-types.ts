@@ -26,6 +26,8 @@ export interface DoctorInput {
   readonly isPod: boolean;
   /** The names come from the pod or template itself, and not from its ServiceAccount. */
   readonly ownList: boolean;
+  /** Made by a kubelet from a file of its node: it cannot list a Secret. */
+  readonly isStatic: boolean;
   /** The template as it is, for a change of it. */
   readonly template: KubeObject;
   readonly account: {

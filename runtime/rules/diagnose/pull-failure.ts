@@ -501,33 +501,24 @@ interface Asked {
 
 function hostFor(cause: PullCause, text: string, about: Asked): string | undefined {
   if (LOCAL.has(cause)) return undefined;
-  if (cause === 'proxy')
-    return (
-      PROXY.exec(text)
-        ?.slice(1)
-        .find((one) => one !== undefined) ?? hostBelow(text, about)
-    );
-  if (cause === 'dns') return nameLookedUp(text, about) ?? hostBelow(text, about);
-  // Without a name it is the kubelet's own call that ran out of time.
-  if (cause === 'timeout' || cause === 'cancelled')
-    return about.asked !== undefined || names(text) ? hostBelow(text, about) : undefined;
-  if (BELOW_HTTP.has(cause)) return hostBelow(text, about);
+  if (BELOW_HTTP.has(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
   const { asked } = about;
   if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause))) return registryOf(about.image);
   return HUB.has(asked) ? 'docker.io' : asked;
 }
 
-const PROXY = /proxyconnect tcp: .*?(?:lookup (\S+?)(?: on |: )|dial \w+ (\[[^\]]+\]:\d+|[^\s:]+:\d+))/;
+const PROXY =
+  /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
-function nameLookedUp(text: string, { asked }: Asked): string | undefined {
-  const name = /\blookup ([^\s:]+)/.exec(text)?.[1];
-  return name !== undefined && asked?.startsWith(name) === true ? asked : name;
-}
-
-function hostBelow(text: string, { asked, image }: Asked): string {
-  return asked ?? PINGED.exec(text)?.[1] ?? registryOf(image);
+function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): string | undefined {
+  if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
+  const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
+  if (name !== undefined && asked?.startsWith(name) !== true) return name;
+  // Without a name it is the kubelet's own call that ran out of time.
+  const isOwnCall = (cause === 'timeout' || cause === 'cancelled') && !names(text);
+  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall ? undefined : registryOf(image));
 }
 
 /** Whether a text is of an image. */
