@@ -159,16 +159,8 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
 
 function noCredential(input: DoctorInput): Fault | undefined {
   if (!mayNeedCredential(input)) return undefined;
-  const doubtful = explanations(input).find(
-    ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
-  );
-  const [worst] = doubtful?.kubelet.tried ?? [];
-  if (doubtful !== undefined && worst?.doubt !== undefined)
-    return {
-      about: worst.source,
-      message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
-      advice: `Make the entry of ${worst.source} again`,
-    };
+  const doubtful = doubtfulCredential(input);
+  if (doubtful !== undefined) return doubtful;
   for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
@@ -191,11 +183,30 @@ function noCredential(input: DoctorInput): Fault | undefined {
       return {
         about,
         message: `${message}, and the registry asks for one`,
-        advice: input.isStatic
-          ? `A static pod cannot list Secrets: put an entry for ${hostOf(explanation.repository)} into the pull secret of the cluster, or into the kubelet's config.json on the node`
-          : 'Add an entry for its host to a Secret of the pod',
+        advice: entryAdvice(input, explanation),
       };
   }
+  return undefined;
+}
+
+function entryAdvice({ isStatic }: DoctorInput, { repository }: Explanation): string {
+  return isStatic
+    ? `A static pod cannot list Secrets: put an entry for ${hostOf(repository)} into the pull secret of the cluster, or into the kubelet's config.json on the node`
+    : 'Add an entry for its host to a Secret of the pod';
+}
+
+/** Where every credential for an image says itself that it will be refused. */
+function doubtfulCredential(input: DoctorInput): Fault | undefined {
+  const doubtful = explanations(input).find(
+    ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
+  );
+  const [worst] = doubtful?.kubelet.tried ?? [];
+  if (doubtful !== undefined && worst?.doubt !== undefined)
+    return {
+      about: worst.source,
+      message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
+      advice: `Make the entry of ${worst.source} again`,
+    };
   return undefined;
 }
 

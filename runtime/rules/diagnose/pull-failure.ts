@@ -516,14 +516,16 @@ function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): str
   if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
   const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
   if (name !== undefined && asked?.startsWith(name) !== true) return name;
-  // Without a name it is the kubelet's own call that ran out of time.
-  const isOwnCall = (cause === 'timeout' || cause === 'cancelled') && !names(text);
-  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall ? undefined : registryOf(image));
+  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall(cause, text) ? undefined : registryOf(image));
 }
 
-/** Whether a text is of an image. */
-function names(text: string): boolean {
-  return /docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
+/** Without a name it is the kubelet's own call that ran out of time. */
+function isOwnCall(cause: PullCause, text: string): boolean {
+  return (cause === 'timeout' || cause === 'cancelled') && !namesImage(text);
+}
+
+function namesImage(text: string): boolean {
+  return /dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
 }
 
 const HUB = new Set(['registry-1.docker.io', 'index.docker.io']);

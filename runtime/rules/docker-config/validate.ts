@@ -95,16 +95,20 @@ function entryProblems(
     ];
   }
   const doubt = entry.kubelet === undefined ? undefined : credentialDoubt(entry.kubelet, now);
-  const warning = (code: string, message: string): ValidationProblem => ({
-    severity: 'warning',
-    code,
-    path,
-    position,
-    message,
-  });
+  const doubts = doubt === undefined ? [] : [doubt];
   return [
-    ...(doubt === undefined ? [] : [warning('CredentialRefused', doubt)]),
-    ...differences(entry).map((message) => warning('NotPortable', message)),
+    ...doubts.map(
+      (message): ValidationProblem => ({
+        severity: 'warning',
+        code: 'CredentialRefused',
+        path,
+        position,
+        message,
+      }),
+    ),
+    ...differences(entry).map(
+      (message): ValidationProblem => ({ severity: 'warning', code: 'NotPortable', path, position, message }),
+    ),
   ];
 }
 

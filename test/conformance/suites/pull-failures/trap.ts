@@ -1,6 +1,6 @@
 import { pullFailures } from './read.ts';
 
 export const suite: ReturnType<typeof pullFailures> = pullFailures({
-  replace: "replace(REFERENCE, 'NAME')",
-  by: "replace(REFERENCE, '$&')",
+  replace: 'causeIn(words)',
+  by: 'causeIn(image)',
 });
