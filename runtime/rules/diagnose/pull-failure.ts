@@ -318,9 +318,7 @@ function tellsOfPull({ reason, message }: PodEvent): boolean {
       message,
     );
   return (
-    reason === 'InspectFailed' ||
-    reason === 'ErrImageNeverPull' ||
-    message.startsWith('Failed to pull image ')
+    ['InspectFailed', 'ErrImageNeverPull'].includes(reason) || message.startsWith('Failed to pull image ')
   );
 }
 
