@@ -105,15 +105,28 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   return [...new Set(images)];
 }
 
-/** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
+/** Whether admission has passed it, so that its list is complete; it leaves static pods alone. */
+export function isAdmitted(object: KubeObject): boolean {
+  return object.kind === 'Pod' && (object.metadata.creationTimestamp !== undefined || isStatic(object));
+}
+
+/** Whether a kubelet made it from a file of its node: such a pod may name neither Secrets nor a ServiceAccount. */
+export function isStatic({ kind, metadata }: KubeObject): boolean {
+  return kind === 'Pod' && metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+}
+
+/** The pod's own list, in which an empty name counts; admission copies the ServiceAccount's when the pod has none. */
 export function listedNames(
   store: ObjectStore,
   { namespace, serviceAccount, pod }: PodPuller,
   spec: PlainPodSpec | undefined,
 ): readonly { readonly name: string; readonly listedBy: string }[] {
-  const own = ownSecrets(spec);
-  if (own.length > 0) {
-    return own.map((name) => ({ name, listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}` }));
+  const object = findPod(store, { namespace, serviceAccount, ...(pod === undefined ? {} : { pod }) });
+  if (hasOwnList(spec) || (object !== undefined && isAdmitted(object))) {
+    return ownSecrets(spec).map((name) => ({
+      name,
+      listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}`,
+    }));
   }
   const account = accountName(spec, serviceAccount);
   const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
@@ -146,8 +159,14 @@ export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
   return texts(spec?.['imagePullSecrets'], 'name');
 }
 
-/** The ServiceAccount that a pod runs as. */
+/** Whether admission leaves the list as it is: the kubelet skips an entry without a name, and admission counts it. */
+export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
+  const list = spec?.['imagePullSecrets'];
+  return Array.isArray(list) && list.length > 0;
+}
+
+/** The ServiceAccount that a pod runs as, by the field or by its old name. */
 export function accountName(spec: PlainPodSpec | undefined, otherwise: string): string {
-  const named = spec?.['serviceAccountName'];
-  return typeof named === 'string' && named !== '' ? named : otherwise;
+  const named = [spec?.['serviceAccountName'], spec?.['serviceAccount']];
+  return named.find((name): name is string => typeof name === 'string' && name !== '') ?? otherwise;
 }

@@ -99,7 +99,7 @@ test('pods of several namespaces that fail alike are one cause; one that runs is
       },
       {
         link: 'registry',
-        cause: 'a registry refused the last pull: r.io: the image is not there',
+        cause: 'the last pull failed: r.io does not have the image',
         pods: 1,
         namespaces: ['shop'],
       },
@@ -187,7 +187,7 @@ const report = (sourceDigest: string): object => ({
   },
 });
 const DIGEST = sourceDigestOf(redact(GLOBAL)) ?? '';
-const REFUSED = /^a registry refused the last pull: quay\.io: the registry refused the credential$/;
+const REFUSED = /^the last pull failed: quay\.io wants a credential, and took none that it got$/;
 
 table(
   test,

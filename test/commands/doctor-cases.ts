@@ -211,7 +211,11 @@ export const rows: readonly Row[] = [
   {
     name: 'a copy that its profile does not bring',
     reason: 'the tenant learns which profile, and what holds it back',
-    objects: [account([]), pod({ imagePullSecrets: [{ name: 'copied' }] }), event('Failed', 'unauthorized')],
+    objects: [
+      account([]),
+      pod({ imagePullSecrets: [{ name: 'copied' }] }),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
+    ],
     labels: { profile: 'brings' },
     what: 'web',
     broken: 'secrets-there',
@@ -243,7 +247,13 @@ export const rows: readonly Row[] = [
   {
     name: 'a Deployment whose pod is from before its ServiceAccount listed anything',
     reason: 'the next pod will have it, and this one never',
-    objects: [podOfWeb(), account(['good']), GOOD, deployment({}), event('Failed', 'unauthorized')],
+    objects: [
+      podOfWeb(),
+      account(['good']),
+      GOOD,
+      deployment({}),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
+    ],
     broken: 'injection',
     says: /^ServiceAccount\/.* gives such pods Secret "good", and pod "web" does not list it/,
     advice: /^Pod "web": delete it, and its ReplicaSet makes another$/,
@@ -259,15 +269,18 @@ export const rows: readonly Row[] = [
       event('Failed', 'Failed to pull image "quay.io/shop/web:1": manifest unknown'),
     ],
     broken: 'registry',
-    says: /the last pull of "quay.io\/shop\/web:1" failed: the image is not there/,
+    says: /the last pull of "quay.io\/shop\/web:1" for container "a" failed: quay\.io does not have the image/,
   },
   ...(
     [
-      ['x509: certificate signed by unknown authority', /certificate is not trusted/],
-      ['dial tcp 10.0.0.1:443: i/o timeout', /could not be reached/],
-      ['toomanyrequests: you have reached your pull rate limit', /asks to wait/],
-      ['manifest unknown', /the image is not there/],
-      ['unauthorized: access to the resource is not authorized', /refused the credential/],
+      ['x509: certificate signed by unknown authority', /does not trust the certificate of quay\.io/],
+      ['dial tcp 10.0.0.1:443: i/o timeout', /quay\.io did not answer in time/],
+      ['toomanyrequests: you have reached your pull rate limit', /called too often/],
+      ['manifest unknown', /quay\.io does not have the image/],
+      [
+        'unauthorized: access to the resource is not authorized',
+        /quay\.io refused, or the image is not there/,
+      ],
     ] as const
   ).map(
     ([message, says]): Row => ({

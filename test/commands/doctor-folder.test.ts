@@ -70,7 +70,10 @@ test('looks at the pods that a template has made, and at no others', async () =>
   assert.match(await examine(...own), /broken +credential .*and the registry asks for one/);
   assert.match(await examine(...other), /ok +registry +not judged/);
   const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
-  assert.match(await examine(...quiet), /ok +registry +no event of its pod says that a registry refused/);
+  assert.match(
+    await examine(...quiet),
+    /broken +registry .*the cause is not known: "a word that nobody knows"/,
+  );
 });
 
 test('misses one that somebody has to make', async () => {

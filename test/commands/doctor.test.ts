@@ -138,7 +138,7 @@ else {
       readonly unread: readonly string[];
     };
     assert.deepEqual(unread, []);
-    const refused = causes.find(({ cause }) => cause.includes('refused the credential'));
+    const refused = causes.find(({ cause }) => cause.includes('refused, or the image is not there'));
     assert.equal(refused?.link, 'registry');
     assert.equal(refused.pods, 1, JSON.stringify(causes));
     const failing = causes.filter(({ pods }) => pods > 0);
@@ -156,8 +156,11 @@ else {
     const [namespace = ''] = refused.namespaces;
     const one = await ask('--all', '-n', namespace);
     assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
-    assert.match(one.stdout, /1 pod in case-\d+: a registry refused the last pull: .*refused the credential/);
-    assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Run pullwright verify/);
+    assert.match(
+      one.stdout,
+      /1 pod in case-\d+: the last pull failed: quay\.io refused, or the image is not there/,
+    );
+    assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Check the name/);
     const fine = await ask('--all', '-n', 'fine');
     assert.equal(fine.stdout, 'No pod in namespace "fine" fails to pull\n');
     assert.equal(fine.code, 0, fine.stderr);

@@ -4,7 +4,28 @@ import type { ConformanceCase, ConformanceSuite } from './suite.ts';
 
 /** Whether `answer` is as good as what the case expects. */
 export function isAccepted(suite: ConformanceSuite, answer: unknown, one: ConformanceCase): boolean {
-  return suite.accepts?.(answer, one.expected, one.input) ?? isDeepStrictEqual(answer, one.expected);
+  return (
+    suite.accepts?.(answer, one.expected, one.input) ??
+    isDeepStrictEqual(strict(suite, answer), strict(suite, one.expected))
+  );
+}
+
+/** What counts of an answer: all but its loose fields. */
+function strict({ loose }: ConformanceSuite, value: unknown): unknown {
+  if (loose === undefined || typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([field]) => !loose.includes(field)));
+}
+
+/** The loose fields that the answer or the case has, each with whether they agree. */
+export function looseFields(
+  suite: ConformanceSuite,
+  answer: unknown,
+  { expected }: ConformanceCase,
+): readonly (readonly [field: string, agrees: boolean])[] {
+  const [actual, wanted] = [answer, expected] as readonly Readonly<Record<string, unknown>>[];
+  return (suite.loose ?? [])
+    .filter((field) => actual?.[field] !== undefined || wanted?.[field] !== undefined)
+    .map((field) => [field, isDeepStrictEqual(actual?.[field], wanted?.[field])]);
 }
 
 /** Why any answer would do for this case; undefined when that is not so. */
@@ -26,6 +47,7 @@ export function ignoredFields(
   const ignored = fieldsOf(one.expected).filter(
     (field) =>
       suite.loosens?.includes(field) !== true &&
+      suite.loose?.includes(field) !== true &&
       !refuses(suite, answer, { ...one, expected: altered(one.expected, field) }),
   );
   return ignored.length === 0 ? undefined : `nothing compares ${ignored.join(', ')} of the expected answer`;

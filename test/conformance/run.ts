@@ -8,7 +8,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
-import { idleFields, ignoredFields, isAccepted } from './comparison.ts';
+import { idleFields, ignoredFields, isAccepted, looseFields } from './comparison.ts';
 import { DEVIATIONS } from './deviations.ts';
 import { messageOf, type ReadCases, readCases } from './read-cases.ts';
 import type { ConformanceCase, ConformanceSuite } from './suite.ts';
@@ -17,6 +17,8 @@ interface Tally {
   passed: number;
   failed: number;
   deviating: Map<string, number>;
+  /** By loose field: in how many cases it agrees, of how many that have it. */
+  loose: Map<string, readonly [agree: number, of: number]>;
   reports: string[];
 }
 
@@ -54,7 +56,7 @@ function caseFiles(dir: string): string[] {
 }
 
 async function runSuite(dir: string, name: string): Promise<Tally> {
-  const tally: Tally = { passed: 0, failed: 0, deviating: new Map(), reports: [] };
+  const tally: Tally = { passed: 0, failed: 0, deviating: new Map(), loose: new Map(), reports: [] };
   const file = join(here, 'suites', `${name}.ts`);
   if (!existsSync(file)) return failWhole(tally, 'unknown suite: no driver for these cases');
   const { suite } = (await import(file)) as { suite: ConformanceSuite };
@@ -92,6 +94,10 @@ async function runCase(
   if (idle !== undefined) return void failWhole(tally, `${one.name}: ${idle}`);
   const answer = await answerOf(suite, one);
   if ('threw' in answer) return void failWhole(tally, `${one.name}: the rule threw: ${answer.threw}`);
+  for (const [field, agrees] of looseFields(suite, answer.value, one)) {
+    const [agree, of] = tally.loose.get(field) ?? [0, 0];
+    tally.loose.set(field, [agree + (agrees ? 1 : 0), of + 1]);
+  }
   if (isAccepted(suite, answer.value, one)) {
     const ignored = ignoredFields(suite, answer.value, one);
     if (ignored !== undefined) return void failWhole(tally, `${one.name}: ${ignored}`);
@@ -126,7 +132,8 @@ function show(value: unknown): string {
 
 function printSuite(name: string, tally: Tally, verbose: boolean): void {
   const mark = tally.failed === 0 ? 'ok  ' : 'FAIL';
-  process.stdout.write(`${mark} ${name}: ${tally.passed} passed, ${tally.failed} failed\n`);
+  const loose = [...tally.loose].map(([field, [agree, of]]) => `; ${field} ${agree} of ${of}`).join('');
+  process.stdout.write(`${mark} ${name}: ${tally.passed} passed, ${tally.failed} failed${loose}\n`);
   for (const [reason, count] of tally.deviating)
     process.stdout.write(`       ${count} on purpose: ${reason}\n`);
   const limit = verbose ? tally.reports.length : 5;

@@ -34,6 +34,8 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   accepts?(actual: E, expected: E, input: I): boolean;
   /** Fields of `expected` that allow more answers instead of naming one, such as an order that upstream leaves open. */
   readonly loosens?: readonly string[];
+  /** Fields of `expected` that are compared and counted on a line of their own, and fail no case. */
+  readonly loose?: readonly string[];
   readonly mutation: Mutation;
   /** Why the suite cannot run on this machine, for example because a real part cannot be built; undefined when it can. */
   missing?(): string | undefined;

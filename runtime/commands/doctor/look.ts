@@ -18,7 +18,9 @@ import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
   accountName,
   findPod,
+  hasOwnList,
   imagesOf,
+  isStatic,
   ownSecrets,
   type PlainPodSpec,
   type PodPuller,
@@ -26,7 +28,7 @@ import {
   podSpecIn,
   podSpecOf,
 } from '../pod-spec.ts';
-import { complaintIn, eventsAbout, podKinds, podsOf, providerFailure } from './complaint.ts';
+import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './complaint.ts';
 import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
 import { notGivenIn } from './not-given.ts';
@@ -104,11 +106,11 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const pods = podsOf(store, template);
-  const [complaint] = pods.flatMap((pod) => complaintIn(store, pod) ?? []);
+  const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
   const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
   const images = imagesOf(spec).map((image) => ({
-    ...imageIn(store, { world, namespace, image, mayRead }),
+    ...imageIn(store, { world, namespace, image, mayRead, isStatic: isStatic(template) }),
     ...leftOut(image, { world, synced, node }),
   }));
   const facts = nodeFacts(store, {
@@ -120,7 +122,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     namespace,
     pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
     isPod,
-    ownList: ownSecrets(spec).length > 0 && !(isPod && sameList(spec, object)),
+    ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
+    isStatic: isStatic(template),
     template,
     account: { name: account, object, known: unread.length === 0 },
     images,
@@ -130,7 +133,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     pods: pods.length,
-    ...(complaint === undefined ? {} : { complaint }),
+    ...(refusal === undefined ? {} : { failure: refusal }),
     ...(facts === undefined ? {} : { node: facts }),
     unread,
   };
@@ -176,12 +179,17 @@ interface ImageLook {
   readonly namespace: string;
   readonly image: string;
   readonly mayRead: boolean;
+  /** It cannot list any Secret. */
+  readonly isStatic: boolean;
 }
 
 /** Of entries for other registries nothing is said. */
 const BRIEF = { brief: true } as const;
 
-function imageIn(store: ObjectStore, { world, namespace, image, mayRead }: ImageLook): DoctorImage {
+function imageIn(
+  store: ObjectStore,
+  { world, namespace, image, mayRead, isStatic: listsNone }: ImageLook,
+): DoctorImage {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
   const explanation = explainIn(world, parsed.reference, BRIEF);
@@ -195,7 +203,7 @@ function imageIn(store: ObjectStore, { world, namespace, image, mayRead }: Image
     text: image,
     explanation,
     elsewhere: sources
-      .filter(({ name, source }) => !listed.has(name) && matchesFor(source, repository))
+      .filter(({ name, source }) => !listsNone && !listed.has(name) && matchesFor(source, repository))
       .map(({ name }) => name),
     mirrors: bareMirrors(explanation, mayRead).filter((mirror) =>
       sources.some(({ source }) => lookupForContainers([source], withoutTag(mirror)).found === 'credential'),

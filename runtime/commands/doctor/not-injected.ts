@@ -7,8 +7,15 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recreation } from '../../rules/kubernetes/pod-owner.ts';
 import { plannedNames } from '../explain/injected.ts';
 import type { FoundWorld } from '../explain/world.ts';
-import { ownSecrets, type PlainPodSpec, podMetadataIn, podSpecIn } from '../pod-spec.ts';
-import { complaintIn } from './complaint.ts';
+import {
+  hasOwnList,
+  isStatic,
+  ownSecrets,
+  type PlainPodSpec,
+  podMetadataIn,
+  podSpecIn,
+} from '../pod-spec.ts';
+import { failureIn } from './complaint.ts';
 
 type NotInjected = DoctorInput['notInjected'];
 
@@ -34,10 +41,11 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
 }
 
 function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+  if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   const next = lackingIn(store, world, template);
   if (next.length > 0) return next;
-  const failing = pods.find((pod) => complaintIn(store, pod) !== undefined);
+  const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
   if (failing === undefined) return [];
   return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
 }
@@ -86,7 +94,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
 function notCopied(spec: PlainPodSpec, { name, object }: Account): DoctorInput['notInjected'] {
-  if (ownSecrets(spec).length > 0) return [];
+  if (hasOwnList(spec)) return [];
   const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
   return ofAccount.map((secret) => ({
     secret,

@@ -5,14 +5,15 @@ import type { ImageReference } from '../../rules/auth-lookup/image-reference.ts'
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
 import { type Explanation, explainImage } from '../../rules/diagnose/explain.ts';
 import type { ExplainInput, ListedSecret, PullFile } from '../../rules/diagnose/explain-types.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
 import { type NodeMirrors, nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
   accountName,
   findPod,
+  hasOwnList,
   imagesOf,
+  isAdmitted,
   listedNames,
   ownSecrets,
   type PlainPodSpec,
@@ -145,6 +146,7 @@ export function findWorld(
   const node = nodeFile(store, puller, notes, synced);
   const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
+  notes.push(...listNotes(puller, spec));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   return {
     images: imagesOf(spec),
@@ -165,6 +167,14 @@ export function findWorld(
   };
 }
 
+/** An empty name keeps the ServiceAccount's list away, and gives nothing itself. */
+function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
+  if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
+  return [
+    `warning: imagePullSecrets of ${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''} names no Secret: an entry without a name is skipped by the kubelet, and keeps admission from copying the list of the ServiceAccount`,
+  ];
+}
+
 /** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
 export function effectiveNames(
   store: ObjectStore,
@@ -174,7 +184,7 @@ export function effectiveNames(
   const listed = listedNames(store, puller, spec);
   const found = findPod(store, puller);
   const { namespace } = puller;
-  if (puller.pod === undefined || found === undefined || isThere(found)) return listed;
+  if (puller.pod === undefined || found === undefined || isAdmitted(found)) return listed;
   const name = accountName(spec, puller.serviceAccount);
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name };
   const { labels = {}, annotations = {} } = podMetadataIn(found);
@@ -186,11 +196,6 @@ export function effectiveNames(
     account: store.get(account),
   });
   return [...listed, ...injected.map(({ name, by }) => ({ name, listedBy: by }))];
-}
-
-/** Admission has passed it. */
-function isThere({ kind, metadata }: KubeObject): boolean {
-  return kind === 'Pod' && metadata.creationTimestamp !== undefined;
 }
 
 /** What is known beside the world. */
@@ -224,6 +229,7 @@ export function inputIn(
     mirrors,
     hosted,
     brief,
+    now: new Date(),
     ...(node === undefined ? {} : { node }),
     ...(merge === undefined || given !== undefined ? {} : { merge }),
     ...(pullFile === undefined ? {} : { pullFile }),

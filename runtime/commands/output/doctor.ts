@@ -1,11 +1,13 @@
 /** What `doctor --output json` prints. */
 import { z } from 'zod';
 import { LINKS } from '../../rules/diagnose/doctor-types.ts';
+import { PULL_CAUSES } from '../../rules/diagnose/pull-failure.ts';
 import type { DoctorAllOutput } from '../doctor/all.ts';
 import type { DoctorOutput } from '../doctor/doctor.ts';
 import { countField, KUBERNETES_OBJECT, optionalText, textField, textsField } from './fields.ts';
 import { form, type OutputForm } from './form.ts';
 
+const CAUSE = z.enum(PULL_CAUSES);
 const FIX = z.array(KUBERNETES_OBJECT);
 const UNREAD = 'What could not be read, each with the right that is missing';
 
@@ -24,6 +26,13 @@ export const DOCTOR_FORMS: readonly OutputForm[] = [
             fix: FIX.describe('Objects to apply with kubectl apply --server-side').exactOptional(),
             advice: optionalText('What else to do, in one sentence'),
             about: optionalText('A host, a Secret, a profile or a node: pods that fail alike have the same'),
+            cause: CAUSE.describe('Of a failing pull: why, as far as the kubelet says it').exactOptional(),
+            host: optionalText('The registry, token service or proxy that refused or was not reached'),
+            sources: z
+              .array(z.strictObject({ source: textField('Its host'), cause: CAUSE }))
+              .describe('Mirrors and the source in the order in which they were tried')
+              .exactOptional(),
+            evidence: optionalText('What the kubelet said'),
           }),
         )
         .describe(

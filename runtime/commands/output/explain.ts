@@ -54,6 +54,7 @@ const KUBELET = z.strictObject({
         username: textField('Its user'),
         by: z.enum(['match', 'hub']).describe('match: by its key; hub: as a name of Docker Hub'),
         empty: flagField('It has neither user nor password, and is tried all the same'),
+        doubt: optionalText('Why a registry will refuse it, as far as the entry itself says so'),
       }),
     )
     .describe('Credentials, in the order in which they are tried'),

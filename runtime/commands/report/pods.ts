@@ -2,7 +2,7 @@
 import type { ObjectStore } from '../../controller/store.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recordOf } from '../../rules/record.ts';
-import { complaintIn, runs } from '../doctor/complaint.ts';
+import { failureIn, runs } from '../doctor/complaint.ts';
 import { imagesOf, podSpecIn } from '../pod-spec.ts';
 import { rootOf, WORKLOAD_KINDS } from '../root-owner.ts';
 
@@ -26,9 +26,9 @@ export function failingPods(store: ObjectStore, namespace?: string): readonly Ch
         : [{ object: template, pods: 0 }];
     const alike = new Map<string, ChosenPod>();
     for (const pod of pods) {
-      const complaint = complaintIn(store, pod);
-      if (complaint === undefined) continue;
-      const id = JSON.stringify([podSpecIn(pod)['nodeName'], complaint]);
+      const failure = failureIn(store, pod);
+      if (failure === undefined) continue;
+      const id = JSON.stringify([podSpecIn(pod)['nodeName'], failure.cause, failure.host, failure.image]);
       const before = alike.get(id);
       alike.set(id, { object: before?.object ?? pod, pods: (before?.pods ?? 0) + 1 });
     }
@@ -55,7 +55,7 @@ interface Family {
  */
 export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
   return [...familiesIn(store).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
-    const failing = pods.filter((pod) => complaintIn(store, pod) !== undefined);
+    const failing = pods.filter((pod) => failureIn(store, pod) !== undefined);
     const [bad] = failing;
     const [any] = pods;
     if (template !== undefined)

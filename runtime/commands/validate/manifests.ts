@@ -91,7 +91,7 @@ function judgeObject(object: KubeObject): readonly Judged[] {
 }
 
 function secretProblems(object: SecretObject): readonly Judged[] {
-  return validateSecret(object, isAdditional(object)).map(({ position, path, ...rest }) => ({
+  return validateSecret(object, isAdditional(object), new Date()).map(({ position, path, ...rest }) => ({
     ...rest,
     path:
       position === undefined

@@ -142,12 +142,14 @@ async function readInput(path: string, io: CommandIo): Promise<Input> {
 
 function inputOf(file: string, text: string): Input {
   if (isDockerConfig(text)) {
-    const problems = validateDockerConfig(redact(text)).map(({ position, ...rest }) => ({
-      file,
-      ...(position === undefined ? {} : { line: position.line, column: position.column }),
-      subject: '',
-      ...rest,
-    }));
+    const problems = validateDockerConfig(redact(text), 'config.json', new Date()).map(
+      ({ position, ...rest }) => ({
+        file,
+        ...(position === undefined ? {} : { line: position.line, column: position.column }),
+        subject: '',
+        ...rest,
+      }),
+    );
     return { manifests: [], problems, file, judged: 1 };
   }
   if (isFleet(text)) {

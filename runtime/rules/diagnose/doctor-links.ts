@@ -4,7 +4,8 @@ import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { fixAccount, fixProvider, useOther } from './doctor-fix.ts';
 import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';
 import type { Explanation } from './explain.ts';
-import type { PullComplaint } from './pull-complaint.ts';
+import { isBelowHttp, isRefusal } from './pull-failure.ts';
+import { pullRemedy } from './pull-remedies.ts';
 
 /** The fault of a link; undefined when it holds. */
 export const FAULT_OF: Readonly<Record<LinkName, (input: DoctorInput) => Fault | undefined>> = {
@@ -57,14 +58,10 @@ function noPlace(input: DoctorInput): Fault | undefined {
 
 /** Mirrors that are there and not asked, where nothing else can be: that is the cause, and DNS and firewalls are none. */
 function passedOver(input: DoctorInput): Fault | undefined {
-  const failed: readonly (PullComplaint | undefined)[] = [
-    'unreachable',
-    'certificate',
-    'not-found',
-    'unauthorized',
-  ];
+  const cause = input.failure?.cause;
+  const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
   for (const { mirrorFix, places, repository } of explanations(input)) {
-    if (mirrorFix === undefined || (places.length > 0 && !failed.includes(input.complaint?.cause))) continue;
+    if (mirrorFix === undefined || (places.length > 0 && !hasFailed)) continue;
     const { message, fix, object } = mirrorFix;
     return {
       about: hostOf(repository),
@@ -127,11 +124,14 @@ function secretMissing(input: DoctorInput): Fault | undefined {
 
 /** Another credential may do: then a Secret that is missing stands in nobody's way. */
 function isNeeded(input: DoctorInput): boolean {
-  return (
-    input.complaint?.cause === 'secret-missing' ||
-    input.complaint?.cause === 'unauthorized' ||
-    explanations(input).some(({ kubelet }) => kubelet.anonymous)
-  );
+  if (isRefusal(input.failure?.cause)) return true;
+  return mayNeedCredential(input) && explanations(input).some(({ kubelet }) => kubelet.anonymous);
+}
+
+/** Whether a credential could help: no credential makes a certificate valid, or a name resolve. */
+function mayNeedCredential({ failure }: DoctorInput): boolean {
+  const cause = failure?.cause ?? 'unknown';
+  return isRefusal(cause) || ['unknown', 'not-found', 'rate-limited'].includes(cause);
 }
 
 function secretUnreadable(input: DoctorInput): Fault | undefined {
@@ -158,6 +158,9 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
 }
 
 function noCredential(input: DoctorInput): Fault | undefined {
+  if (!mayNeedCredential(input)) return undefined;
+  const doubtful = doubtfulCredential(input);
+  if (doubtful !== undefined) return doubtful;
   for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
@@ -172,17 +175,38 @@ function noCredential(input: DoctorInput): Fault | undefined {
     const other = useOther(input, elsewhere, { about, message });
     if (other !== undefined) return other;
     const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
-    // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
+    // A public image needs none: only when it is refused, or with an entry that nearly matches, is it a fault.
     if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))
       return { about, message: `${message}: ${near.message}`, advice: near.fix ?? '' };
     // Where the node's provider failed, the credential is a mirror's, and the refusal says nothing about the pod's list.
-    if (input.complaint?.cause === 'unauthorized' && input.provider.failure === undefined)
+    if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
         about,
         message: `${message}, and the registry asks for one`,
-        advice: 'Add an entry for its host to a Secret of the pod',
+        advice: entryAdvice(input, explanation),
       };
   }
+  return undefined;
+}
+
+function entryAdvice({ isStatic }: DoctorInput, { repository }: Explanation): string {
+  return isStatic
+    ? `A static pod cannot list Secrets: put an entry for ${hostOf(repository)} into the pull secret of the cluster, or into the kubelet's config.json on the node`
+    : 'Add an entry for its host to a Secret of the pod';
+}
+
+/** Where every credential for an image says itself that it will be refused. */
+function doubtfulCredential(input: DoctorInput): Fault | undefined {
+  const doubtful = explanations(input).find(
+    ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
+  );
+  const [worst] = doubtful?.kubelet.tried ?? [];
+  if (doubtful !== undefined && worst?.doubt !== undefined)
+    return {
+      about: worst.source,
+      message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
+      advice: `Make the entry of ${worst.source} again`,
+    };
   return undefined;
 }
 
@@ -251,42 +275,20 @@ function nodeFault(node: DoctorInput['node']): Fault | undefined {
   };
 }
 
-function refused({ complaint }: DoctorInput): Fault | undefined {
-  if (complaint === undefined) return undefined;
-  const { said, advice } = COMPLAINTS[complaint.cause];
-  const image = complaint.image === undefined ? '' : ` of "${complaint.image}"`;
-  const host = complaint.image === undefined ? '' : `${hostOf(complaint.image)}: `;
-  return { about: `${host}${said}`, message: `the last pull${image} failed: ${said}`, advice };
+function refused({ failure, namespace }: DoctorInput): Fault | undefined {
+  if (failure === undefined) return undefined;
+  const { cause, host, image, places, text, container } = failure;
+  const { said, advice } = pullRemedy(failure, { ...failure, namespace });
+  const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
+  return {
+    about: said,
+    message: `the last pull of "${image}" for container "${container}" failed: ${said}${cause === 'unknown' ? `: ${quoted}` : ''}`,
+    advice,
+    cause,
+    ...(host === undefined ? {} : { host }),
+    ...(places === undefined
+      ? {}
+      : { sources: places.map(({ place, ...rest }) => ({ source: place, ...rest })) }),
+    ...(text === '' ? {} : { evidence: text }),
+  };
 }
-
-const COMPLAINTS: Readonly<Record<PullComplaint, { readonly said: string; readonly advice: string }>> = {
-  'image-name': { said: 'the image has no name that can be read', advice: 'Correct it in the template' },
-  'secret-missing': {
-    said: 'a Secret that is listed could not be read',
-    advice: 'If it is there now, delete the pod',
-  },
-  'rate-limited': {
-    said: 'the registry asks to wait',
-    advice: 'Pull with a credential, or through a mirror',
-  },
-  certificate: {
-    said: "the registry's certificate is not trusted by the node",
-    advice: 'Add its CA to the nodes: additionalTrustedCA of image.config.openshift.io, or the system store',
-  },
-  unreachable: {
-    said: 'the registry could not be reached',
-    advice: 'Look at DNS, proxy and firewall of the node',
-  },
-  signature: {
-    said: 'the signature policy of the node refuses the image',
-    advice: 'Look at ClusterImagePolicy and policy.json',
-  },
-  'not-found': {
-    said: 'the image is not there',
-    advice: 'Look at its tag; some registries say this instead of "denied"',
-  },
-  unauthorized: {
-    said: 'the registry refused the credential',
-    advice: 'Run pullwright verify for the image: it says which credential is refused, and why',
-  },
-};

@@ -1,7 +1,7 @@
 /** What an examination is asked with and made of. */
 import type { KubeObject } from '../kubernetes/object.ts';
 import type { Explanation } from './explain.ts';
-import type { PullComplaint } from './pull-complaint.ts';
+import type { PullCause, PullFailure } from './pull-failure.ts';
 
 export const LINKS = [
   'image',
@@ -26,6 +26,8 @@ export interface DoctorInput {
   readonly isPod: boolean;
   /** The names come from the pod or template itself, and not from its ServiceAccount. */
   readonly ownList: boolean;
+  /** Made by a kubelet from a file of its node: it cannot list a Secret. */
+  readonly isStatic: boolean;
   /** The template as it is, for a change of it. */
   readonly template: KubeObject;
   readonly account: {
@@ -69,11 +71,19 @@ export interface DoctorInput {
   };
   /** How many pods were looked at: the pod itself, or those that a template has made. */
   readonly pods: number;
-  readonly complaint?: { readonly cause: PullComplaint; readonly image?: string };
+  /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
+  readonly failure?: PodFailure;
   /** Of a pod whose images are pulled with what is brought to its node. */
   readonly node?: NodeEvidence;
   /** What could not be read, each with the right that is missing. */
   readonly unread: readonly string[];
+}
+
+/** The failing pull of a container. */
+export interface PodFailure extends PullFailure {
+  readonly container: string;
+  readonly pod: string;
+  readonly node?: string;
 }
 
 /** What is known of a node that takes part in the global pull secret. */
@@ -97,6 +107,14 @@ export interface Link {
   readonly advice?: string;
   /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
   readonly about?: string;
+  /** Of a failing pull: why, as far as the kubelet says it. */
+  readonly cause?: PullCause;
+  /** The registry, token service or proxy that refused or was not reached. */
+  readonly host?: string;
+  /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
+  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[];
+  /** What the kubelet said. */
+  readonly evidence?: string;
 }
 
 /** What is wrong with a link. */

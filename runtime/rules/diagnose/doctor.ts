@@ -42,7 +42,7 @@ function registryText({ isPod, pods }: DoctorInput): string | undefined {
   if (isPod) return undefined;
   return pods === 0
     ? 'not judged: no pod of this template was found, so nobody has asked a registry'
-    : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a registry refused`;
+    : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a pull failed`;
 }
 
 /** What is known of the node, and what is not. */
@@ -99,7 +99,7 @@ const OK: Readonly<Record<LinkName, string>> = {
   'mirror-credential': 'mirrors get a credential where there is one for them',
   distribution: 'nothing that brings Secrets here reports trouble',
   node: 'the node reports no trouble',
-  registry: 'no event says that a registry refused',
+  registry: 'neither the status nor an event says that a pull failed',
 };
 
 /** The first broken link. */

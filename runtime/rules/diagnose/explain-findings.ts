@@ -24,6 +24,7 @@ export function findingsOf(
     ...platformProvider(input, kubelet),
     ...anonymousOnly(kubelet),
     ...emptyEntries(kubelet),
+    ...doubtful(kubelet),
     ...nearMisses(kubelet, input.image.repository),
     ...mirrorsWithoutCredential(kubelet, places),
     ...rivals(places),
@@ -153,6 +154,12 @@ function anonymousOnly({ anonymous, unused }: KubeletView): readonly Finding[] {
         'No credential matches for the kubelet: one anonymous attempt is made, which works for public images only',
     },
   ];
+}
+
+function doubtful({ tried }: KubeletView): readonly Finding[] {
+  return tried.flatMap(({ key, source, doubt }): readonly Finding[] =>
+    doubt === undefined ? [] : [{ severity: 'warning', message: `Entry "${key}" of ${source} ${doubt}` }],
+  );
 }
 
 function emptyEntries({ tried }: KubeletView): readonly Finding[] {

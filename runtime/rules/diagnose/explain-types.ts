@@ -25,6 +25,8 @@ export interface ExplainInput {
    * @default {false}
    */
   readonly brief?: boolean;
+  /** When the pull is. @default {no end of a credential is judged} */
+  readonly now?: Date;
 }
 
 export interface ExplainedPlace {
@@ -90,6 +92,8 @@ export interface ExplainedCredential extends EntryPlace {
   readonly by: 'match' | 'hub';
   /** Neither user nor password: it is tried all the same. */
   readonly empty: boolean;
+  /** Why a registry will refuse it, as far as the entry itself says so. */
+  readonly doubt?: string;
 }
 
 /** An entry that is not used for the image. */

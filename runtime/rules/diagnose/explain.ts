@@ -12,6 +12,7 @@
 import { type ContainersLookup, lookupForContainers } from '../auth-lookup/containers.ts';
 import { formatImageReference, pullTag } from '../auth-lookup/image-reference.ts';
 import { kubeletKeyring, lookupForKubelet, type Ring } from '../auth-lookup/kubelet.ts';
+import { credentialDoubt } from '../docker-config/expiry.ts';
 import { type MirrorFix, mirrorFix } from '../mirrors/fix.ts';
 import {
   compileMirrors,
@@ -134,14 +135,16 @@ function explainKubelet(input: ExplainInput): KubeletView {
   const tried = lookupForKubelet(keyring.rings, input.image.repository);
   const used = new Set(tried.map((one) => `${one.source}\n${one.written}`));
   return {
-    tried: tried.map(
-      ({ source, written, position, by, credential }): ExplainedCredential => ({
+    tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
+      const doubt = credentialDoubt(credential, input.now);
+      return {
         ...placeOf(input, source, written, position),
         username: credential.username,
         by,
         empty: credential.username === '' && sameSecret(credential.password, NO_PASSWORD),
-      }),
-    ),
+        ...(doubt === undefined ? {} : { doubt }),
+      };
+    }),
     ...unusedEntries(input, keyring.rings, used),
     anonymous: tried.length === 0,
   };

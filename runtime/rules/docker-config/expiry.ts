@@ -55,6 +55,24 @@ export function credentialExpiry({
   return { kind: google ? 'google-access-token' : 'lasting' };
 }
 
+/**
+ * Why a registry will refuse a credential, as far as it says so itself, as the end of a sentence that begins with it: it has ended, or
+ * what encoded it took a line feed or a blank for a part of it, which the kubelet and containers/image keep.
+ *
+ * @param now when it is to be used; without it, no end is judged
+ */
+export function credentialDoubt(credential: ExpiringCredential, now?: Date): string | undefined {
+  const { expiresAt } = credentialExpiry(credential);
+  if (expiresAt !== undefined && now !== undefined && Date.parse(expiresAt) <= now.getTime())
+    return `has expired at ${expiresAt}: renew it`;
+  const texts = [credential.username, reveal(credential.password)];
+  const ends = texts.map((text) => `${text.slice(0, 1)}${text.slice(-1)}`).join('');
+  if (/[\r\n]/.test(ends))
+    return 'has a line feed at an end of its user name or password, which registries refuse: encode it without, as printf %s prints it';
+  if (/\s/.test(ends)) return 'has a blank at an end of its user name or password, which registries refuse';
+  return undefined;
+}
+
 /** The claims of a JSON Web Token; undefined for what is none. */
 function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
   const parts = text.split('.');

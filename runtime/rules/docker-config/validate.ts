@@ -10,6 +10,7 @@ import type { SecretObject } from '../kubernetes/object.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
 import { type DockerConfigEntry, type DockerConfigFormat, parseDockerConfig } from './docker-config.ts';
+import { credentialDoubt } from './expiry.ts';
 import { apiServerSecretFault, pullSecretKey, secretDataText } from './secret-text.ts';
 
 /** One problem. */
@@ -44,6 +45,7 @@ export interface ValidationProblem {
 export function validateDockerConfig(
   text: Redacted<string>,
   format: DockerConfigFormat = 'config.json',
+  now?: Date,
 ): readonly ValidationProblem[] {
   const parsed = parseDockerConfig(text, format);
   if (!parsed.ok) {
@@ -58,7 +60,7 @@ export function validateDockerConfig(
   }
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
-  const problems = config.entries.flatMap((entry) => entryProblems(entry, path(entry.key.written)));
+  const problems = config.entries.flatMap((entry) => entryProblems(entry, path(entry.key.written), now));
   const warnings = config.warnings.map(({ reason, subject, message }): ValidationProblem => {
     const at = reason === 'DuplicateKey' ? path(subject) : subject.replaceAll('"', '');
     return { severity: 'warning', code: reason, path: at, message };
@@ -74,7 +76,11 @@ const BAD_FIELD: ValidationProblem = {
   message: 'is no map of texts: the kubelet discards the whole document',
 };
 
-function entryProblems(entry: DockerConfigEntry, path: string): readonly ValidationProblem[] {
+function entryProblems(
+  entry: DockerConfigEntry,
+  path: string,
+  now: Date | undefined,
+): readonly ValidationProblem[] {
   const { fault, position, readable } = entry;
   if (fault !== undefined) {
     const effect = readable ? 'it is not used' : 'a pod that lists this secret can pull no image at all';
@@ -88,13 +94,22 @@ function entryProblems(entry: DockerConfigEntry, path: string): readonly Validat
       },
     ];
   }
-  return differences(entry).map((message) => ({
-    severity: 'warning',
-    code: 'NotPortable',
-    path,
-    position,
-    message,
-  }));
+  const doubt = entry.kubelet === undefined ? undefined : credentialDoubt(entry.kubelet, now);
+  const doubts = doubt === undefined ? [] : [doubt];
+  return [
+    ...doubts.map(
+      (message): ValidationProblem => ({
+        severity: 'warning',
+        code: 'CredentialRefused',
+        path,
+        position,
+        message,
+      }),
+    ),
+    ...differences(entry).map(
+      (message): ValidationProblem => ({ severity: 'warning', code: 'NotPortable', path, position, message }),
+    ),
+  ];
 }
 
 /** Where the kubelet and CRI-O read a good entry differently. */
@@ -116,8 +131,13 @@ function differences({ key, containers }: DockerConfigEntry): readonly string[] 
  * Judges a Secret, if it is or should be a pull secret; the path begins with the key of the data.
  *
  * @param wanted the Secret is used as a pull secret, whatever its type
+ * @param now when its credentials are to be used; without it, no end is judged
  */
-export function validateSecret(secret: SecretObject, wanted = false): readonly ValidationProblem[] {
+export function validateSecret(
+  secret: SecretObject,
+  wanted = false,
+  now?: Date,
+): readonly ValidationProblem[] {
   const type = secret.type ?? 'Opaque';
   const typed = pullSecretKey(type);
   if (typed === undefined && !wanted) return [];
@@ -137,7 +157,7 @@ export function validateSecret(secret: SecretObject, wanted = false): readonly V
   }
   const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
   const text = secretDataText(value);
-  const inner = validateDockerConfig(text, format);
+  const inner = validateDockerConfig(text, format, now);
   return [
     ...problems,
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),

@@ -39,7 +39,7 @@ const LINK_TITLES: Readonly<Record<LinkName, readonly [title: string, system: Re
   'mirror-credential': ['A mirror is asked without a credential', 'credential-provider'],
   distribution: ['A Secret could not be brought to its namespace', 'pull-secret-injection'],
   node: ['A node reports trouble', 'global-pull-secret'],
-  registry: ['A registry refused the last pull', 'pulls'],
+  registry: ['The last pull of an image failed', 'pulls'],
 };
 
 /** The first link that is broken: what is behind it cannot be judged. */

@@ -41,7 +41,7 @@ const CAUSES: Readonly<Record<PodCause['link'], string>> = {
   'mirror-credential': 'a mirror is asked without a credential that it takes',
   distribution: 'a Secret could not be brought to its namespace',
   node: 'a node lacks the pull secret that is there',
-  registry: 'a registry refused the last pull',
+  registry: 'the last pull failed',
   unknown: 'not all could be read, so that the cause is not known',
 };
 

@@ -1,0 +1,118 @@
+/** A pod as an API server has it, judged as `doctor` judges it. */
+import { lookAt } from '../../../../runtime/commands/doctor/look.ts';
+import { ObjectStore } from '../../../../runtime/controller/store.ts';
+import { doctorChain } from '../../../../runtime/rules/diagnose/doctor.ts';
+import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
+
+interface Input {
+  readonly image: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly events?: readonly { readonly reason: string; readonly message: string }[];
+  readonly container?: 'init' | 'ephemeral';
+  readonly phase?: string;
+  readonly unscheduled?: boolean;
+  readonly volumeImage?: string;
+}
+
+interface Expected {
+  readonly failing: boolean;
+  readonly cause?: string;
+  readonly host?: string;
+  readonly quoted?: boolean;
+  readonly places?: readonly { readonly place: string; readonly cause: string }[];
+}
+
+const NAMESPACE = 'web';
+const LISTS = {
+  plain: ['containers', 'containerStatuses'],
+  init: ['initContainers', 'initContainerStatuses'],
+  ephemeral: ['ephemeralContainers', 'ephemeralContainerStatuses'],
+} as const;
+
+function readCases(document: unknown): readonly ConformanceCase<Input, Expected>[] {
+  const { cases } = document as { readonly cases?: unknown };
+  if (!Array.isArray(cases)) throw new TypeError('no list "cases"');
+  return (cases as readonly ConformanceCase<Input, Expected>[]).map(({ name, input, expected }) => {
+    const { failing, cause, host, quoted, places } = expected;
+    return { name, input, expected: present({ failing, cause, host, quoted, places }) };
+  });
+}
+
+function present(fields: { readonly [Field in keyof Expected]: Expected[Field] | undefined }): Expected {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
+
+function podOf(input: Input): KubeObject {
+  const { image, reason, message = '', container, phase = 'Pending', unscheduled, volumeImage } = input;
+  const [containers, statuses] = LISTS[container ?? 'plain'];
+  const other = { name: 'other', image: 'registry.example.com/other:1' };
+  const waiting = reason === undefined ? undefined : { reason, message };
+  const state = waiting === undefined ? (phase === 'Running' ? { running: {} } : {}) : { waiting };
+  const isPlain = container === undefined;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'app-0', namespace: NAMESPACE },
+    spec: {
+      ...(unscheduled === true ? {} : { nodeName: 'node-1' }),
+      serviceAccountName: 'default',
+      ...(isPlain ? {} : { containers: [other] }),
+      [containers]: [{ name: 'app', image }],
+      ...(volumeImage === undefined ? {} : { volumes: [{ name: 'v', image: { reference: volumeImage } }] }),
+    },
+    status: {
+      phase,
+      ...(isPlain ? {} : { containerStatuses: [{ ...other, state: { running: {} } }] }),
+      ...(unscheduled === true ? {} : { [statuses]: [{ name: 'app', image, state }] }),
+    },
+  };
+}
+
+function eventsOf({ events = [], container, volumeImage }: Input): readonly KubeObject[] {
+  const fieldPath = `spec.${LISTS[container ?? 'plain'][0]}{app}`;
+  return events.map(({ reason, message }, at) => ({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `app-0.${at}`, namespace: NAMESPACE },
+    involvedObject: {
+      kind: 'Pod',
+      name: 'app-0',
+      namespace: NAMESPACE,
+      ...(volumeImage === undefined ? { fieldPath } : {}),
+    },
+    reason,
+    message,
+    lastTimestamp: new Date(Date.UTC(2026, 0, 1) + at * 1000).toISOString(),
+  }));
+}
+
+function answer(input: Input): Expected {
+  const store = new ObjectStore();
+  for (const object of [podOf(input), ...eventsOf(input)]) store.set(object);
+  const puller = { namespace: NAMESPACE, serviceAccount: 'default', pod: { kind: 'Pod', name: 'app-0' } };
+  const links = doctorChain(lookAt(store, puller, { unread: [], hosted: false }));
+  const found = links.find(({ cause }) => cause !== undefined);
+  if (found === undefined) return { failing: false };
+  const { cause, host, sources, evidence, message } = found;
+  const isQuoted =
+    cause === 'unknown' && (evidence === undefined || message.includes(JSON.stringify(evidence)));
+  return present({
+    failing: found.state === 'broken',
+    cause,
+    host,
+    quoted: isQuoted || undefined,
+    places: sources?.map(({ source, ...rest }) => ({ place: source, ...rest })),
+  });
+}
+
+/** A suite of one file, with the edit that must make it fail. */
+export function pullFailures(mutation: Omit<Mutation, 'file'>): ConformanceSuite<Input, Expected> {
+  return {
+    cases: readCases,
+    answer,
+    loose: ['host', 'places', 'quoted'],
+    mutation: { file: 'runtime/rules/diagnose/pull-failure.ts', ...mutation },
+  };
+}
