@@ -100,20 +100,10 @@ function selected(
   found: readonly string[],
   real: ReadonlyMap<string, string>,
 ): readonly string[] {
-  switch (which) {
-    case 'pure':
-      return pureOf(found);
-    case 'changed':
-      return reachedBy(found, changedSince(filters));
-    case 'named':
-      return found.filter((file) => filters.some((part) => file.includes(part)));
-    case 'all':
-      return found;
-    case 'rest':
-      return found.filter((file) => real.has(file));
-    case 'plain':
-      return found.filter((file) => !real.has(file));
-  }
+  if (which === 'pure') return pureOf(found);
+  if (which === 'changed') return reachedBy(found, changedSince(filters));
+  if (which === 'named') return found.filter((file) => filters.some((part) => file.includes(part)));
+  return which === 'all' ? found : found.filter((file) => real.has(file) === (which === 'rest'));
 }
 
 /** Paths that differ from a revision, and those that git does not know yet. */
@@ -199,7 +189,7 @@ async function runAll(
       const at = queue.findIndex(({ file }) => !builds.has(file) || built.has(file));
       if (at >= 0) return queue.splice(at, 1)[0];
       if (queue.length === 0) return undefined;
-      await Promise.race(queue.map(({ file }) => builds.get(file)));
+      await Promise.race(queue.flatMap(({ file }) => builds.get(file) ?? []));
     }
   };
   const worker = async (): Promise<void> => {
