@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectBus } from '../runtime/host/bus.ts';
+import { connectBus } from '../runtime/node/systemd.ts';
 import { OLD, secret } from '../test/support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
 import { PrivateSystemd, systemdMissing, until } from '../test/support/systemd.ts';

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readFolders } from '../runtime/commands/explain/folders.ts';
-import { explainIn, FOLDER_KINDS, findWorld } from '../runtime/commands/explain/world.ts';
-import { parseManifests } from '../runtime/controller/manifests.ts';
-import { parseImageReference } from '../runtime/rules/auth-lookup/image-reference.ts';
+import { parseImageReference } from '../runtime/core/image-reference.ts';
+import { readFolders } from '../runtime/diagnose/model/look.ts';
+import { explainIn, FOLDER_KINDS, findWorld } from '../runtime/diagnose/model/pull.ts';
+import { parseManifests } from '../runtime/engine/offline/manifests.ts';
 import { ms, printTable, spread } from './measure.ts';
 
 const PAD = 'x'.repeat(700);

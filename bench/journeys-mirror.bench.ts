@@ -2,8 +2,8 @@
  * A pod that pulls by a mirror on a real node laid out as OpenShift's: with our credential provider, with the original, and with a
  * Secret of its own, in turn. The image is on the node from the first round on, so that what differs is the provider's run.
  */
-import { namespaceAccess, nodeAccess } from '../charts/credential-provider/access.ts';
-import { executableMachineConfigs } from '../charts/credential-provider/executable.ts';
+import { namespaceAccess, nodeAccess } from '../runtime/credential-provider/access.ts';
+import { executableMachineConfigs } from '../runtime/credential-provider/objects.ts';
 import { eventually } from '../test/control-plane/eventually.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import { rollPool } from '../test/node/machine/machine-configs.ts';

@@ -1,7 +1,7 @@
 /** Merge of two pull secrets, and look-ups in the result: growth with the number of entries, against JSON.parse and JSON.stringify of the same texts. */
-import { kubeletKeyring, lookupForKubelet } from '../runtime/rules/auth-lookup/kubelet.ts';
-import { mergePullSecrets } from '../runtime/rules/docker-config/merge.ts';
-import { redact, reveal } from '../runtime/rules/redacted.ts';
+import { kubeletKeyring, lookupForKubelet } from '../runtime/core/docker-config/kubelet-keyring.ts';
+import { mergePullSecrets } from '../runtime/core/docker-config/merge.ts';
+import { redact, reveal } from '../runtime/core/redacted.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
 
 function document(count: number, host: string): string {

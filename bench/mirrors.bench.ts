@@ -1,8 +1,8 @@
 /** The mirror resolver: what it costs to compile rules and to resolve an image, and how both grow with the number of rules. */
 
-import { collectMirrors } from '../runtime/rules/mirrors/collect.ts';
-import { compileMirrors, type MirrorRule, resolveMirrors } from '../runtime/rules/mirrors/mirrors.ts';
-import { findRegistry } from '../runtime/rules/mirrors/registry-prefix.ts';
+import { findRegistry } from '../runtime/core/mirrors/registries-conf.ts';
+import { compileMirrors, type MirrorRule, resolveMirrors } from '../runtime/core/mirrors/resolve.ts';
+import { collectMirrors } from '../runtime/registry-overrides/mirror-sets/collect.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
 
 const SIZES = [10, 100, 1000, 10_000, 100_000];

@@ -1,8 +1,8 @@
 /** Offline reconcile of a folder: growth from 1,000 to 10,000 objects of 1 KB, the parser apart from all the rest. */
 import { parseAllDocuments } from 'yaml';
-import { folderOf } from '../runtime/controller/folder.ts';
-import { runOffline } from '../runtime/controller/offline.ts';
-import { reconcilers } from '../runtime/global-pull-secret/reconciler/reconciler.ts';
+import { folderOf } from '../runtime/engine/offline/manifests.ts';
+import { runOffline } from '../runtime/engine/offline/offline.ts';
+import { reconcilers } from '../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
 
 const PAD = 'x'.repeat(700);

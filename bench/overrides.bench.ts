@@ -3,17 +3,18 @@
  * sends the same number of patches, on one API server, in one run. `CLUSTERS` (500) scales it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openKubeconfig } from '../runtime/commands/reconcile/live-clusters.ts';
-import { FactCache, noLookUp } from '../runtime/controller/lookups.ts';
-import { Manager } from '../runtime/controller/manager.ts';
-import { systemQueueClock } from '../runtime/controller/queue.ts';
+import { openKubeconfig } from '../runtime/commands/reconcile/live.ts';
+import { createLogger } from '../runtime/core/logger.ts';
+import { FactCache, noLookUp } from '../runtime/engine/lookups.ts';
+import { Manager } from '../runtime/engine/manager.ts';
+import { createMetrics } from '../runtime/engine/metrics.ts';
+import { systemQueueClock } from '../runtime/engine/queue.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
 import { parseOverridesOptions } from '../runtime/registry-overrides/options.ts';
-import { registryOverridesReconciler } from '../runtime/registry-overrides/reconciler.ts';
-import { createLogger } from '../runtime/telemetry/logger.ts';
-import { createMetrics } from '../runtime/telemetry/metrics.ts';
-import { missingControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
+import { registryOverridesReconciler } from '../runtime/registry-overrides/reconciler/reconcile.ts';
+import { missingControlPlane } from '../test/control-plane/build.ts';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
 

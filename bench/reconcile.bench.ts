@@ -4,18 +4,17 @@
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { Cluster } from '../runtime/controller/cluster.ts';
-import { ClusterCache } from '../runtime/controller/cluster-cache.ts';
-import type { Outcome, Reconciler } from '../runtime/controller/contract.ts';
-import { FactCache, noLookUp } from '../runtime/controller/lookups.ts';
-import { Manager } from '../runtime/controller/manager.ts';
-import { inParallel } from '../runtime/controller/parallel.ts';
-import { systemQueueClock } from '../runtime/controller/queue.ts';
+import { createLogger } from '../runtime/core/logger.ts';
+import { ClusterCache } from '../runtime/engine/cache.ts';
+import { Cluster } from '../runtime/engine/cluster.ts';
+import type { Outcome, Reconciler } from '../runtime/engine/contract.ts';
+import { FactCache, noLookUp } from '../runtime/engine/lookups.ts';
+import { Manager } from '../runtime/engine/manager.ts';
+import { createMetrics } from '../runtime/engine/metrics.ts';
+import { inParallel, systemQueueClock } from '../runtime/engine/queue.ts';
 import { EventRecorder } from '../runtime/kube/events.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { createLogger } from '../runtime/telemetry/logger.ts';
-import { createMetrics } from '../runtime/telemetry/metrics.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import { eventually } from '../test/control-plane/eventually.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
-import { writeLargeFolder } from '../test/report/scene.ts';
+import { writeLargeFolder } from '../test/diagnose/report-scene.ts';
 import { runProcess } from '../test/support/process.ts';
 import { interleaved, ms, printTable } from './measure.ts';
 

@@ -4,10 +4,10 @@
  */
 import { rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { redact } from '../runtime/core/redacted.ts';
+import { verifyAll } from '../runtime/registry/probe.ts';
 import { credentialsOf } from '../runtime/registry/token.ts';
 import { RegistryTransport } from '../runtime/registry/transport.ts';
-import { verifyAll } from '../runtime/registry/verify.ts';
-import { redact } from '../runtime/rules/redacted.ts';
 import {
   missingTool,
   ociLayout,

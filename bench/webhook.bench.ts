@@ -4,9 +4,9 @@
  */
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readProfile } from '../runtime/rules/injection/profile.ts';
-import { injectionPlan } from '../runtime/rules/injection/profile-plan.ts';
-import { compileInjectionPolicy } from '../runtime/rules/injection/profile-policy.ts';
+import { readProfile } from '../runtime/pull-secret-injection/kinds/profile.ts';
+import { injectionPlan } from '../runtime/pull-secret-injection/plan/plan.ts';
+import { compileInjectionPolicy } from '../runtime/pull-secret-injection/plan/policy.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
   createPod,

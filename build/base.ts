@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { PullwrightError } from '../runtime/rules/errors.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
 import { runTool } from './run-tool.ts';
 
 /** Architectures as Node names them. */

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeError, UsageError } from '../runtime/rules/errors.ts';
+import { describeError, UsageError } from '../runtime/core/errors.ts';
 import type { Arch } from './base.ts';
 import { compile } from './compile.ts';
 

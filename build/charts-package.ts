@@ -4,7 +4,7 @@
  */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fleetSchemaText } from '../charts/fleet-json-schema.ts';
+import { fleetSchemaText } from '../charts/fleet-schema.ts';
 import { compileInto, type PackageManifest, readManifest, writeManifest } from './package-files.ts';
 
 const root = new URL('..', import.meta.url).pathname;
@@ -43,7 +43,7 @@ export function chartsManifest(source: PackageManifest): Readonly<Record<string,
 
 /** Compiles into `out`, emptied first. Needs the compiler of this repository. */
 export function buildCharts(out: string = join(root, 'dist/charts')): void {
-  compileInto(out, ['charts/mod.ts', 'runtime/commands/expect-pull.ts']);
+  compileInto(out, ['charts/mod.ts', 'runtime/diagnose/commands/test.ts']);
   bringTypes(out);
   writeFileSync(join(out, 'fleet.schema.json'), fleetSchemaText());
   writeManifest(out, chartsManifest(readManifest()));

@@ -1,8 +1,8 @@
-/** Compiles `runtime/bin/main.ts` and everything it can reach into one executable. */
+/** Compiles `runtime/commands/executable.ts` and everything it can reach into one executable. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { SHORT_LIVED_JIT_POLICY } from '../runtime/bin/tuning.ts';
+import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
 import { type Arch, baseRuntime, ownArch } from './base.ts';
 import { runTool } from './run-tool.ts';
 
@@ -11,7 +11,7 @@ export interface CompileOptions {
   /** Folder that holds `package.json`. */
   readonly root: string;
   readonly arch: Arch;
-  /** The program. @default {'runtime/bin/main.ts' of the root} */
+  /** The program. @default {'runtime/commands/executable.ts' of the root} */
   readonly entry?: string;
   /** Path of the executable; replaced by a rename, so that a running copy is not disturbed. */
   readonly outfile: string;
@@ -38,7 +38,7 @@ const FLAGS: readonly string[] = [
   '--no-compile-autoload-package-json',
 ];
 const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
-const ENTRY = 'runtime/bin/main.ts';
+const ENTRY = 'runtime/commands/executable.ts';
 
 /** Builds one executable. Offline, but for another architecture's runtime the first time. */
 export function compile(options: CompileOptions): void {

@@ -1,5 +1,5 @@
 /** Whether what npm installs is what somebody looked at. Pure. */
-import { recordOf, textOf } from '../runtime/rules/record.ts';
+import { recordOf, textOf } from '../runtime/core/record.ts';
 
 const INTEGRITY = /^sha512-[\w+/]{86}==$/;
 

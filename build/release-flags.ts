@@ -1,6 +1,6 @@
 /** What the flags of `npm run release` say: who signs. */
 import { readFileSync } from 'node:fs';
-import { PullwrightError } from '../runtime/rules/errors.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
 
 /** Who signs, and as what. */
 export interface Signing {

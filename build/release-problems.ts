@@ -37,7 +37,7 @@ export function releaseProblems({
         ]),
     ...(version === packageVersion
       ? []
-      : [`runtime/rules/version.ts says ${version}, package.json ${packageVersion}`]),
+      : [`runtime/core/version.ts says ${version}, package.json ${packageVersion}`]),
     ...changelogProblem(changelog, version),
   ];
 }

@@ -1,6 +1,6 @@
 /** Runs a build tool to its end; what it printed is in the error when it fails. */
 import { spawnSync } from 'node:child_process';
-import { PullwrightError } from '../runtime/rules/errors.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
 
 /** Runs `[program, ...args]` in `cwd` and gives what it wrote to stdout. */
 export function runTool([program = '', ...args]: readonly string[], cwd: string): string {

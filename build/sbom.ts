@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { VERSION } from '../runtime/rules/version.ts';
+import { VERSION } from '../runtime/core/version.ts';
 import type { Arch } from './base.ts';
 import { bundledModules } from './compile.ts';
 import { basePins, type PinnedPackage, packageAddresses } from './image/debian.ts';

@@ -5,7 +5,7 @@
  * Sources: cosign's signature specification (simple signing payload, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
  */
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import { PullwrightError } from '../runtime/rules/errors.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
 import { type Descriptor, ImageLayout } from './image/layout.ts';
 
 const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json';

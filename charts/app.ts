@@ -6,19 +6,25 @@
  * the square.
  */
 import { App, Chart } from 'cdk8s';
-import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
-import type { Fleet, FleetCluster } from './fleet.ts';
+import type { Construct } from 'constructs';
+import type { KubeObject } from '../runtime/core/kubernetes/object.ts';
+import { OWN_NAMESPACE, withImagePullSecrets } from '../runtime/core/kubernetes/objects.ts';
+import { pullStatusCrd } from '../runtime/core/kubernetes/pull-status-kind.ts';
+import { type Fleet, type FleetCluster, readFleet } from './fleet.ts';
 import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
 import { dashboardObjects } from './shared/dashboards.ts';
-import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
-import { ObjectGroup } from './shared/object-group.ts';
-import { pullStatusCrd } from './shared/pull-status.ts';
-import { hostedAccountObjects, reconcilerObjects } from './shared/reconciler.ts';
-import { reconcilerNames } from './shared/reconciler-grant.ts';
-import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
-import { RUNBOOKS, runbookFile, withRunbooks } from './shared/runbooks.ts';
-import type { HostedCluster, ReconcilerPart } from './shared/system.ts';
+import { ObjectGroup } from './shared/group.ts';
+import { RUNBOOKS, runbookFile, withRunbooks } from './shared/monitoring.ts';
+import {
+  hostedAccountObjects,
+  type ReconcilerSettings,
+  reconcilerMonitoring,
+  reconcilerNames,
+  reconcilerObjects,
+} from './shared/reconciler.ts';
+import type { Delivery, HostedCluster, ReconcilerPart } from './shared/system.ts';
+import type { SystemInputs } from './systems.ts';
 
 /** A rendered cluster. */
 export interface RenderedCluster {
@@ -198,4 +204,51 @@ function onlyOf(
       }) => `${namespace}/${name}`,
     ),
   };
+}
+
+// The reconciler of a stand-alone cluster as a construct.
+
+/** A stand-alone cluster is one: there is nothing to divide. */
+export interface ReconcilerProps extends Omit<ReconcilerSettings, 'shards'> {
+  /** Image of the pods, with tag or digest. */
+  readonly image: string;
+  /** Systems that it looks after, with their sections. */
+  readonly systems: SystemInputs;
+  /** @default {'pullwright-system'} */
+  readonly namespace?: string;
+  /** Whether it also applies what is not rendered. @default {'gitops'} */
+  readonly delivery?: Delivery;
+}
+
+/**
+ * Namespace, Deployment, configuration, PodDisruptionBudget, NetworkPolicy and the rights that the systems need.
+ *
+ * @throws FleetError when a section has mistakes
+ *
+ * @example
+ * ```ts
+ * import { Reconciler } from './app.ts';
+ * import { Testing } from 'cdk8s';
+ * import assert from 'node:assert/strict';
+ *
+ * const chart = Testing.chart();
+ * new Reconciler(chart, 'reconciler', {
+ *   image: 'registry.example.com/pullwright:0.1.0',
+ *   systems: { 'global-pull-secret': {} },
+ *   replicas: 3,
+ * });
+ * const deployment = Testing.synth(chart).find((object) => object.kind === 'Deployment');
+ * assert.equal(deployment.spec.replicas, 3);
+ * ```
+ */
+export class Reconciler extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: ReconcilerProps) {
+    const { image, systems, namespace = OWN_NAMESPACE, delivery = 'gitops', ...settings } = props;
+    const fleet = readFleet({ image, namespace, clusters: [{ name: 'standalone', delivery, systems }] }, id);
+    const objects = fleet.clusters.flatMap(({ context, sections }) => {
+      const parts = sections.flatMap(({ system, config }) => system.reconciler?.(config, context) ?? []);
+      return reconcilerObjects(context, parts, settings);
+    });
+    super(scope, id, objects);
+  }
 }

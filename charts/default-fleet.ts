@@ -3,8 +3,9 @@
  * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are left out because each
  * grants the reconciler more than this one needs.
  */
-import { DEFAULT_IMAGE } from '../runtime/rules/version.ts';
-import { defineFleet, type FleetInput } from './fleet.ts';
+import { DEFAULT_IMAGE } from '../runtime/core/version.ts';
+import { defineFleet } from './fleet.ts';
+import type { FleetInput } from './fleet-schema.ts';
 
 export const defaultFleet: FleetInput = defineFleet({
   image: DEFAULT_IMAGE,

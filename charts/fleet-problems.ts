@@ -1,9 +1,7 @@
 /** Every mistake of a fleet, each with its place, what is there and what is wanted. */
 import type { z } from 'zod';
-import { PullwrightError } from '../runtime/rules/errors.ts';
-import { counted } from '../runtime/rules/text/counted.ts';
-import { nearWord } from '../runtime/rules/text/near-word.ts';
-import { onOneLine } from '../runtime/rules/text/printable.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
+import { counted, nearWord, onOneLine } from '../runtime/core/text.ts';
 
 /** Keys and indexes from the top of the fleet. */
 export type FieldPath = readonly (string | number)[];

@@ -1,8 +1,7 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
-import { scalarText } from '../runtime/rules/record.ts';
-import { yamlMistake } from '../runtime/rules/text/yaml-mistake.ts';
-import { aliasTooMany, repeatedKeys } from '../runtime/rules/text/yaml-nodes.ts';
+import { scalarText } from '../runtime/core/record.ts';
+import { aliasTooMany, repeatedKeys, yamlMistake } from '../runtime/kube/yaml.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
 /** What {@link readFleetYaml} gives. */

@@ -2,15 +2,16 @@
  * A cluster of a fleet as a Helm chart of a fixed shape. Its objects are rendered once, with marks where a value goes, and each is
  * wrapped in the systems that need it: the constructs stay the only source of what is installed.
  */
+
+import { PullwrightError } from '../runtime/core/errors.ts';
+import type { KubeObject } from '../runtime/core/kubernetes/object.ts';
+import { recordOf } from '../runtime/core/record.ts';
+import { VERSION } from '../runtime/core/version.ts';
 import { parseYaml, toYaml } from '../runtime/kube/yaml.ts';
-import { PullwrightError } from '../runtime/rules/errors.ts';
-import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
-import { recordOf } from '../runtime/rules/record.ts';
-import { VERSION } from '../runtime/rules/version.ts';
 import { renderCluster } from './app.ts';
 import type { Fleet, FleetCluster } from './fleet.ts';
 import { type ManifestTree, pathOf, yamlOf } from './output.ts';
-import { RECONCILER } from './shared/reconciler-grant.ts';
+import { RECONCILER } from './shared/reconciler.ts';
 
 /** Marks: what the rendered text holds until a template takes their place. */
 const IMAGE = 'pullwright.invalid/zz-image:0.0.0';

@@ -2,7 +2,7 @@
  * The systems that a fleet file can switch on.
  *
  * To add a system:
- * 1. `charts/<system>/objects.ts`: plain functions (import only `runtime/rules`, `charts/shared/objects.ts` and files of the
+ * 1. `charts/<system>/objects.ts`: plain functions (import only `runtime/rules`, `runtime/core/kubernetes/account-bounds.ts` and files of the
  *    same folder that do the same), so that `runtime/<system>` can apply the very same objects.
  * 2. `charts/<system>/chart.ts`: an interface for the section (each field with a sentence and `@default`), a strict zod
  *    schema typed by it (`export const schema: z.ZodType<Config, Input> = z.strictObject(...)`), and
@@ -13,16 +13,17 @@
  * 3. One line in {@link SYSTEMS} and one in {@link SystemInputs}; export the construct from `charts/mod.ts`.
  * 4. `UPDATE_GOLDEN=1 node test/run.ts charts/synth && node main.ts synth`: the JSON Schema in `docs` and the rendered trees.
  *
- * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
+ * Own CRDs come from `runtime/core/kubernetes/kind.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
  * `charts/output.ts`.
  */
+
+import type { CredentialProviderInput } from '../runtime/credential-provider/options.ts';
+import type { GlobalPullSecretInput } from '../runtime/global-pull-secret/options.ts';
+import type { PullSecretInjectionInput } from '../runtime/pull-secret-injection/options.ts';
 import { credentialProviderSystem } from './credential-provider/chart.ts';
-import type { CredentialProviderInput } from './credential-provider/section.ts';
 import { globalPullSecretSystem } from './global-pull-secret/chart.ts';
-import type { GlobalPullSecretInput } from './global-pull-secret/section.ts';
 import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
 import { pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
-import type { PullSecretInjectionInput } from './pull-secret-injection/section.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
 import { type VerifyInput, verifySystem } from './verify/chart.ts';

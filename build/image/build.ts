@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import type { Arch } from '../base.ts';
 import { compile } from '../compile.ts';
 import { runTool } from '../run-tool.ts';

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { describeError, PullwrightError } from '../../runtime/rules/errors.ts';
+import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
 import { runTool } from '../run-tool.ts';
 
 /** Architectures as Debian names them. */

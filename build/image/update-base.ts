@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeError, PullwrightError } from '../../runtime/rules/errors.ts';
+import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
 import { runTool } from '../run-tool.ts';
 import { type BasePins, type DebianArch, debianMirror, PINS, type PinnedPackage } from './debian.ts';
 

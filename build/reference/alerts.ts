@@ -1,7 +1,7 @@
 /** The page of alerts, out of a fleet that has every one. */
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import { RUNBOOKS } from '../../charts/shared/runbooks.ts';
+import { RUNBOOKS } from '../../charts/shared/monitoring.ts';
 import { codeSpan, grouped, prose, table } from './markdown.ts';
 
 /** An alert as it is rendered. */

@@ -1,10 +1,9 @@
 /** The reference of the command line, as Markdown and as a man page, out of the tables of the commands. */
-import type { Command } from '../../runtime/commands/command.ts';
-import type { Flag, Flags } from '../../runtime/commands/flags/flag.ts';
-import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/commands/flags/help.ts';
-import type { Permissions } from '../../runtime/commands/permissions.ts';
+import type { Command, Permissions } from '../../runtime/cli/command.ts';
+import type { Flag, Flags } from '../../runtime/cli/flags.ts';
+import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { codeSpan } from './markdown.ts';
 
 /** What is written about a command. */

@@ -1,11 +1,12 @@
 /** The pages of custom resources and of the fleet file. */
-import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { fleetJsonSchema } from '../../charts/fleet-json-schema.ts';
-import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
-import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
-import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
-import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+
+import { fleetJsonSchema } from '../../charts/fleet-schema.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
+import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
+import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import { type FieldRow, fieldRows, fieldTable } from './fields.ts';
 import { codeSpan, prose } from './markdown.ts';
 

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fleetSchemaText } from '../../charts/fleet-json-schema.ts';
+import { fleetSchemaText } from '../../charts/fleet-schema.ts';
 import { alertsPage, allAlerts } from './alerts.ts';
 import { commandPages, manPage, markdownReference } from './cli.ts';
 import { exitCodesPage } from './exit-codes.ts';

@@ -1,8 +1,8 @@
 /** The page of metrics: what our programs serve at once, and what they add once there is something to count. */
 import type { AnyNode } from 'acorn';
-import { installerGauges } from '../../runtime/credential-provider/installer/metrics.ts';
-import { authFileAge, NodeMetrics } from '../../runtime/node/metrics.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
+import { installerGauges } from '../../runtime/credential-provider/installer/installer.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
+import { authFileAge, NodeMetrics } from '../../runtime/node/report.ts';
 import { codeSpan, grouped, prose, table } from './markdown.ts';
 import { partOf } from './reasons.ts';
 import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';

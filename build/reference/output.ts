@@ -1,11 +1,11 @@
 /** The page and the schemas of what commands print as JSON. */
 import { z } from 'zod';
-import type { OutputForm } from '../../runtime/commands/output/form.ts';
-import { OUTPUTS } from '../../runtime/commands/output/outputs.ts';
-import { jsonText } from '../../runtime/rules/text/json-text.ts';
+import { jsonText } from '../../runtime/core/text.ts';
 import type { CommandPage } from './cli.ts';
 import { type FieldRow, fieldRows } from './fields.ts';
 import { codeSpan, prose, table } from './markdown.ts';
+import type { OutputForm } from './outputs/form.ts';
+import { OUTPUTS } from './outputs/outputs.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

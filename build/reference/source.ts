@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** One file as a tree, with what is around each node. */
 export interface ProgramSource {
-  /** `runtime/node/leave.ts` */
+  /** `runtime/node/daemon.ts` */
   readonly file: string;
   /** With its types. */
   readonly text: string;

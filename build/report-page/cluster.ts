@@ -6,7 +6,7 @@ import type {
   ReportKey,
   ReportPull,
   ReportSecret,
-} from '../../runtime/rules/report/types.ts';
+} from '../../runtime/diagnose/model/types.ts';
 import { code, folded, h, name, reference, sentence } from './dom.ts';
 import { nodesBar } from './overview.ts';
 import { part, tableOf } from './parts.ts';

@@ -1,5 +1,5 @@
 /** Elements out of plain calls. Text is only ever text: nothing here reads HTML. */
-import { onOneLine } from '../../runtime/rules/text/printable.ts';
+import { onOneLine } from '../../runtime/core/text.ts';
 
 type Child = Node | string | undefined | readonly Child[];
 type Attributes = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;

@@ -1,5 +1,5 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
-import type { Report, ReportCause, ReportCluster } from '../../runtime/rules/report/types.ts';
+import type { Report, ReportCause, ReportCluster } from '../../runtime/diagnose/model/types.ts';
 import { clusterParts } from './cluster.ts';
 import { h, name, openAll } from './dom.ts';
 import { overviewParts } from './overview.ts';

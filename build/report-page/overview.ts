@@ -1,14 +1,15 @@
 /** The first screen: the headline, what is wrong, and every cluster by system. */
-
 import {
+  countText,
+  headline,
   REPORT_SYSTEMS,
   type Report,
   type ReportChange,
   type ReportCluster,
   type ReportNodes,
   type ReportVerdict,
-} from '../../runtime/rules/report/types.ts';
-import { countText, headline, VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
+  VERDICT_WORDS,
+} from '../../runtime/diagnose/model/types.ts';
 import { code, h, name, sentence } from './dom.ts';
 import { partId, problemCards } from './problems.ts';
 import { linkTo } from './route.ts';

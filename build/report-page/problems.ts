@@ -1,5 +1,5 @@
 /** What is wrong, where, and what to do: one card for each cause. */
-import type { ReportCase, ReportCause } from '../../runtime/rules/report/types.ts';
+import type { ReportCase, ReportCause } from '../../runtime/diagnose/model/types.ts';
 import { code, folded, h, name, sentence } from './dom.ts';
 import { linkTo } from './route.ts';
 import { badge } from './verdict.ts';

@@ -1,5 +1,5 @@
 /** The way of one image as a graph: pod, kubelet, runtime, places in order. It is a list, so that it can be read out as well. */
-import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/rules/report/types.ts';
+import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/diagnose/model/types.ts';
 import { code, h, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 

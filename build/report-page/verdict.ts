@@ -1,7 +1,5 @@
 /** Verdicts as people see them: a sign, a colour and a word, so that none of them is needed alone. */
-
-import type { ReportVerdict } from '../../runtime/rules/report/types.ts';
-import { VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
+import { type ReportVerdict, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 import { h } from './dom.ts';
 
 const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };

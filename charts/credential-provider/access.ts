@@ -1,132 +1,137 @@
-/**
- * Who may do what for the credential provider: nodes ask for tokens of the right audience, and the service accounts of chosen
- * namespaces read their pull secrets.
- */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { kubernetesObject, labels, type PolicyRule, role, secretsByName } from '../shared/objects.ts';
+/** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
 
-const RBAC = 'rbac.authorization.k8s.io';
+import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { applyByName, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
+import { ROLE } from '../../runtime/credential-provider/access.ts';
+import { hostedConfigMapName, machineConfigName } from '../../runtime/credential-provider/objects.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
+import type { Access, HostedCluster } from '../shared/system.ts';
 
-export interface NodeAccessOptions {
-  /**
-   * Also let nodes read every ServiceAccount, as the Machine Config Operator does. Not needed since Kubernetes 1.34: the node
-   * authorizer lets a kubelet read the ServiceAccounts of its own pods.
-   * @default {false}
-   */
-  readonly readServiceAccounts?: boolean;
-}
+const READ = ['get', 'list', 'watch'] as const;
+const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
+const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
+const EVENTS: PolicyRule = {
+  apiGroups: ['events.k8s.io'],
+  resources: ['events'],
+  verbs: ['create', 'patch'],
+};
 
-/** ClusterRole and binding that let the group of nodes request tokens for the API server's audience. */
-export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = {}): readonly KubeObject[] {
-  const name = 'node-credential-providers';
-  const serviceAccounts = { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'list'] };
-  const audience = {
-    apiGroups: [''],
-    resources: [CREDENTIAL_PROVIDER.audience],
-    verbs: ['request-serviceaccounts-token-audience'],
-  };
+/** In a stand-alone cluster; `namespace` is where it reports. */
+export function clusterAccess(namespace: string): readonly Access[] {
   return [
-    kubernetesObject(
-      'ClusterRole',
-      { name, labels: ours(name) },
-      {
-        rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
-      },
-    ),
-    kubernetesObject(
-      'ClusterRoleBinding',
-      { name: `${name}-binding`, labels: ours(name) },
-      {
-        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
-        subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
-      },
-    ),
-  ];
-}
-
-/** OpenShift has objects of these names too: the mark tells whose they are, and lets `uninstall` find ours. */
-function ours(name: string): Readonly<Record<string, string>> {
-  return labels({ name, component: 'credential-provider' });
-}
-
-export interface NamespaceAccess {
-  readonly namespace: string;
-  /** Service accounts whose pods pull. @default {['default']} */
-  readonly serviceAccounts?: readonly string[];
-  /**
-   * Secrets that may be read, by name; then nothing can be listed, and the names must reach the provider: by the annotation
-   * `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read.
-   * `inUse`: the reconciler keeps the Role equal to what ServiceAccounts and pods name. Absent: every secret of the namespace.
-   */
-  readonly secrets?: readonly string[] | 'inUse';
-  /** Let the provider read pod and ServiceAccount, so that contradicting secrets are ordered as the pod orders them. @default {true} */
-  readonly readReferences?: boolean;
-}
-
-/**
- * Role and RoleBinding of one namespace.
- *
- * @example
- * ```ts
- * import { namespaceAccess } from './access.ts';
- * import assert from 'node:assert/strict';
- *
- * const [role] = namespaceAccess({ namespace: 'app-team-alpha', secrets: ['mirror'], readReferences: false });
- * assert.deepEqual(role?.rules, [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['mirror'], verbs: ['get'] }]);
- * ```
- */
-export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
-  const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;
-  const binding = kubernetesObject(
-    'RoleBinding',
-    { name: `${ROLE}-binding`, namespace, labels: ours(ROLE) },
     {
-      roleRef: { apiGroup: RBAC, kind: 'Role', name: ROLE },
-      subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
+      rules: [
+        ...nodeRules(),
+        applyByName('machineconfiguration.openshift.io', 'machineconfigs', POOLS.map(machineConfigName)),
+        EVENTS,
+      ],
+      bounds: [MACHINE_CONFIGS],
     },
-  );
-  if (secrets === 'inUse') return [binding];
-  return [namespaceRole({ namespace, serviceAccounts, secrets, readReferences }), binding];
+    statusAccess(namespace),
+  ];
 }
 
-/** Name of the Role in each namespace. */
-export const ROLE: string = 'credential-provider-secret-access';
+/** Two places on nodes, and nothing else that a MachineConfig could bring: units, users, kernels, images. */
+const MACHINE_CONFIGS: AccountBound = {
+  name: 'machine-configs',
+  apiGroup: 'machineconfiguration.openshift.io',
+  resource: 'machineconfigs',
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  variables: [
+    { name: 'spec', expression: "request.operation == 'DELETE' ? {} : dyn(object.spec)" },
+    { name: 'config', expression: 'dyn(variables.spec.?config.orValue({}))' },
+    { name: 'storage', expression: 'dyn(variables.config.?storage.orValue({}))' },
+  ],
+  validations: [
+    {
+      expression: `request.name in ${JSON.stringify(POOLS.map(machineConfigName))}`,
+      message: 'this account of Pullwright writes only the MachineConfigs of the credential provider',
+    },
+    {
+      expression: `variables.storage.?files.orValue([]).all(file, file.path == '${CREDENTIAL_PROVIDER.dropIn}' || (file.path.startsWith('${CREDENTIAL_PROVIDER.configDir}/') && !file.path.contains('..')))`,
+      message: `this account of Pullwright writes only files below ${CREDENTIAL_PROVIDER.configDir} and the kubelet's drop-in`,
+    },
+    {
+      expression:
+        "variables.spec.all(key, key in ['config']) && variables.storage.all(key, key in ['files']) && ['systemd', 'passwd', 'kernelArguments'].all(key, size(variables.config[?key].orValue({})) == 0)",
+      message: 'this account of Pullwright brings no units, users, links, kernels or images to nodes',
+    },
+  ],
+};
+
+/** In a hosted cluster: what its nodes are told is looked at there, and comes to them by the management cluster. */
+export function hostedNodesAccess(): readonly Access[] {
+  return [{ rules: [...nodeRules(), EVENTS] }];
+}
+
+function nodeRules(): readonly PolicyRule[] {
+  const { group, plural, objectName } = CREDENTIAL_PROVIDER;
+  return [
+    { apiGroups: [group], resources: [plural, 'infrastructures'], verbs: READ },
+    {
+      apiGroups: [group],
+      resources: [`${plural}/status`],
+      resourceNames: [objectName],
+      verbs: ['get', 'patch'],
+    },
+    { apiGroups: [''], resources: ['nodes'], verbs: READ },
+    // The rendered configs of the pools have names that nobody knows in advance.
+    {
+      apiGroups: ['machineconfiguration.openshift.io'],
+      resources: ['machineconfigpools', 'machineconfigs'],
+      verbs: READ,
+    },
+  ];
+}
 
 /**
- * The Role alone. `secrets`: names; none of them grants none, undefined grants all.
- *
- * @example
- * ```ts
- * import { namespaceRole } from './access.ts';
- * import assert from 'node:assert/strict';
- *
- * const none = { namespace: 'a', serviceAccounts: ['app'], secrets: [], readReferences: false };
- * assert.deepEqual(namespaceRole(none)['rules'], []);
- * ```
+ * In a namespace whose Role is kept equal to the pull secrets in use. An account can only grant what it has: it may read the
+ * secrets of this namespace itself.
  */
-export function namespaceRole(access: {
-  readonly namespace: string;
-  readonly serviceAccounts: readonly string[];
-  readonly secrets: readonly string[] | undefined;
-  readonly readReferences: boolean;
-}): KubeObject {
-  const { namespace, serviceAccounts, secrets, readReferences } = access;
-  return role({ name: ROLE, namespace, labels: ours(ROLE) }, [
-    ...secretRules(secrets),
-    ...(readReferences ? referenceRules(serviceAccounts) : []),
-  ]);
+export function followedAccess(namespace: string): Access {
+  return {
+    namespace,
+    rules: [
+      { apiGroups: [''], resources: ['pods', 'serviceaccounts'], verbs: READ },
+      { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+      applyByName('rbac.authorization.k8s.io', 'roles', [ROLE]),
+      // They are looked up by label, which RBAC cannot express.
+      { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['list', 'watch'] },
+    ],
+  };
 }
 
-function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {
-  if (secrets === undefined) return [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
-  // A rule without names would be one for every secret.
-  return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
-}
-
-function referenceRules(serviceAccounts: readonly string[]): readonly PolicyRule[] {
+/** In a management cluster, for each hosted cluster: its ConfigMap and its report. */
+export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
+  const { namespace, name } = cluster.hostedCluster;
   return [
-    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
-    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
+    {
+      namespace,
+      rules: [
+        applyByName('', 'configmaps', [hostedConfigMapName(name)]),
+        // They are looked up by label, which RBAC cannot express.
+        { apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] },
+        // Which NodePools refer to the ConfigMap, and how far they are.
+        { apiGroups: ['hypershift.openshift.io'], resources: ['nodepools'], verbs: READ },
+      ],
+    },
+    statusAccess(cluster.controlPlaneNamespace),
+    { rules: [EVENTS] },
   ];
+}
+
+function statusAccess(namespace: string): Access {
+  return {
+    namespace,
+    rules: [
+      applyByName('pullwright.dev', 'pullstatuses', [STATUS_NAME]),
+      {
+        apiGroups: ['pullwright.dev'],
+        resources: ['pullstatuses/status'],
+        resourceNames: [STATUS_NAME],
+        verbs: ['get', 'patch'],
+      },
+    ],
+  };
 }

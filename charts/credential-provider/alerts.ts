@@ -1,6 +1,7 @@
 /** What should wake somebody. Each is explained in `docs/runbooks/credential-provider.md`. */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
 import { type Alert, prometheusRule } from '../shared/monitoring.ts';
 
 export interface AlertOptions {

@@ -1,21 +1,20 @@
 /** The section `systems.credential-provider` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { ObjectGroup } from '../shared/object-group.ts';
-import { labels, namespaceReference } from '../shared/objects.ts';
-import type { ChartSystem } from '../shared/system.ts';
-import { type NamespaceAccess, namespaceAccess, nodeAccess } from './access.ts';
-import { credentialProviderAlerts } from './alerts.ts';
-import { credentialProviderConfig, credentialProviderCrd } from './crd.ts';
-import { executableMachineConfigs } from './executable.ts';
-import { installerObjects } from './installer.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
 import {
-  clusterAccess,
-  followedAccess,
-  hostedClusterAccess,
-  hostedNodesAccess,
-} from './reconciler-access.ts';
-import { type CredentialProviderInput, mistakes, schema } from './section.ts';
+  type NamespaceAccess,
+  namespaceAccess,
+  nodeAccess,
+} from '../../runtime/credential-provider/access.ts';
+import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
+import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
+import { type CredentialProviderInput, mistakes, schema } from '../../runtime/credential-provider/options.ts';
+import { ObjectGroup } from '../shared/group.ts';
+import type { ChartSystem } from '../shared/system.ts';
+import { clusterAccess, followedAccess, hostedClusterAccess, hostedNodesAccess } from './access.ts';
+import { credentialProviderAlerts } from './alerts.ts';
+import { installerObjects } from './installer.ts';
 
 /** Where a stand-alone cluster keeps the platform's pull secret; the reconciler reports there. */
 const STATUS_NAMESPACE = 'openshift-config';

@@ -1,11 +1,6 @@
 /** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
-import {
-  type ProviderSettings,
-  providerArgs,
-} from '../../runtime/rules/credential-provider/provider-flags.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { podMonitor } from '../shared/monitoring.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   type Container,
   clusterRole,
@@ -14,12 +9,15 @@ import {
   HOST_CONTAINER,
   labels,
   type PolicyRule,
+  podMonitor,
   role,
   roleBinding,
   serviceAccount,
   type Volume,
   type VolumeMount,
-} from '../shared/objects.ts';
+} from '../../runtime/core/kubernetes/objects.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
+import { type ProviderSettings, providerArgs } from '../../runtime/credential-provider/provider-flags.ts';
 
 export interface InstallerOptions {
   readonly image: string;

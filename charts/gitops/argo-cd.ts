@@ -1,7 +1,6 @@
 /** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { SYNCED_CLUSTER_LABEL } from '../shared/metadata.ts';
-import { kubernetesObject, labels } from '../shared/objects.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { kubernetesObject, labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
 
 export interface ArgoApplicationInput {
   readonly name: string;

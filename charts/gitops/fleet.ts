@@ -1,10 +1,12 @@
 /** What makes Argo CD or Flux sync the rendered tree of a fleet. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Construct } from 'constructs';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { Fleet } from '../fleet.ts';
 import type { DestinationInput, GitOpsInput } from '../fleet-schema.ts';
 import { pathOf } from '../output.ts';
-import { argoApplication, argoHealthPatch, withSyncWave } from './argo-cd.ts';
-import { fluxKustomization, fluxSource } from './flux.ts';
+import { ObjectGroup } from '../shared/group.ts';
+import { type ArgoApplicationInput, argoApplication, argoHealthPatch, withSyncWave } from './argo-cd.ts';
+import { type FluxKustomizationInput, type FluxSourceInput, fluxKustomization, fluxSource } from './flux.ts';
 
 /** As far as a rendered cluster matters here. */
 interface ClusterTree {
@@ -115,4 +117,34 @@ function shared(input: GitOpsInput): { readonly namespace?: string; readonly int
     ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
     ...(input.interval === undefined ? {} : { interval: input.interval }),
   };
+}
+
+// Constructs for what makes Argo CD and Flux sync a folder.
+
+/** An Argo CD Application: see {@link argoApplication}. */
+export class ArgoApplication extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: ArgoApplicationInput) {
+    super(scope, id, [argoApplication(props)]);
+  }
+}
+
+/** The health of our kinds for Argo CD: see {@link argoHealthPatch}. */
+export class ArgoHealth extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: { readonly namespace?: string } = {}) {
+    super(scope, id, [argoHealthPatch(props.namespace)]);
+  }
+}
+
+/** A Flux Kustomization: see {@link fluxKustomization}. */
+export class FluxKustomization extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: FluxKustomizationInput) {
+    super(scope, id, [fluxKustomization(props)]);
+  }
+}
+
+/** A Flux GitRepository: see {@link fluxSource}. */
+export class FluxSource extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: FluxSourceInput) {
+    super(scope, id, [fluxSource(props)]);
+  }
 }

@@ -1,7 +1,6 @@
 /** Flux: a GitRepository, and a Kustomization per folder. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { SYNCED_CLUSTER_LABEL } from '../shared/metadata.ts';
-import { labels } from '../shared/objects.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
 
 export interface FluxKustomizationInput {
   readonly name: string;

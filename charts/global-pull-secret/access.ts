@@ -2,16 +2,20 @@
  * What the reconciler of this system may do, per cluster and namespace: what it reads (`runtime/global-pull-secret`) and what
  * it writes. Everything that has a name in advance is granted by name, `create` included: see {@link applyByName}.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
-import { onlyLabel } from '../shared/account-bounds.ts';
-import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
+
+import { onlyLabel } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
+import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
+import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
+import {
+  AGENT_POLICY_NAME,
+  agentGuard,
+  agentRbac,
+  leaseNames,
+} from '../../runtime/global-pull-secret/agent-access.ts';
+import { POLICY_NAME } from '../../runtime/global-pull-secret/objects.ts';
+import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import type { Access, Delivery } from '../shared/system.ts';
-import { POLICY_NAME } from './admission.ts';
-import { AGENT_POLICY_NAME } from './agent-bounds.ts';
-import { agentGuard } from './agent-guard.ts';
-import { agentRbac, leaseNames } from './agent-rbac.ts';
-import type { AgentOptions } from './options.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };

@@ -1,17 +1,21 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { ObjectGroup } from '../shared/object-group.ts';
-import { labels, namespaceReference } from '../shared/objects.ts';
-import { secretSourceObjects, sourceFiles } from '../shared/secret-source.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
+import { agentPodMonitor } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
+import {
+  type AgentOptions,
+  type GlobalPullSecretInput,
+  STANDALONE_AGENT,
+  schema,
+} from '../../runtime/global-pull-secret/options.ts';
+import { secretSourceObjects, sourceFiles } from '../../runtime/global-pull-secret/secret-source.ts';
+import { ObjectGroup } from '../shared/group.ts';
 import type { ChartSystem, ClusterContext, Delivery } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
-import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
-import { additionalSecretPolicies, syncObjects } from './objects.ts';
-import { type AgentOptions, STANDALONE_AGENT } from './options.ts';
-import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 

@@ -4,15 +4,168 @@
  *
  * Source of the shape: operator-registry's `docs/design/operator-bundle.md` and the types of operator-framework/api.
  */
-import { PullwrightError } from '../../runtime/rules/errors.ts';
-import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { PullwrightError } from '../../runtime/core/errors.ts';
+import { type KubeObject, pathPart } from '../../runtime/core/kubernetes/object.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { renderCluster } from '../app.ts';
 import type { Fleet, FleetCluster } from '../fleet.ts';
 import { type ManifestTree, renderTree, yamlOf } from '../output.ts';
-import { almExamples, ownedDefinitions } from './definitions.ts';
-import { accountRights } from './rights.ts';
+
+// Our kinds as a ClusterServiceVersion describes them: fields for forms and pages of a console, and an example of each.
+
+interface Schema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+interface Definition {
+  readonly group: string;
+  readonly names: { readonly kind: string };
+  readonly versions: readonly {
+    readonly name: string;
+    readonly schema: { readonly openAPIV3Schema: Schema };
+  }[];
+}
+
+/** `spec.customresourcedefinitions.owned`: every version of every kind. */
+export function ownedDefinitions(definitions: readonly KubeObject[]): readonly object[] {
+  return definitions.flatMap((object) => {
+    const { names, versions } = object['spec'] as Definition;
+    return versions.map(({ name, schema: { openAPIV3Schema } }) => ({
+      name: object.metadata.name,
+      version: name,
+      kind: names.kind,
+      displayName: words(names.kind),
+      description: openAPIV3Schema.description ?? words(names.kind),
+      specDescriptors: descriptors(openAPIV3Schema.properties?.['spec']),
+      statusDescriptors: descriptors(openAPIV3Schema.properties?.['status']),
+    }));
+  });
+}
+
+function descriptors(schema: Schema | undefined): readonly object[] {
+  return Object.entries(schema?.properties ?? {}).map(([path, { description }]) => ({
+    path,
+    displayName: words(path),
+    ...(description === undefined ? {} : { description }),
+    ...(path === 'conditions' ? { 'x-descriptors': ['urn:alm:descriptor:io.kubernetes.conditions'] } : {}),
+  }));
+}
+
+/** `namespaceSelector`: `Namespace Selector` */
+function words(name: string): string {
+  const apart = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ');
+  return apart.slice(0, 1).toUpperCase() + apart.slice(1);
+}
+
+/** What a user would write first. */
+const EXAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  PullSecretProfile: {
+    spec: {
+      namespaceSelector: { matchLabels: { registry: 'team' } },
+      selector: {},
+      secrets: [{ name: 'team-registry', sources: [{ namespace: 'platform', name: 'quay-robot' }] }],
+    },
+  },
+  PullSecretGrant: {
+    spec: {
+      secrets: [{ name: 'quay-robot' }],
+      profiles: [{ name: 'team-registry' }],
+      namespaces: ['team-a', 'team-b'],
+    },
+  },
+  PullStatus: {},
+};
+
+/** One object of each kind, as the annotation `alm-examples` lists them. */
+export function almExamples(definitions: readonly KubeObject[]): readonly object[] {
+  return definitions.flatMap((object) => {
+    const { group, names, versions } = object['spec'] as Definition;
+    const [version] = versions;
+    const example = EXAMPLES[names.kind];
+    if (version === undefined || example === undefined) return [];
+    return [
+      {
+        apiVersion: `${group}/${version.name}`,
+        kind: names.kind,
+        metadata: { name: 'team-registry' },
+        ...example,
+      },
+    ];
+  });
+}
+
+// Roles as a ClusterServiceVersion has them: rules by ServiceAccount, which OLM makes roles and bindings of.
+
+interface AccountRules {
+  readonly serviceAccountName: string;
+  readonly rules: readonly unknown[];
+}
+
+/** What the accounts of one namespace may do, and the objects that say so. */
+export interface AccountRights {
+  /** In that namespace. */
+  readonly permissions: readonly AccountRules[];
+  readonly clusterPermissions: readonly AccountRules[];
+  /** Roles, bindings and accounts that need no object any more. */
+  readonly covered: readonly KubeObject[];
+}
+
+interface Binding extends KubeObject {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
+}
+
+/**
+ * Takes what is bound to accounts of `namespace`: cluster-wide, or in this namespace. Roles in other namespaces stay objects, since
+ * OLM moves what it applies to the namespace of the installation.
+ */
+export function accountRights(objects: readonly KubeObject[], namespace: string): AccountRights {
+  const bindings = objects.filter(isBinding).filter((binding) => isOf(binding, namespace));
+  const found = bindings.flatMap((binding) => {
+    const role = objects.find(
+      ({ kind, metadata }) =>
+        kind === binding.roleRef.kind &&
+        metadata.name === binding.roleRef.name &&
+        (kind === 'ClusterRole' || metadata.namespace === namespace),
+    );
+    return role === undefined ? [] : [{ binding, role }];
+  });
+  const rulesOf = (kind: string): readonly AccountRules[] => {
+    const byAccount = Map.groupBy(
+      found.filter(({ binding }) => binding.kind === kind),
+      ({ binding }) => binding.subjects[0]?.name ?? '',
+    );
+    return [...byAccount].map(([serviceAccountName, own]) => ({
+      serviceAccountName,
+      rules: own.flatMap(({ role }) => (role['rules'] ?? []) as readonly unknown[]),
+    }));
+  };
+  const permissions = rulesOf('RoleBinding');
+  const clusterPermissions = rulesOf('ClusterRoleBinding');
+  const names = new Set([...permissions, ...clusterPermissions].map((one) => one.serviceAccountName));
+  const accounts = objects.filter(
+    ({ kind, metadata }) =>
+      kind === 'ServiceAccount' && metadata.namespace === namespace && names.has(metadata.name),
+  );
+  const covered = [...found.flatMap(({ binding, role }) => [binding, role]), ...accounts];
+  return { permissions, clusterPermissions, covered };
+}
+
+function isBinding(object: KubeObject): object is Binding {
+  return object.kind === 'RoleBinding' || object.kind === 'ClusterRoleBinding';
+}
+
+/** Cluster-wide or in the namespace, and for one account of it alone. */
+function isOf({ kind, metadata, subjects }: Binding, namespace: string): boolean {
+  const [subject, ...more] = subjects;
+  return (
+    (kind === 'ClusterRoleBinding' || metadata.namespace === namespace) &&
+    more.length === 0 &&
+    subject?.kind === 'ServiceAccount' &&
+    subject.namespace === namespace
+  );
+}
 
 const PACKAGE = 'pullwright';
 const CHANNEL = 'alpha';

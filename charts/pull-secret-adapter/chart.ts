@@ -1,12 +1,12 @@
 /** The section `systems.pull-secret-adapter` of a fleet, and a construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { ObjectGroup } from '../shared/object-group.ts';
+import { PROVIDER } from '../../runtime/pull-secret-adapter/objects.ts';
+import { type AdapterOptions, optionsSchema } from '../../runtime/pull-secret-adapter/options.ts';
+import { type SentinelInput, sentinelSchema } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
+import { ObjectGroup } from '../shared/group.ts';
 import type { ChartSystem } from '../shared/system.ts';
-import { PROVIDER } from './federation.ts';
 import { type AdapterInstallation, adapterInstallation } from './installation.ts';
-import { type AdapterOptions, optionsSchema } from './options.ts';
-import { type SentinelInput, sentinelSchema } from './sentinel.ts';
 
 /** The section, as it is written. */
 export interface PullSecretAdapterInput {

@@ -2,9 +2,11 @@
  * What the reconciler of this system may do. Where the fleet names the namespaces, Secrets, pods and ServiceAccounts are a Role in each
  * of them; else RBAC cannot narrow them, and the guard policy does it instead.
  */
-import { WEBHOOK_NAME } from '../../runtime/rules/injection/profile-plan.ts';
-import { INJECTION_POLICY_NAME } from '../../runtime/rules/injection/profile-policy.ts';
-import { applyByName, type PolicyRule } from '../shared/objects.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { applyByName, clusterRole, labels, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import type { Access } from '../shared/system.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
@@ -110,4 +112,46 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
 /** Whether the account asks for pods in dry runs, to try what admission gives them. */
 export function triesPods(input: { readonly admission: 'policy' | 'webhook' | 'none' }): boolean {
   return input.admission !== 'none';
+}
+
+// What the administrators, editors and viewers of a namespace may do with our kinds there, added to the roles of Kubernetes.
+
+const AGGREGATED_ROLES_READ = ['get', 'list', 'watch'] as const;
+const WRITE = ['create', 'delete', 'patch', 'update'] as const;
+const GROUP = ['pullwright.dev'];
+
+/**
+ * A PullStatus is addressed to the owner of its namespace, who has to be able to read it; consent is given by whoever may write Secrets
+ * there.
+ */
+export function aggregatedRoles(): readonly KubeObject[] {
+  return [
+    role(
+      'pullwright-view',
+      ['view', 'edit', 'admin'],
+      [
+        {
+          apiGroups: GROUP,
+          resources: ['pullsecretgrants', 'pullstatuses'],
+          verbs: AGGREGATED_ROLES_READ,
+        },
+      ],
+    ),
+    role(
+      'pullwright-edit',
+      ['edit', 'admin'],
+      [{ apiGroups: GROUP, resources: ['pullsecretgrants'], verbs: WRITE }],
+    ),
+  ];
+}
+
+function role(name: string, to: readonly string[], rules: Parameters<typeof clusterRole>[1]): KubeObject {
+  const aggregate = to.map((one) => [`rbac.authorization.k8s.io/aggregate-to-${one}`, 'true']);
+  return clusterRole(
+    {
+      name,
+      labels: { ...labels({ name, component: 'pull-secret-injection' }), ...Object.fromEntries(aggregate) },
+    },
+    rules,
+  );
 }

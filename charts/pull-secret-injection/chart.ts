@@ -1,25 +1,80 @@
 /** The section `systems.pull-secret-injection` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
-import type { NetworkSettings } from '../shared/network.ts';
-import { ObjectGroup } from '../shared/object-group.ts';
-import { RECONCILER } from '../shared/reconciler-grant.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { type NetworkSettings, namespace, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
+import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { pullSecretProfileCrd, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
+import {
+  certificateProblems,
+  type ProfileInput,
+  type PullSecretInjectionInput,
+  profileProblems,
+  rivalries,
+  schema,
+  sourcesOf,
+} from '../../runtime/pull-secret-injection/options.ts';
+import { ObjectGroup } from '../shared/group.ts';
+import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
-import { pullSecretProfileCrd } from './crd.ts';
-import { pullSecretGrantCrd } from './grant-crd.ts';
 import { injectionObjects } from './objects.ts';
-import {
-  type ProfileInput,
-  type PullSecretInjectionInput,
-  schema,
-  sectionProblems,
-  sourcesOf,
-} from './section.ts';
-import { sidecarSetCrd } from './sidecar-set-crd.ts';
+
+/** What is wrong with a section that has the right shape. */
+export function sectionProblems(
+  config: PullSecretInjectionInput,
+  { kind }: Pick<ClusterContext, 'kind'>,
+): readonly SectionProblem[] {
+  return [
+    ...(config.profiles ?? []).flatMap(profileProblems),
+    ...contradictions(config),
+    ...(kind === 'standalone' ? certificateProblems(config) : []),
+  ];
+}
+
+/** Options that cannot both be meant. */
+function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
+  const { secretNames, profiles = [] } = config;
+  const written = profiles.flatMap((profile, index) => {
+    const read = readProfile({
+      apiVersion: '',
+      kind: '',
+      metadata: { name: profile.name },
+      spec: profile.spec,
+    });
+    const secrets = read.ok && read.profile.distributes ? read.profile.secrets : [];
+    return secrets.flatMap(({ name, sources }) => (sources.length > 0 ? [{ name, index }] : []));
+  });
+  const unnamed = written.filter(({ name }) => secretNames !== undefined && !secretNames.includes(name));
+  return [
+    ...unnamed.map(({ name, index }) => ({
+      path: ['profiles', index],
+      text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
+    })),
+    ...rivalries(profiles).map(({ index, other, secret }) => ({
+      path: ['profiles', index],
+      text: `brings another Secret "${secret}" than profile "${other}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
+    })),
+    ...outsideSources(config),
+  ];
+}
+
+/** Sources of the fleet's own profiles that the rights of the same fleet do not reach. */
+function outsideSources({ profiles = [], namespaces }: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (namespaces === undefined) return [];
+  return profiles.flatMap(({ name, spec }, index) =>
+    [...new Set(sourcesOf({ name, spec }).map((source) => source.namespace))]
+      .filter((namespace) => !namespaces.includes(namespace))
+      .map((namespace) => ({
+        path: ['profiles', index],
+        text: `has a source in namespace "${namespace}", which namespaces does not name: add it there`,
+      })),
+  );
+}
+
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
   name: 'pull-secret-injection',
   summary: 'Adds pull secrets to pods at admission, and brings the Secrets to the namespaces that need them',

@@ -5,22 +5,20 @@
  * binds nobody and reads as if it did.
  */
 
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { labels, type NetworkSettings } from '../shared/objects.ts';
-import { triesPods } from './access.ts';
-import { aggregatedRoles } from './aggregated-roles.ts';
-import { collisionPolicy } from './collision.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { labels, type NetworkSettings } from '../../runtime/core/kubernetes/objects.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import type { CertificateSource } from '../../runtime/pull-secret-injection/options.ts';
+import { aggregatedRoles, triesPods } from './access.ts';
 import {
+  collisionPolicy,
   consentPolicy,
   dryRunPolicy,
   grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
 } from './consent.ts';
-import { type CertificateSource, webhookObjects } from './webhook.ts';
-
-export type { CertificateSource } from './webhook.ts';
+import { webhookObjects } from './webhook.ts';
 
 export interface InjectionObjectsInput {
   readonly namespace: string;

@@ -1,6 +1,6 @@
 /** The webhook for clusters that do not serve MutatingAdmissionPolicy: two replicas, least rights, certificates from outside. */
-import { WEBHOOK_NAME } from '../../runtime/rules/injection/profile-plan.ts';
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -16,7 +16,9 @@ import {
   selectorLabels,
   service,
   serviceAccount,
-} from '../shared/objects.ts';
+} from '../../runtime/core/kubernetes/objects.ts';
+import type { CertificateSource } from '../../runtime/pull-secret-injection/options.ts';
+import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 
 export const WEBHOOK: string = WEBHOOK_NAME;
 const TLS_SECRET = 'pullwright-webhook-tls';
@@ -24,16 +26,6 @@ const TLS_FOLDER = '/etc/pullwright/tls';
 const PORT = 9443;
 const HEALTH_PORT = 8081;
 const SELECTOR = selectorLabels({ name: WEBHOOK, component: 'pull-secret-injection' });
-
-/** Who makes the serving certificate and tells the API server whom to trust. */
-export type CertificateSource =
-  | { readonly kind: 'service-ca' }
-  | {
-      readonly kind: 'cert-manager';
-      readonly issuer: { readonly kind: 'Issuer' | 'ClusterIssuer'; readonly name: string };
-    }
-  /** Secret `pullwright-webhook-tls` is made by somebody else; `caBundle` is the PEM of the CA, in base64. */
-  | { readonly kind: 'manual'; readonly caBundle: string };
 
 export interface WebhookInput {
   readonly namespace: string;

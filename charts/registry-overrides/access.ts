@@ -1,10 +1,11 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { OVERRIDES_ENV } from '../../runtime/rules/registry-overrides/registry-overrides.ts';
-import type { AccountBound } from '../shared/account-bounds.ts';
-import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
+
+import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
+import { CATALOG_STREAM } from '../../runtime/registry-overrides/objects.ts';
+import { OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
 import type { Access } from '../shared/system.ts';
-import { CATALOG_STREAM } from './objects.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const DEPLOYMENTS: readonly string[] = ['control-plane-operator', 'ignition-server'];

@@ -1,12 +1,13 @@
 /** The section `systems.registry-overrides` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import type { MirrorProblem } from '../../runtime/rules/mirrors/collect.ts';
-import { lintMirrors } from '../../runtime/rules/mirrors/lint.ts';
-import { dnsName } from '../shared/fields.ts';
-import { ObjectGroup } from '../shared/object-group.ts';
-import type { ChartSystem, SectionProblem } from '../shared/system.ts';
+import { dnsName } from '../../runtime/core/kubernetes/fields.ts';
+import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { lintMirrors } from '../../runtime/registry-overrides/lint.ts';
+import type { MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { ObjectGroup } from '../shared/group.ts';
+import type { ChartSystem } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
 import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';

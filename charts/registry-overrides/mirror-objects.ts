@@ -3,11 +3,12 @@
  *
  * Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
  */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { collectMirrors } from '../../runtime/rules/mirrors/collect.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
-import { dataUrl, machineConfigOf } from '../shared/machine-config.ts';
-import { customObject, labels } from '../shared/objects.ts';
+
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { dataUrl, labels, machineConfigOf } from '../../runtime/core/kubernetes/objects.ts';
+import { collectMirrors } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 
 /** For which pulls the mirrors of a set serve. */
 export type MirrorSetType = 'digest' | 'tag' | 'content-source-policy';

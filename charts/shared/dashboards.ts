@@ -1,8 +1,259 @@
 /** Grafana dashboards, one a system, as ConfigMaps that Grafana's sidecar picks up by their label. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { DASHBOARDS, type Panel } from './dashboard-panels.ts';
-import { kubernetesObject } from './kubernetes.ts';
-import { labels } from './metadata.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { kubernetesObject, labels } from '../../runtime/core/kubernetes/objects.ts';
+
+// What each dashboard shows: a question, and the query that answers it.
+
+/** One panel. */
+export interface Panel {
+  readonly title: string;
+  /** What a person should make of it. */
+  readonly about: string;
+  /** PromQL. */
+  readonly expr: string;
+  /** Grafana's template for the name of a series. */
+  readonly legend: string;
+  /** Grafana's name of a unit. @default {'short'} */
+  readonly unit?: string;
+}
+
+/** By system; `reconciler` for what all have in common. */
+export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
+  reconciler: [
+    {
+      title: 'Replicas that lead',
+      about: 'One of each reconciler; none means that no change arrives.',
+      expr: 'sum by (name) (leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
+      legend: '{{name}}',
+    },
+    {
+      title: 'Hosted clusters',
+      about: 'Refused ones have a kubeconfig that leads to the cluster of another.',
+      expr: 'sum by (state) (pullwright_hosted_clusters * on (namespace, pod) group_left () leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
+      legend: '{{state}}',
+    },
+    {
+      title: 'Reconciliations',
+      about: 'By controller and result.',
+      expr: 'sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))',
+      legend: '{{controller}} {{result}}',
+      unit: 'ops',
+    },
+    {
+      title: 'Time of a reconciliation, 99 of 100',
+      about: 'Without the time in the queue.',
+      expr: 'histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[5m])))',
+      legend: '{{controller}}',
+      unit: 's',
+    },
+    {
+      title: 'Waiting in queues',
+      about: 'What grows and does not shrink again is not keeping up.',
+      expr: 'max by (name) (workqueue_depth)',
+      legend: '{{name}}',
+    },
+    {
+      title: 'Objects written',
+      about: 'Nothing, while nothing changes.',
+      expr: 'sum by (controller, verb) (rate(pullwright_applied_objects_total[5m]))',
+      legend: '{{controller}} {{verb}}',
+      unit: 'ops',
+    },
+    {
+      title: 'Requests to API servers',
+      about: 'By status code.',
+      expr: 'sum by (code) (rate(rest_client_requests_total[5m]))',
+      legend: '{{code}}',
+      unit: 'reqps',
+    },
+    {
+      title: 'Needs a person',
+      about: 'Errors that are not tried again: conditions and events say what to do.',
+      expr: 'sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total[1h]))',
+      legend: '{{controller}}',
+    },
+  ],
+  'global-pull-secret': [
+    {
+      title: 'Nodes without the wanted pull secret',
+      about: 'Zero a few minutes after a change.',
+      expr: 'sum by (scope) (pullwright_eligible_nodes - pullwright_synced_nodes)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Entries that are not used',
+      about: "Rejected ones cannot be read; shadowed ones mean what the platform's mean.",
+      expr: 'sum by (scope) (pullwright_rejected_entries + pullwright_merge_conflicts)',
+      legend: '{{scope}}',
+    },
+    {
+      title: "Faults of the platform's pull secret",
+      about: 'Entries that cannot be used, a removal that is held, or the whole.',
+      expr: 'sum by (scope) (pullwright_platform_faults)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Restarts of kubelets in an hour',
+      about: 'Those that failed were tried again or rolled back.',
+      expr: 'sum(increase(pullwright_agent_restarts_total[1h])) + sum(increase(pullwright_agent_restart_failures_total[1h]))',
+      legend: 'restarts',
+    },
+    {
+      title: 'Files put back in an hour',
+      about: 'A kubelet did not come up with the new content.',
+      expr: 'sum(increase(pullwright_agent_rollbacks_total[1h]))',
+      legend: 'roll-backs',
+    },
+  ],
+  'pull-secret-injection': [
+    {
+      title: 'Namespaces of profiles',
+      about: 'Current ones hold all that a profile brings; blocked ones wait for their own owners.',
+      expr: 'max by (scope, profile, state) (pullwright_profile_namespaces)',
+      legend: '{{scope}} {{profile}} {{state}}',
+    },
+    {
+      title: 'Pods without names of their profiles',
+      about: 'Stuck ones cannot pull; running ones will fail when they start again.',
+      expr: 'sum by (scope, state) (pullwright_uninjected_pods)',
+      legend: '{{scope}} {{state}}',
+    },
+    {
+      title: 'Size of the admission policy',
+      about: 'In characters of CEL.',
+      expr: 'max by (scope) (pullwright_injection_policy_characters)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Time in the webhook, 99 of 100',
+      about: 'Where admission is webhook.',
+      expr: 'histogram_quantile(0.99, sum by (outcome, le) (rate(pullwright_webhook_handler_seconds_bucket[5m])))',
+      legend: '{{outcome}}',
+      unit: 's',
+    },
+  ],
+  'registry-overrides': [
+    {
+      title: 'Sources with mirrors',
+      about: 'Of each hosted cluster.',
+      expr: 'max by (scope) (pullwright_override_sources)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Entries that cannot be used',
+      about: 'The others are in place.',
+      expr: 'max by (scope) (pullwright_override_problems)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Deployments that lag or are fought over',
+      about: 'Another operator writes them.',
+      expr: 'max by (scope) (pullwright_override_drifted + pullwright_override_contested)',
+      legend: '{{scope}}',
+    },
+    {
+      title: 'Catalogs by where their image was found',
+      about: 'Failed ones are at no registry that was asked.',
+      expr: 'sum by (result) (pullwright_override_catalogs)',
+      legend: '{{result}}',
+    },
+  ],
+  'pull-secret-adapter': [
+    {
+      title: 'Clusters by how their last pass ended',
+      about: 'SecretAvailable is well.',
+      expr: 'count by (reason) (max by (cluster, reason) (pullwright_pull_secret_result))',
+      legend: '{{reason}}',
+    },
+    {
+      title: 'Events',
+      about: 'Dead ones were given up, and wait in the dead letter queue.',
+      expr: 'sum by (outcome) (increase(pullwright_adapter_events_total[15m]))',
+      legend: '{{outcome}}',
+    },
+    {
+      title: 'Put back after a change by hand',
+      about: 'By what it was.',
+      expr: 'sum by (what) (increase(pullwright_adapter_repairs_total[1h]))',
+      legend: '{{what}}',
+    },
+    {
+      title: 'Versions that can be read',
+      about: 'The most of any cluster.',
+      expr: 'max(pullwright_pull_secret_enabled_versions)',
+      legend: 'versions',
+    },
+    {
+      title: 'Events of Sentinel',
+      about: 'Undecided: an expression had no value.',
+      expr: 'sum by (outcome) (increase(pullwright_sentinel_events_total[15m]))',
+      legend: '{{outcome}}',
+    },
+    {
+      title: 'Time since Sentinel went over all clusters',
+      about: 'Minutes at most.',
+      expr: 'time() - max(pullwright_sentinel_last_poll_timestamp_seconds)',
+      legend: 'age',
+      unit: 's',
+    },
+  ],
+  'credential-provider': [
+    {
+      title: 'Pools without the configuration on every node',
+      about: 'Zero once a change is rolled out.',
+      expr: 'count(min by (pool) (pullwright_credential_provider_pool_rolled_out) == 0) or vector(0)',
+      legend: 'pools',
+    },
+    {
+      title: 'Nodes where it is not installed as configured',
+      about: 'Of those with an installer.',
+      expr: 'count(pullwright_installer_in_sync == 0) or vector(0)',
+      legend: 'nodes',
+    },
+    {
+      title: 'ServiceAccounts whose pods get no credential',
+      about: 'The last run of the provider failed for them.',
+      expr: 'sum(pullwright_installer_failing_accounts)',
+      legend: 'accounts',
+    },
+    {
+      title: 'Failed runs',
+      about: 'As the kubelets count them.',
+      expr: 'sum(rate(kubelet_credential_provider_plugin_errors_total{plugin_name="crio-credential-provider"}[5m]))',
+      legend: 'failures',
+      unit: 'ops',
+    },
+    {
+      title: 'Oldest auth file that no pull has used',
+      about: 'A file holds credentials until it is removed.',
+      expr: 'max(pullwright_auth_file_oldest_seconds)',
+      legend: 'age',
+      unit: 's',
+    },
+  ],
+  verify: [
+    {
+      title: 'Credentials that registries refuse',
+      about: 'By reason.',
+      expr: 'count by (reason) (max by (credential, reason) (pullwright_credential_refused))',
+      legend: '{{reason}}',
+    },
+    {
+      title: 'Time until the next credential ends',
+      about: 'Of those that have an end.',
+      expr: 'min(pullwright_credential_expires_at) - time()',
+      legend: 'time',
+      unit: 's',
+    },
+    {
+      title: 'Time since registries were asked',
+      about: 'A day at most.',
+      expr: 'time() - max by (scope) (pullwright_verify_last_run)',
+      legend: '{{scope}}',
+      unit: 's',
+    },
+  ],
+};
 
 /** By which the sidecar of Grafana's chart, and that of kube-prometheus-stack, finds them. */
 const FOUND_BY: Readonly<Record<string, string>> = { grafana_dashboard: '1' };

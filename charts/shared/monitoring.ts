@@ -1,6 +1,7 @@
 /** PrometheusRule, ServiceMonitor and PodMonitor of the Prometheus Operator: symptoms that are worth waking somebody for. */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
-import { customObject } from './custom-kinds.ts';
+
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 
 /** One alert. Its annotations say what is the case and what to look at. */
 export interface Alert {
@@ -36,27 +37,63 @@ export function serviceMonitor(metadata: ObjectMeta, selector: Readonly<Record<s
   });
 }
 
+// Where an alert is explained: each rendered alert carries the address of its section in `docs/runbooks`.
+
+/** Where the runbooks of this repository are published; a fleet may name a copy of its own. */
+export const RUNBOOKS = 'https://pullwright.dev/runbooks';
+
+/** File of a system's runbooks, without `.md`. What the nodes do has a file of its own. */
+export function runbookFile(system: string): string {
+  return system === 'global-pull-secret' ? 'node-agent' : system;
+}
+
+interface Rule {
+  readonly alert?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface RuleGroups {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
+}
+
 /**
- * A PodMonitor for the port `metrics` of the pods with these labels in the same namespace.
+ * `object` with `runbook_url` on every alert when it is a PrometheusRule: `<base>/<file>.md#<alert in lower case>`, the place
+ * that a heading `## <alert>` has in Markdown. Other objects come back as they are.
  *
- * @param tls the pods' certificate is for `serverName`, by the CA in the key `ca.crt` of `secret`. @default plain HTTP
+ * @example
+ * ```ts
+ * import { withRunbooks } from './monitoring.ts';
+ * import { prometheusRule } from './monitoring.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const alert = { name: 'NodesBehind', expression: 'vector(1)', for: '5m', summary: 's', description: 'd' };
+ * const object = withRunbooks(prometheusRule({ name: 'a' }, [alert]), 'https://example.com/runbooks', () => 'node-agent');
+ * assert.match(JSON.stringify(object), /"runbook_url":"https:\/\/example.com\/runbooks\/node-agent.md#nodesbehind"/);
+ * ```
  */
-export function podMonitor(
-  metadata: ObjectMeta,
-  selector: Readonly<Record<string, string>>,
-  tls?: { readonly serverName: string; readonly secret: string },
+export function withRunbooks(
+  object: KubeObject,
+  base: string,
+  fileOf: (alert: string) => string,
 ): KubeObject {
-  const secure =
-    tls === undefined
-      ? {}
-      : ({
-          scheme: 'https',
-          tlsConfig: { serverName: tls.serverName, ca: { secret: { name: tls.secret, key: 'ca.crt' } } },
-        } as const);
-  return customObject('PodMonitor', metadata, {
-    spec: {
-      selector: { matchLabels: selector },
-      podMetricsEndpoints: [{ port: 'metrics', interval: '60s', ...secure }],
-    },
-  });
+  if (object.kind !== 'PrometheusRule') return object;
+  const { groups } = object.spec as RuleGroups;
+  const spec = {
+    ...(object.spec as object),
+    groups: groups.map((group) => ({
+      ...group,
+      rules: group.rules.map((rule) =>
+        rule.alert === undefined
+          ? rule
+          : {
+              ...rule,
+              annotations: {
+                ...rule.annotations,
+                runbook_url: `${base}/${fileOf(rule.alert)}.md#${rule.alert.toLowerCase()}`,
+              },
+            },
+      ),
+    })),
+  };
+  return { ...object, spec };
 }

@@ -4,29 +4,72 @@
  *
  * Two replicas, one of them leading by a Lease; in a management cluster the same again for each shard. Non-root, read-only root, no credential in its environment.
  */
+
 import { createHash } from 'node:crypto';
-import { toYaml } from '../../runtime/kube/yaml.ts';
-import { reconcilerName } from '../../runtime/rules/kubernetes/hosted-clusters.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
-import { accountBounds } from './account-bounds.ts';
+import { accountBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
+  clusterRole,
+  clusterRoleBinding,
   configMap,
   deployment,
   HARDENED_CONTAINER,
   HARDENED_POD,
+  labels,
   namespace,
   namespaceReference,
   networkPolicy,
   type PolicyRule,
   podDisruptionBudget,
+  role,
+  roleBinding,
   secretsByName,
   selectorLabels,
   service,
   serviceAccount,
-} from './objects.ts';
-import { allLabels, grant, RECONCILER, reconcilerNames } from './reconciler-grant.ts';
-import type { ClusterContext, ReconcilerPart } from './system.ts';
+} from '../../runtime/core/kubernetes/objects.ts';
+import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
+import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
+import { toYaml } from '../../runtime/kube/yaml.ts';
+import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
+import type { Access, ClusterContext, ReconcilerPart } from './system.ts';
+
+// Roles of the reconciler, each bound to its accounts: one, and one for each shard.
+
+/** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
+export const RECONCILER: string = reconcilerName();
+
+/** Names of all reconcilers of a cluster: that without a shard, and one for each shard. */
+export function reconcilerNames({ shards = [] }: Pick<ClusterContext, 'shards'>): readonly string[] {
+  return [RECONCILER, ...shards.map(reconcilerName)];
+}
+
+/** A Role or ClusterRole with its binding. */
+export function grant(
+  name: string,
+  cluster: ClusterContext,
+  access: Omit<Access, 'bounds'>,
+): readonly KubeObject[] {
+  const { account, namespace } = cluster;
+  const subjects =
+    account === undefined ? reconcilerNames(cluster).map((each) => ({ name: each, namespace })) : [account];
+  const rules = distinct(access.rules);
+  if (access.namespace === undefined) {
+    const metadata = { name, labels: allLabels(name) };
+    return [clusterRole(metadata, rules), clusterRoleBinding(metadata, subjects)];
+  }
+  const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
+  return [role(metadata, rules), roleBinding(metadata, subjects)];
+}
+
+function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+/** Of everything of the reconciler. */
+export function allLabels(name: string): Readonly<Record<string, string>> {
+  return labels({ name, component: 'reconciler' });
+}
 
 /** The reconciler's Deployment. */
 export interface ReconcilerSettings {
@@ -287,6 +330,67 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
     ...grant(name, cluster, { rules: everywhere }),
     ...cluster.hosted.flatMap((one) =>
       grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
+    ),
+  ];
+}
+
+// What is watched of the reconciler itself.
+
+const JOB = `job=~"${RECONCILER}(-.+)?"`;
+
+/** One for each reconciler: none that is left tells of one that is gone. */
+function downAlert(name: string): Alert {
+  return {
+    name: 'PullwrightReconcilerDown',
+    expression: `absent(leader_election_master_status{${JOB},name="${name}"} == 1)`,
+    for: '10m',
+    severity: 'critical',
+    summary: `No replica of ${name} leads`,
+    description: `Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment ${name} and at the Lease of that name.`,
+  };
+}
+
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullwrightReconcileFailing',
+    expression: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{${JOB}}[15m])) > 0`,
+    for: '30m',
+    summary: 'Controller {{ $labels.controller }} has failed for half an hour',
+    description:
+      'What it wrote last stays in place. Its log names the object and what to do: kubectl logs -l app.kubernetes.io/name=pullwright-reconciler -n {{ $labels.namespace }}.',
+  },
+  {
+    name: 'PullwrightNeedsAPerson',
+    expression: `sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total{${JOB}}[1h])) > 0`,
+    for: '5m',
+    summary: 'Controller {{ $labels.controller }} found something that only a person can fix',
+    description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
+  },
+  {
+    name: 'PullwrightHostedClusterFailing',
+    expression: `sum by (pod) (pullwright_hosted_clusters{${JOB},state=~"failing|refused"}) > 0`,
+    for: '15m',
+    summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not looked after',
+    description:
+      'They keep what they have, and no change reaches them; other clusters are looked after. pullwright status names each and says why, as does an Event on its HostedControlPlane.',
+  },
+];
+
+/** PrometheusRule, and a ServiceMonitor for each reconciler of `names`, with the alerts of systems beside their own. */
+export function reconcilerMonitoring(
+  namespace: string,
+  more: readonly Alert[],
+  names: readonly string[] = [RECONCILER],
+): readonly KubeObject[] {
+  const metadataOf = (name: string): ObjectMeta => ({
+    name,
+    namespace,
+    labels: labels({ name, component: 'reconciler' }),
+  });
+  return [
+    prometheusRule(metadataOf(RECONCILER), [...names.map(downAlert), ...ALERTS, ...more]),
+    ...names.map((name) =>
+      serviceMonitor(metadataOf(name), selectorLabels({ name, component: 'reconciler' })),
     ),
   ];
 }

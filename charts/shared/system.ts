@@ -3,11 +3,11 @@
  * that section to objects.
  */
 import type { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import type { AccountBound } from './account-bounds.ts';
+import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
+import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { NetworkSettings, PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
-import type { NetworkSettings } from './network.ts';
-import type { PolicyRule } from './rbac.ts';
 
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
 export type ClusterKind = 'standalone' | 'management' | 'hosted';
@@ -78,16 +78,6 @@ export interface ReconcilerPart {
   readonly access: readonly Access[];
   /** Rendered beside the reconciler's own where `monitoring` is on. @default none */
   readonly alerts?: readonly Alert[];
-}
-
-/** A mistake that a schema cannot see. */
-export interface SectionProblem {
-  /** Below the section: `['agent', 'shape']`. */
-  readonly path: readonly (string | number)[];
-  /** What is there and what is wanted. */
-  readonly text: string;
-  /** Whether it is one only where the cluster itself says it: defaults speak to whichever clusters they can. @default {false} */
-  readonly ownOnly?: boolean;
 }
 
 export interface ChartSystem<Config = unknown, Input = unknown> {

@@ -1,15 +1,13 @@
 /** The section `systems.verify` of a fleet, and a construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
-import { dnsLabel, dnsName, networkField } from '../shared/fields.ts';
-import { ObjectGroup } from '../shared/object-group.ts';
-import { namespace as namespaceObject, OWN_NAMESPACE } from '../shared/objects.ts';
+import { dnsLabel, dnsName, networkField } from '../../runtime/core/kubernetes/fields.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import { namespace as namespaceObject, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
+import { pullStatusName, VERIFY } from '../../runtime/core/kubernetes/pull-status.ts';
+import { ObjectGroup } from '../shared/group.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
-import { VERIFY_ALERTS } from './alerts.ts';
-import { type VerifyInstallation, verifyObjects } from './objects.ts';
+import { VERIFY_ALERTS, type VerifyInstallation, verifyObjects } from './objects.ts';
 
 /** The section, as it is written. Every field may be left out. */
 export interface VerifyInput {

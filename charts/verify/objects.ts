@@ -1,8 +1,6 @@
 /** The CronJob that asks registries about credentials, and the rights that it takes: reading what pods pull with, no more. */
 
-import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -20,7 +18,9 @@ import {
   secretsByName,
   selectorLabels,
   serviceAccount,
-} from '../shared/objects.ts';
+} from '../../runtime/core/kubernetes/objects.ts';
+import { pullStatusName, VERIFY } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { Alert } from '../shared/monitoring.ts';
 
 export interface VerifyInstallation {
   /** Of the pods. */
@@ -218,3 +218,32 @@ function reportRules(): readonly PolicyRule[] {
     },
   ];
 }
+
+// What should wake somebody: credentials that are refused, that end, and checks that do not run.
+
+/** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
+export const VERIFY_ALERTS: readonly Alert[] = [
+  {
+    name: 'PullCredentialRefused',
+    expression: 'max by (credential, reason) (pullwright_credential_refused) > 0',
+    for: '1h',
+    summary: 'A registry refuses {{ $labels.credential }}: {{ $labels.reason }}',
+    description:
+      'New pods that need it cannot start. Renew the entry in place; pullwright verify --all-in-use says when it is taken.',
+  },
+  {
+    name: 'PullCredentialEndsSoon',
+    expression: 'min by (credential) (pullwright_credential_expires_at) - time() < 3 * 86400',
+    for: '10m',
+    summary: '{{ $labels.credential }} ends in {{ $value | humanizeDuration }}',
+    description: 'Renew the entry in place before it does.',
+  },
+  {
+    name: 'PullCredentialsNotVerified',
+    expression: 'time() - max by (scope) (pullwright_verify_last_run) > 86400',
+    for: '1h',
+    severity: 'info',
+    summary: 'Nobody has asked the registries about pull credentials for {{ $value | humanizeDuration }}',
+    description: 'Look at the Jobs of CronJob pullwright-verify. What is known is as old as that.',
+  },
+];

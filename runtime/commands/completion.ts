@@ -1,10 +1,15 @@
 /** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
-import { UsageError } from '../rules/errors.ts';
-import type { Command, CommandIo, ExitCode } from './command.ts';
-import { type CommandTable, defineCommand } from './define.ts';
-import type { Completion, Flag, Flags } from './flags/flag.ts';
-import type { Given } from './flags/parse.ts';
-import { NOTHING } from './permissions.ts';
+
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+  NOTHING,
+} from '../cli/command.ts';
+import type { Completion, Flag, Flags, Given } from '../cli/flags.ts';
+import { UsageError } from '../core/errors.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 type Shell = (typeof SHELLS)[number];

@@ -1,11 +1,121 @@
 /** Command line shell: version, dispatch, signals. */
 import { writeSync } from 'node:fs';
-import { VERSION } from '../rules/version.ts';
-import type { CommandIo, ExitCode } from './command.ts';
-import { forPeople } from './people.ts';
-import { programName, speakingAs } from './program-name.ts';
-import { asksForHelp, isBrokenPipe, runCommand } from './run-command.ts';
-import { COMMANDS, type TableEntry } from './table.ts';
+import type { Command, CommandIo, ExitCode, ProgramName } from '../cli/command.ts';
+import { forPeople } from '../cli/terminal.ts';
+import { describeError, PullwrightError, UsageError } from '../core/errors.ts';
+import { nearWord, onOneLine } from '../core/text.ts';
+import { VERSION } from '../core/version.ts';
+import { COMMANDS, type CommandGroup, type TableEntry } from './table.ts';
+
+// What this program is called by who types it: `pullwright`, or `kubectl pullwright` where it is a plugin.
+
+/**
+ * The last part of the path that a program was called by.
+ */
+export function nameCalled(argv0: string): string {
+  return argv0.slice(argv0.lastIndexOf('/') + 1);
+}
+
+/**
+ * kubectl runs `kubectl-pullwright` for `kubectl pullwright`.
+ *
+ * @param argv0 what the caller wrote as the program's name
+ */
+export function programName(argv0: string): ProgramName {
+  return nameCalled(argv0) === 'kubectl-pullwright' ? 'kubectl pullwright' : 'pullwright';
+}
+
+/**
+ * `text` with command lines of this program as they are typed for `program`.
+ *
+ * @param isCommand whether a word is a subcommand: every other "pullwright" is somebody's word for something else
+ */
+export function asTyped(text: string, program: ProgramName, isCommand: (word: string) => boolean): string {
+  if (program === 'pullwright') return text;
+  return text.replaceAll(
+    /(?<![\w./-])(kubectl )?pullwright (?=(<command>|[a-z-]+))/g,
+    (found: string, kubectl: string | undefined, word: string) =>
+      kubectl === undefined && (word === '<command>' || isCommand(word)) ? `${program} ` : found,
+  );
+}
+
+/**
+ * The same places to write to, where command lines are as they are typed: on stderr and in what a terminal shows. What goes into
+ * a pipe or a file is the same under each name.
+ *
+ * @param isHelp whether stdout takes a text for people, wherever it goes
+ */
+export function speakingAs(io: CommandIo, isCommand: (word: string) => boolean, isHelp: boolean): CommandIo {
+  const { program = 'pullwright' } = io;
+  if (program === 'pullwright') return io;
+  const typed = (text: string): string => asTyped(text, program, isCommand);
+  const speaking = <S extends CommandIo['stderr']>(stream: S): S =>
+    Object.create(stream, {
+      write: { value: (text: string) => stream.write(typed(text)) },
+      isTTY: { value: stream.isTTY },
+    }) as S;
+  return Object.create(io, {
+    stdout: {
+      get: () => (isHelp || io.stdout.isTTY === true ? speaking(io.stdout) : io.stdout),
+    },
+    stderr: { get: () => speaking(io.stderr) },
+  }) as CommandIo;
+}
+
+// Runs one command with its arguments: help, and the one place where errors become text and exit codes.
+
+/** Runs it. What it throws goes to stderr in one sentence. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (asksForHelp(args)) {
+    const { helpText } = await import('../cli/help.ts');
+    io.stdout.write(`${helpText(await command.spec())}\n`);
+    return 0;
+  }
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    return await reportFailure(error, command, io);
+  }
+}
+
+/** Whether `--help` is among the flags; behind `--` it is an argument. */
+export function asksForHelp(args: readonly string[]): boolean {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
+  return own.includes('--help') || own.includes('-h');
+}
+
+async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
+  if (isBrokenPipe(error)) return 0;
+  const text = deniedAccess(error) ?? describeError(error);
+  io.stderr.write(`${hasLines(error) ? text : onOneLine(text)}\n`);
+  if (!(error instanceof UsageError)) return 1;
+  const { program = `pullwright ${command.name}` } = await command.spec();
+  io.stderr.write(`Run "${program} --help" for usage\n`);
+  return 2;
+}
+
+/** Whether its message has lines of ours, in which whatever comes from outside is on one line already. */
+function hasLines(error: unknown): boolean {
+  return error instanceof PullwrightError && error.details !== undefined;
+}
+
+/** Node's permission model says what it denied in fields, not in words. */
+function deniedAccess(error: unknown): string | undefined {
+  const denied = [error, error instanceof Error ? error.cause : undefined].find(
+    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
+  ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
+  if (denied === undefined) return undefined;
+  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/reference/cli.md lists for this command`;
+}
+
+/** Whether who reads has gone, which is no failure. */
+export function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+}
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
@@ -16,7 +126,7 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
     // Nobody asked for it: it is no result.
     const stream = name === undefined ? io.stderr : io.stdout;
-    stream.write((await import('./overview.ts')).overview());
+    stream.write((await import('./main.ts')).overview());
     return name === undefined ? 2 : 0;
   }
   if (['--version', 'version'].includes(name)) {
@@ -29,7 +139,7 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
 async function runNamed(name: string, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
-    io.stderr.write(`${(await import('./overview.ts')).unknownCommand(name)}\n`);
+    io.stderr.write(`${(await import('./main.ts')).unknownCommand(name)}\n`);
     return 2;
   }
   const problem = asksForHelp(args) ? undefined : wrongPlatform({ name, entry, args }, io.platform);
@@ -96,4 +206,41 @@ function openStdout(): NodeJS.WriteStream {
 function writeWhole(fd: 1 | 2, text: string): void {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+// What the program says when no command was run: the list of commands, and what was probably meant.
+
+const GROUPS: readonly (readonly [CommandGroup, string])[] = [
+  ['ask', 'Ask; nothing is changed:'],
+  ['change', 'Prepare and clean up:'],
+  ['run', 'Run; mostly in pods and on nodes:'],
+];
+
+/** The list of commands, by who calls them. */
+export function overview(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+  const groups = GROUPS.flatMap(([group, title]) => [
+    title,
+    ...Object.entries(COMMANDS)
+      .filter(([, entry]) => entry.group === group)
+      .map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`),
+    '',
+  ]);
+  return [
+    'Pull credentials as code for Kubernetes and OpenShift fleets.',
+    '',
+    'Usage: pullwright <command> [options]',
+    '',
+    ...groups,
+    'Run "pullwright <command> --help" for its options and an example.',
+    '',
+  ].join('\n');
+}
+
+/** For a word that is no command. */
+export function unknownCommand(word: string): string {
+  const known = Object.keys(COMMANDS);
+  const near = nearWord(word, known);
+  const wanted = near === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${near}"?`;
+  return onOneLine(`Unknown command "${word}": ${wanted}`);
 }

@@ -1,70 +1,95 @@
-/** `pullwright provider`, on a node `crio-credential-provider`: the kubelet's image credential provider. */
-import { readFileSync } from 'node:fs';
-import { configBeside, parseArguments } from '../credential-provider/plugin/options.ts';
+/**
+ * Whether a call is one for the credential provider, by the name that it was called by: one file is the `pullwright` of an image,
+ * the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop.
+ *
+ * And the usual run of the provider, without the command line around it: no streams, no help, and an end at once. What it does not
+ * know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
+ */
+import { readFileSync, writeSync } from 'node:fs';
+import { errnoOf } from '../core/errors.ts';
+import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
-import { VERSION } from '../rules/version.ts';
-import type { Command, CommandIo, ExitCode } from './command.ts';
-import { takeProxySettings } from './proxy-settings.ts';
 
-export const command: Command = {
-  name: 'provider',
-  summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
-  spec: async () => (await import('./provider-spec.ts')).PROVIDER_SPEC,
-  permissions: {
-    reads: [
-      '/etc/containers/registries.conf',
-      '/etc/containers/registries.conf.d',
-      '/etc/containers/registries.rootful.conf.d',
-      '/usr/share/containers',
-      '/etc/kubernetes',
-      '/var/lib/kubelet/config.json',
-      '/var/lib/kubelet/kubeconfig',
-      '<--config>',
-      '<folder of the executable>/crio-credential-provider.json',
-    ],
-    writes: ['/etc/crio/auth', '/run/systemd/journal/socket'],
-    hosts: ['API server'],
-    api: [
-      'list secrets (own namespace)',
-      'get secrets (own namespace)',
-      'get pods (own namespace, optional)',
-      'get serviceaccounts (own namespace, optional)',
-    ],
-  },
-  run: runCommand,
-};
+/** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
+const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
 
-async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const parsed = parseArguments(
-    args,
-    io.env['HOME'],
-    (path) => readFileSync(path, 'utf8'),
-    configBeside(process.execPath),
-  );
-  if (parsed.version !== undefined) {
-    write(
-      io,
-      1,
-      parsed.version === 'json' ? `${JSON.stringify({ version: VERSION })}\n` : `Version: ${VERSION}\n`,
-    );
-    return 0;
-  }
-  if (parsed.check) {
-    const { checkNode } = await import('../credential-provider/plugin/check.ts');
-    return checkNode(parsed, { ...io, env: takeProxySettings(io.env) });
-  }
-  if (parsed.dryRun) return (await import('../credential-provider/plugin/dry-run.ts')).dryRun(parsed, io);
-  const result = await runProvider(parsed.options, {
-    env: takeProxySettings(io.env),
-    signal: io.signal,
-    writeError: (line) => write(io, 2, line),
-  });
-  write(io, 1, result.stdout);
-  io.exitNow?.(result.exitCode);
-  return result.exitCode;
+/**
+ * The arguments that `pullwright` would have been given.
+ *
+ * `argv0` is what the caller wrote as the program's name: the kubelet passes the full path of the plugin, a shell passes
+ * what was typed. Links are not resolved: the name of the link counts.
+ */
+export function argumentsFor(argv0: string, args: readonly string[]): readonly string[] {
+  const name = argv0.slice(argv0.lastIndexOf('/') + 1);
+  const command = Object.hasOwn(COMMAND_OF_NAME, name) ? COMMAND_OF_NAME[name] : undefined;
+  return command === undefined ? args : [command, ...args];
 }
 
-function write(io: CommandIo, fd: 1 | 2, text: string): void {
-  if (io.writeNow === undefined) (fd === 1 ? io.stdout : io.stderr).write(text);
-  else if (text !== '') io.writeNow(fd, text);
+/** Whether `args` were those of a usual run; then it has ended with the process. */
+export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
+  // Elsewhere the command line says what is missing.
+  if (process.platform !== 'linux') return false;
+  const parsed = parsedOf(args);
+  if (parsed === undefined || parsed.dryRun || parsed.check || parsed.version !== undefined) return false;
+  const env = await environment();
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  const result = await runProvider(parsed.options, { env, signal: stop.signal, writeError });
+  endNow(answered(result.stdout) ? result.exitCode : 1);
+  return true;
+}
+
+/** The runtime's fetch obeys proxy variables by itself; which proxy is used is our choice. */
+async function environment(): Promise<NodeJS.ProcessEnv> {
+  const { env } = process;
+  if (!Object.keys(env).some((name) => /_proxy$/i.test(name))) return env;
+  return (await import('../http/proxy.ts')).takeProxySettings(env);
+}
+
+/** Whether the kubelet has taken the response; a failed run has none. */
+function answered(response: string): boolean {
+  try {
+    if (response !== '') writeWhole(1, response);
+    return true;
+  } catch (error) {
+    writeError(
+      `Failed to run credential provider: cannot write the response: ${errnoOf(error) ?? 'closed'}\n`,
+    );
+    return false;
+  }
+}
+
+function parsedOf(args: readonly string[]): ParsedArguments | undefined {
+  if (args.includes('--help') || args.includes('-h')) return undefined;
+  try {
+    return parseArguments(
+      args,
+      process.env['HOME'],
+      (path) => readFileSync(path, 'utf8'),
+      configBeside(process.execPath),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line that nobody takes must not fail a pull. */
+function writeError(line: string): void {
+  try {
+    writeWhole(2, line);
+  } catch {
+    // Closed or full.
+  }
+}
+
+function writeWhole(fd: 1 | 2, text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+/** Everything is written: no listener, no timer and no collected garbage is worth waiting for. */
+function endNow(code: number): void {
+  const { reallyExit } = process as { readonly reallyExit?: (code: number) => never };
+  if (reallyExit === undefined) process.exit(code);
+  reallyExit.call(process, code);
 }

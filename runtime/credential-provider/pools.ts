@@ -1,10 +1,14 @@
 /** The pools of a cluster: what their nodes run, what is rendered for them, and how far it is rolled out. */
-import { machineConfigName } from '../../charts/credential-provider/machine-config.ts';
-import type { World } from '../controller/contract.ts';
-import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
-import type { Condition } from '../rules/kubernetes/conditions.ts';
-import { readSelector, selects } from '../rules/kubernetes/label-selector.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+
+import type { Condition } from '../core/kubernetes/conditions.ts';
+import { readSelector, selects } from '../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { World } from '../engine/contract.ts';
+import { toYaml } from '../kube/yaml.ts';
+import type { CredentialProviderConfig } from './config.ts';
+import { flagVariable, kubeletCommand, serviceSettings } from './kubelet-unit.ts';
+import { machineConfigName, type NodeFile, variableDropIn } from './objects.ts';
+import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile } from './platform.ts';
 
 /** A pool that the Machine Config Operator brings; others take the configs of `worker`. */
 const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';
@@ -95,4 +99,35 @@ function isNewEnough(version: RegExpExecArray | null): boolean {
   if (version === null) return false;
   const [major, minor] = [Number(version[1]), Number(version[2])];
   return major > 1 || (major === 1 && minor >= CREDENTIAL_PROVIDER.minimumMinor);
+}
+
+// The files that a pool's nodes need: the kubelet's file and, where the kubelet does not know it yet, a drop-in.
+
+/** The text, as the Machine Config Operator writes it: keys sorted, lists not indented, single quotes. */
+export function configText(config: CredentialProviderConfig): string {
+  return toYaml(config, { sortMapEntries: true, indentSeq: false, singleQuote: true, lineWidth: 0 });
+}
+
+/** What is known of the pool's kubelet unit: its whole text, drop-ins included; undefined when it was not found. */
+export type KubeletUnit = string | undefined;
+
+/** Files of a pool; none when no entry is left to render. */
+export function poolFiles(
+  platform: PlatformFile,
+  config: CredentialProviderConfig | undefined,
+): readonly NodeFile[] {
+  if (config === undefined) return [];
+  const file = { path: platform.path, text: configText(config) };
+  if (platform.isKnownToKubelet) return [file];
+  return [file, { path: CREDENTIAL_PROVIDER.dropIn, text: variableDropIn(kubeletFlags(platform.path)) }];
+}
+
+/**
+ * Whether the kubelet reads the platform's file, or the variable that points it there. A unit that was not found is taken to
+ * be as the platform is known to make it.
+ */
+export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit): boolean {
+  if (isKnownToKubelet || unit === undefined) return true;
+  const settings = serviceSettings([unit]);
+  return flagVariable(settings, [], kubeletCommand(settings))?.name === CREDENTIAL_PROVIDER.dropInVariable;
 }

@@ -3,7 +3,7 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
-import type { HttpFailure } from './http-error.ts';
+import { HttpError, type HttpFailure } from './http-error.ts';
 import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
@@ -26,19 +26,6 @@ const STEPS = 10;
  * Calls `run` after `ms`, and after ten turns of the event loop at least. Gives the way to cancel. What counts is the time in which this process
  * attended to what came: where it has too little processor, a turn of its event loop may take seconds. What was answered meanwhile lies there unread,
  * and whoever counted those seconds would take a good server for a silent one, ask it again, and have less time still.
- *
- * @example
- * ```ts
- * import { afterAttended } from './client.ts';
- * import assert from 'node:assert/strict';
- *
- * let ran = false;
- * afterAttended(20, () => (ran = true));
- * const until = performance.now() + 50;
- * while (performance.now() < until);
- * await new Promise((resolve) => setImmediate(resolve));
- * assert.equal(ran, false);
- * ```
  */
 export function afterAttended(ms: number, run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -153,7 +140,7 @@ export class HttpClient {
   async #follow(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { redirects } = request;
     if (redirects === undefined) return this.#send(request, halts);
-    const { redirectOf } = await import('./redirect.ts');
+    const { redirectOf } = await import('./client.ts');
     let next = request;
     for (let left = redirects; ; left -= 1) {
       const answer = await this.#send(next, halts);
@@ -239,4 +226,110 @@ function haltingBy(signal: AbortSignal): Halting {
 function originOf(url: string): string {
   const end = url.slice(8).search(/[/?#]/);
   return end === -1 ? url : url.slice(0, end + 8);
+}
+
+// Where a redirect leads, and what goes there. Source of the rule: RFC 9110, section 15.4, and decision 073: a credential goes to
+// the origin that it is meant for and to no other.
+
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
+
+/**
+ * The request that a redirect asks for; undefined when the answer is none. Only GET and HEAD are followed: what else was asked
+ * stays unasked elsewhere.
+ *
+ * @throws HttpError `RedirectRefused` for a target that is no URL or names a user
+ */
+export function redirectOf(
+  answer: Pick<HttpAnswer, 'status' | 'header'>,
+  request: HttpRequest,
+): HttpRequest | undefined {
+  const { method, url, headers = {} } = request;
+  if (!REDIRECTS.includes(answer.status) || (method !== 'GET' && method !== 'HEAD')) return undefined;
+  const location = answer.header('location') ?? '';
+  const target = location !== '' && URL.canParse(location, url) ? new URL(location, url) : undefined;
+  if (target === undefined || target.username !== '' || target.password !== '')
+    throw new HttpError('RedirectRefused', 'the server redirects to a place that is no URL');
+  const stays = target.origin === new URL(url).origin;
+  const kept = Object.entries(headers).filter(
+    ([name]) => stays || !FOR_ONE_ORIGIN.includes(name.toLowerCase()),
+  );
+  return { ...request, url: target.href, headers: Object.fromEntries(kept) };
+}
+
+// Trying again what may come right by itself, as late as the server asks. Pauses are arguments, so that a test owns them.
+
+/** Statuses after which the same request may succeed. */
+const PASSING: readonly number[] = [408, 429, 500, 502, 503, 504];
+
+/** Whether the same request may be answered otherwise a moment later. */
+export function isPassingStatus(status: number): boolean {
+  return PASSING.includes(status);
+}
+
+/** One try: what it gave, or what it threw. */
+export type Tried<T> = { readonly value: T } | { readonly error: unknown };
+
+export interface RetryOptions<T> {
+  /** Calls in all. */
+  readonly tries: number;
+  /** Pause after try `round` (0 is the first), on top of what the server asks for; see `rules/back-off.ts`. */
+  readonly waitMs: (round: number) => number;
+  /** A server that wants to be left alone for longer is not asked again here: whoever called has a rhythm of its own. */
+  readonly longestWaitMs: number;
+  /** Undefined when another try is of no use; else how long the server wants to be left alone, if it says. */
+  readonly again: (tried: Tried<T>) => { readonly afterMs?: number | undefined } | undefined;
+  /** Waits; rejects when the run was interrupted. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+/**
+ * The last try's value.
+ *
+ * @throws what the last try threw
+ */
+export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions<T>): Promise<T> {
+  for (let round = 0; ; round += 1) {
+    const tried = await attempt().then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error }),
+    );
+    const next = round + 1 >= options.tries ? undefined : options.again(tried);
+    if (next === undefined || (next.afterMs ?? 0) > options.longestWaitMs) {
+      if ('value' in tried) return tried.value;
+      throw tried.error;
+    }
+    await options.pause((next.afterMs ?? 0) + options.waitMs(round));
+  }
+}
+
+/** Thirty years: so long no answer is waited for, and a number of any length is still one. */
+const MOST_SECONDS = 1_000_000_000;
+
+/**
+ * How long the header `Retry-After` says to wait, in milliseconds; undefined when it says nothing that can be read.
+ * Source of the rule: RFC 9110: seconds, or a date.
+ *
+ * @param header value of the header
+ * @param now milliseconds since 1970
+ */
+export function retryAfterMs(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d+$/.test(header)) return Math.min(Number(header), MOST_SECONDS) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
+/** Resolves after `ms`, or at once when `signal` is aborted. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end, { once: true });
+  });
 }

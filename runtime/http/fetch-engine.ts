@@ -2,7 +2,7 @@
  * Requests by the fetch of Bun, for the credential provider alone: it is there when the program starts, while loading `node:https`
  * takes half as long again as a whole run. It has at most 256 requests under way, which is nothing for a run and too few for watches.
  */
-import { reveal } from '../rules/redacted.ts';
+import { reveal } from '../core/redacted.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
 
 /** What Bun's fetch takes beyond the standard. */

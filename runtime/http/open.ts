@@ -1,7 +1,7 @@
 /** The client for servers that a setting names: the system's authorities, and the proxy of the environment. */
-import { redact } from '../rules/redacted.ts';
+import { redact } from '../core/redacted.ts';
 import { HttpClient } from './client.ts';
-import { HttpsEngine } from './https-engine.ts';
+import { HttpsEngine } from './engine.ts';
 import { proxyFor } from './proxy.ts';
 
 /**

@@ -1,4 +1,5 @@
 /** Which proxy the environment asks for, as Go programs (kubectl, oc) understand it: NO_PROXY with names, suffixes, addresses and CIDR ranges. */
+
 import { BlockList, isIP } from 'node:net';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -6,17 +7,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * The proxy for `url` (https), or undefined for none. Loopback is never proxied. Source of the rule: Go's
  * `golang.org/x/net/http/httpproxy`, which every other Kubernetes client follows.
- *
- * @example
- * ```ts
- * import { proxyFor } from './proxy.ts';
- * import assert from 'node:assert/strict';
- *
- * const env = { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '.svc,10.0.0.0/8' };
- * assert.equal(proxyFor('https://api.example.com:6443', env), 'http://proxy:3128');
- * assert.equal(proxyFor('https://10.1.2.3:6443', env), undefined);
- * assert.equal(proxyFor('https://kubernetes.default.svc', env), undefined);
- * ```
  */
 export function proxyFor(url: string, env: Environment): string | undefined {
   const proxy = env['HTTPS_PROXY'] || env['https_proxy'];
@@ -55,4 +45,26 @@ function inRange(range: string, host: string): boolean {
   const kind = family === 4 ? 'ipv4' : 'ipv6';
   list.addSubnet(network, Number(bits), kind);
   return list.check(host, kind);
+}
+
+// The proxy settings of the environment, read by us and not by the runtime.
+
+/** The variables that matter. A runtime that obeys them by itself must not see them any more. */
+const PROXY_VARIABLES: readonly string[] = [
+  'HTTPS_PROXY',
+  'https_proxy',
+  'HTTP_PROXY',
+  'http_proxy',
+  'ALL_PROXY',
+  'all_proxy',
+];
+
+/**
+ * Keeps the proxy settings for us alone. Bun's fetch obeys the environment on its own, also where NO_PROXY as Go reads it says
+ * otherwise.
+ */
+export function takeProxySettings(env: Environment): Environment {
+  const taken = { ...env };
+  if (process.versions['bun'] !== undefined) for (const name of PROXY_VARIABLES) delete process.env[name];
+  return taken;
 }

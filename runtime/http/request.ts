@@ -1,5 +1,5 @@
 /** What is asked, what comes back, and what carries both. */
-import type { Redacted } from '../rules/redacted.ts';
+import type { Redacted } from '../core/redacted.ts';
 
 /** Who we are to a server that asks for a client certificate. */
 export interface Identity {

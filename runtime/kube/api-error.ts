@@ -2,8 +2,95 @@
  * A refusal by the API server, as an error that is safe to show: HTTP status, reason, object and the fields concerned. The
  * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
  */
-import { type Disposition, PullwrightError } from '../rules/errors.ts';
-import { type RefusalWords, refusalWords } from './refusal-words.ts';
+import { type Disposition, PullwrightError } from '../core/errors.ts';
+import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+
+// Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
+// of webhooks, policies, quotas, users and resources are words of a few letters that can be taken out.
+// Source of the rule: the texts of kube-apiserver 1.36 (authorization, ResourceQuota, ValidatingAdmissionPolicy, admission webhooks).
+
+/** What to say in place of the status and its reason. */
+export interface RefusalWords {
+  /** CamelCase, stable. */
+  readonly code: string;
+  /** What is the case; follows the colon of the message. */
+  readonly state: string;
+  readonly hint: string;
+}
+
+/** A name of Kubernetes. */
+const NAME = '[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}';
+
+interface Rule {
+  readonly pattern: RegExp;
+  readonly words: (match: readonly string[]) => RefusalWords;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    pattern: new RegExp(`exceeded quota: (${NAME}(?:,${NAME})*)(?:,|$)`),
+    words: ([, quota = '']) => ({
+      code: 'QuotaExceeded',
+      state: `the ResourceQuota "${quota}" is used up`,
+      hint: 'Raise it, or remove what it counts; it is tried again',
+    }),
+  },
+  {
+    pattern: new RegExp(`admission webhook "(${NAME})" denied the request`),
+    words: ([, webhook = '']) => ({
+      code: 'AdmissionDenied',
+      state: `the admission webhook "${webhook}" refuses it`,
+      hint: 'Exempt it there, or ask whoever runs the webhook for the reason; it is tried again',
+    }),
+  },
+  {
+    pattern: new RegExp(`ValidatingAdmissionPolicy '(${NAME})' with binding '(${NAME})' denied request`),
+    words: ([, policy = '', binding = '']) => ({
+      code: 'AdmissionDenied',
+      state: `the ValidatingAdmissionPolicy "${policy}" (binding "${binding}") refuses it`,
+      hint: 'Exempt it there, or make what the policy wants; it is tried again',
+    }),
+  },
+  {
+    pattern: new RegExp(`failed calling webhook "(${NAME})"`),
+    words: ([, webhook = '']) => ({
+      code: 'AdmissionUnreachable',
+      state: `the admission webhook "${webhook}" does not answer the API server`,
+      hint: 'Look whether the pods behind it run; it is tried again',
+    }),
+  },
+];
+
+const DENIED = new RegExp(
+  `User "(${NAME})" cannot ([a-z*]{1,32}) resource "([a-z0-9./-]{1,253})" in API group "([a-z0-9.-]{0,253})"(?: in the namespace "(${NAME})"| at the cluster scope)?`,
+);
+
+/**
+ * Reads the message of a Status; undefined when it says nothing that is known.
+ */
+export function refusalWords(message: unknown): RefusalWords | undefined {
+  if (typeof message !== 'string') return undefined;
+  const denied = DENIED.exec(message);
+  if (denied !== null) return deniedWords(denied);
+  for (const { pattern, words } of RULES) {
+    const match = pattern.exec(message);
+    if (match !== null) return words(match);
+  }
+  return undefined;
+}
+
+function deniedWords([, user = '', verb = '', resource = '', group = '', namespace]: readonly (
+  | string
+  | undefined
+)[]): RefusalWords {
+  const kind = group === '' ? resource : `${resource}.${group}`;
+  const place = namespace === undefined ? 'for the cluster' : `in namespace "${namespace}"`;
+  return {
+    code: 'Forbidden',
+    state: 'the API server answered 403 Forbidden',
+    hint: `Grant the verb "${verb}" on ${kind} ${place} to "${user}" by RBAC`,
+  };
+}
 
 /** One cause out of a Status object, without its message. */
 export interface ApiCause {
@@ -162,4 +249,78 @@ function causeOf(raw: unknown): ApiCause {
     immutable: /immutable|may not be changed|cannot change/i.test(words),
     ...(manager === undefined ? {} : { manager }),
   };
+}
+
+// Anything that was thrown, as an error whose text is safe to show.
+
+/** `error` itself when it is one of ours; else only its code, because a runtime's text may quote what was on the wire. */
+export function asPullwrightError(error: unknown): PullwrightError {
+  if (error instanceof PullwrightError) return error;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  const name = typeof code === 'string' && /^\w{1,64}$/.test(code) ? ` (${code})` : '';
+  return new PullwrightError(`Cannot speak with the API server: the connection was lost${name}`, {
+    code: 'ConnectionLost',
+  });
+}
+
+// What to say of a field that the API server does not let anybody change: what is there, what is wanted, and the way out.
+
+/** Kinds whose removal takes more with it than the object: never made again by themselves. */
+const CARRIERS: ReadonlySet<string> = new Set([
+  'CustomResourceDefinition',
+  'Namespace',
+  'PersistentVolumeClaim',
+]);
+
+/** Whether an object of `kind` may be deleted and made again to change it. */
+export function isReplaceable({ kind }: Pick<KubeObject, 'kind'>): boolean {
+  return !CARRIERS.has(kind);
+}
+
+/**
+ * @param fields paths that the API server named, such as `spec.selector`
+ * @returns message and hint; values of Secrets are not in them
+ */
+export function immutableText(
+  before: KubeObject,
+  desired: KubeObject,
+  fields: readonly string[],
+): { readonly message: string; readonly hint: string } {
+  const { kind, metadata } = before;
+  const { namespace, name } = metadata;
+  const said = [...new Set(fields)].map((field) => fieldText(before, desired, field)).join('; ');
+  const scope = namespace === undefined ? '' : `-n ${namespace} `;
+  const command = `kubectl ${scope}delete ${kind.toLowerCase()} ${name}`;
+  return {
+    message: `Cannot change "${describeObject({ kind, namespace, name })}" in place: ${said}`,
+    hint: isReplaceable(before)
+      ? `Keep what you need of it, then: ${command}`
+      : `What it holds goes with it, so that it is left to you: save that, then: ${command}`,
+  };
+}
+
+function fieldText(before: KubeObject, desired: KubeObject, field: string): string {
+  const [there, wanted] = [valueAt(before, field), valueAt(desired, field)];
+  const isSecret = before.kind === 'Secret' && /^(data|stringData)\b/.test(field);
+  const why = isSecret && before['immutable'] === true ? ' because "immutable: true" is set' : '';
+  if (isSecret || there === undefined || wanted === undefined) return `${field} cannot be changed${why}`;
+  return `${field} cannot be changed, there is ${shown(there)}, expected ${shown(wanted)}`;
+}
+
+function valueAt(object: KubeObject, field: string): unknown {
+  return field
+    .split('.')
+    .reduce<unknown>(
+      (value, key) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+          ? (value as Readonly<Record<string, unknown>>)[key]
+          : undefined,
+      object,
+    );
+}
+
+/** Short enough for an event; a wrapped credential shows as such. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 160 ? `${text.slice(0, 157)}...` : text;
 }

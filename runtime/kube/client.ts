@@ -2,7 +2,9 @@
  * What the program wants of an API server: raw JSON objects, Secrets already wrapped. Every failure is a `PullwrightError`
  * whose text is safe to show.
  */
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Redacted } from '../core/redacted.ts';
+import type { AddressPolicy } from '../http/addresses.ts';
 import type { Collection, ObjectRef } from './resources.ts';
 
 /** Narrows a list or a watch. */
@@ -87,4 +89,30 @@ export interface KubeClient {
   /** The same client for one who may write at other times: `fence` is asked each time before a write of its is sent, and throws where it must not be. */
   fencedBy(fence: () => void): KubeClient;
   close(): void;
+}
+
+// How to reach one API server: where it is, whom to trust, and who we are.
+
+/** Who we are, for one request. */
+export interface Credentials {
+  readonly token?: Redacted<string>;
+  /** PEM of the client certificate and its key. */
+  readonly certificate?: string;
+  readonly key?: Redacted<string>;
+}
+
+/** One API server. TLS is always verified; there is no switch. */
+export interface Connection {
+  /** `https://host[:port][/path]` */
+  readonly server: string;
+  /** PEM of the CAs to trust; absent: those of the system. */
+  readonly ca?: string;
+  /** Name to verify instead of the host of `server`. */
+  readonly serverName?: string;
+  /** Where the server may be, when somebody else chose it. @default anywhere */
+  readonly addresses?: AddressPolicy;
+  /** `http://[user:password@]host:port` to go through. */
+  readonly proxy?: Redacted<string>;
+  /** Read again from where they come; `refused` after a 401, so that what is cached is not given again. */
+  readonly credentials: (refused: boolean) => Promise<Credentials>;
 }

@@ -2,11 +2,10 @@
  * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
  * become text again.
  */
-
 import { hash } from 'node:crypto';
-import { type KubeObject, LAST_APPLIED } from '../rules/kubernetes/object.ts';
-import { isRecord, scalarText } from '../rules/record.ts';
-import { Redacted, redact, reveal } from '../rules/redacted.ts';
+import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../core/kubernetes/object.ts';
+import { isRecord, scalarText } from '../core/record.ts';
+import { Redacted, redact, reveal } from '../core/redacted.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -14,15 +13,6 @@ type Raw = Readonly<Record<string, unknown>>;
  * Takes a parsed JSON object and wraps what is secret in it: of a Secret the values of `data` and `stringData` and the
  * annotation `kubectl.kubernetes.io/last-applied-configuration`. `stringData` is folded into `data`, as the API server does
  * on write. Everything else is the very same object.
- *
- * @example
- * ```ts
- * import { decodeObject } from './decode.ts';
- * import assert from 'node:assert/strict';
- *
- * const secret = decodeObject({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' }, data: { token: 'aHVudGVyMg==' } });
- * assert.equal(JSON.stringify(secret), '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"token":"[redacted]"}}');
- * ```
  */
 export function decodeObject(raw: Raw): KubeObject {
   // Whatever the version says: a slip in it must not show the values. Groups have a slash, and Secrets of their own.
@@ -103,4 +93,68 @@ export function encodeObject(object: unknown): unknown {
     Object.defineProperty(encoded, key, { value: one, enumerable: true, configurable: true, writable: true });
   }
   return encoded ?? object;
+}
+
+// Objects without what nobody here reads, so that a cache of many is small.
+
+/** Kinds of ours of which a field that the API server dropped must not go unseen. */
+const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);
+
+/** Kinds whose status another operator may write in our place: who does is how we see it. */
+const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProviderConfig']);
+
+/**
+ * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
+ * and of a Node the list of its images and volumes (most of its bytes).
+ */
+export function leanObject(object: KubeObject): KubeObject {
+  const { managedFields, ...rest } = object.metadata;
+  const { annotations } = rest;
+  const isKept = STATUS_WRITERS_KEPT.has(object.kind);
+  const fields = managedFields
+    ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
+    .map(withSharedFields);
+  const metadata = {
+    ...rest,
+    ...(annotations === undefined || LAST_APPLIED_KEPT.has(object.kind)
+      ? {}
+      : { annotations: without(annotations, LAST_APPLIED) }),
+    ...(fields === undefined ? {} : { managedFields: fields }),
+  };
+  if (object.kind !== 'Node') return { ...object, metadata };
+  const {
+    images: _images,
+    volumesInUse: _inUse,
+    volumesAttached: _attached,
+    ...status
+  } = (object.status ?? {}) as Record<string, unknown>;
+  return { ...object, metadata, status };
+}
+
+/** Objects that one manager made by the thousand own the same fields: those are kept once. */
+const knownFields = new Map<string, ManagedFieldsEntry['fieldsV1']>();
+const MOST_KNOWN = 1000;
+/** Of what one manager owns, as text: longer ones are hardly twice the same. A Secret of ours has a twentieth of it. */
+const MOST_TEXT = 16 * 1024;
+
+function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  const { fieldsV1 } = entry;
+  if (fieldsV1 === undefined) return entry;
+  const text = JSON.stringify(fieldsV1);
+  if (text.length > MOST_TEXT) return entry;
+  const known = knownFields.get(text);
+  if (known !== undefined) return { ...entry, fieldsV1: known };
+  if (knownFields.size >= MOST_KNOWN) knownFields.clear();
+  knownFields.set(text, fieldsV1);
+  return entry;
+}
+
+function without<V>(map: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {
+  if (!(key in map)) return map;
+  return Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));
+}
+
+/** The value under `key`, never what a plain object inherits: a label may be called `constructor`. */
+export function own(map: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
 }

@@ -2,40 +2,328 @@
  * Server-side apply, judged without a server: does `desired`, applied by `manager`, change `live`? Used in a cluster to send
  * nothing when nothing differs, and offline to show what would be sent.
  */
+import type { KubeObject, ManagedFieldsEntry } from '../core/kubernetes/object.ts';
+import { isRecord, scalarText } from '../core/record.ts';
+import { Redacted, sameSecret } from '../core/redacted.ts';
+import { own } from './decode.ts';
 
-import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isRecord, scalarText } from '../rules/record.ts';
-import { Redacted, sameSecret } from '../rules/redacted.ts';
-import { pathStep } from './diff.ts';
-import type { Difference } from './difference.ts';
-import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
-import {
-  type FieldStep,
-  fieldsOf,
-  givenUp,
-  isOwnedByAnother,
-  type Ownership,
-  ownedBy,
-  withManager,
-  writtenBy,
-} from './managed-fields.ts';
-import { own } from './own.ts';
+// Which lists of Kubernetes objects are maps in disguise. Server-side apply merges these by key; every other list is taken as
+// one value. Source: `x-kubernetes-list-map-keys` and `x-kubernetes-list-type: set` of the built-in types.
+
+const BY_NAME: readonly string[] = ['name'];
+
+const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
+  containers: BY_NAME,
+  initContainers: BY_NAME,
+  ephemeralContainers: BY_NAME,
+  volumes: BY_NAME,
+  env: BY_NAME,
+  imagePullSecrets: BY_NAME,
+  secrets: BY_NAME,
+  webhooks: BY_NAME,
+  matchConditions: BY_NAME,
+  variables: BY_NAME,
+  volumeMounts: ['mountPath'],
+  volumeDevices: ['devicePath'],
+  conditions: ['type'],
+  ownerReferences: ['uid'],
+  hostAliases: ['ip'],
+  topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
+};
+
+const SETS: ReadonlySet<string> = new Set(['finalizers']);
+
+/** The key fields of the list under `field`, or undefined when the list is one value. `elements` tells the two kinds of `ports` apart. */
+export function listKeys(field: string, elements: readonly unknown[]): readonly string[] | undefined {
+  if (field === 'ports') {
+    const first = elements[0];
+    const has = (key: string): boolean => typeof first === 'object' && first !== null && key in first;
+    return has('containerPort')
+      ? ['containerPort', 'protocol']
+      : has('port')
+        ? ['port', 'protocol']
+        : undefined;
+  }
+  return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
+}
+
+/** Whether the list under `field` is a set of plain values. */
+export function isSet(field: string): boolean {
+  return SETS.has(field);
+}
+
+/** Fields that the server fills in when an element of the list leaves them out. */
+export const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
+
+/** The element of `list` that has the same key fields as `wanted`. */
+export function findByKeys(list: readonly unknown[], keys: readonly string[], wanted: unknown): unknown {
+  return list.find((candidate) => keys.every((key) => keyValue(candidate, key) === keyValue(wanted, key)));
+}
+
+/** The value of a key field, with the server's default. */
+export function keyValue(element: unknown, key: string): unknown {
+  const value =
+    typeof element === 'object' && element !== null
+      ? (element as Readonly<Record<string, unknown>>)[key]
+      : undefined;
+  return value ?? KEY_DEFAULTS[key];
+}
+
+// What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
+
+type DiffMap = Readonly<Record<string, unknown>>;
+
+const BOOKKEEPING: ReadonlySet<string> = new Set([
+  'managedFields',
+  'resourceVersion',
+  'uid',
+  'generation',
+  'creationTimestamp',
+]);
+
+/**
+ * Every leaf that is not the same, in the order of `after`, then what only `before` has. Server bookkeeping is left out.
+ */
+export function diff(before: KubeObject | undefined, after: KubeObject | undefined): readonly Difference[] {
+  return compare('', bare(before), bare(after), '');
+}
+
+function bare(object: KubeObject | undefined): unknown {
+  if (object === undefined) return undefined;
+  const metadata = Object.fromEntries(
+    Object.entries(object.metadata).filter(([key]) => !BOOKKEEPING.has(key)),
+  );
+  return { ...object, metadata };
+}
+
+function compare(field: string, before: unknown, after: unknown, path: string): Difference[] {
+  if (same(before, after)) return [];
+  if (isMapOfDiff(before) && isMapOfDiff(after)) return compareMaps(before, after, path);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const keys = listKeys(field, after.length > 0 ? after : before);
+    if (keys !== undefined) return compareKeyed(before, after, keys, path);
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
+  }
+  return [{ path, before, after }];
+}
+
+function compareMaps(before: DiffMap, after: DiffMap, path: string): Difference[] {
+  const keys = [...Object.keys(after), ...Object.keys(before).filter((key) => !Object.hasOwn(after, key))];
+  return keys.flatMap((key) =>
+    compare(key, own(before, key), own(after, key), path === '' ? key : `${path}${pathStep(key)}`),
+  );
+}
+
+function compareKeyed(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  keys: readonly string[],
+  path: string,
+): Difference[] {
+  const place = (element: unknown): string =>
+    `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
+  const changed = after.flatMap((element) =>
+    compare('', findByKeys(before, keys, element), element, place(element)),
+  );
+  const gone = before.filter((element) => findByKeys(after, keys, element) === undefined);
+  return [
+    ...changed,
+    ...gone.map((element) => ({ path: place(element), before: element, after: undefined })),
+  ];
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (a instanceof Redacted && b instanceof Redacted)
+    return sameSecret(a as Redacted<string>, b as Redacted<string>);
+  return a === b;
+}
+
+function isMapOfDiff(value: unknown): value is DiffMap {
+  return isRecord(value) && !(value instanceof Redacted);
+}
+
+/** `.name` for plain names, `["a/b"]` for the rest. */
+export function pathStep(key: string): string {
+  return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `["${key}"]`;
+}
+
+// `metadata.managedFields`, read and written: which fields a manager owns. Source: the FieldsV1 format of the Kubernetes API
+// (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`).
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are left out, as the server does. */
+export function fieldsOf(object: KubeObject): Fields {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
+  const { labels, annotations, finalizers, ownerReferences } = metadata;
+  return {
+    ...fieldsOfMap({ metadata: clean({ labels, annotations, finalizers, ownerReferences }) }),
+    ...fieldsOfMap(rest),
+  };
+}
+
+function clean(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== undefined));
+}
+
+function fieldsOfMap(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(clean(map)).map(([key, value]) => [`f:${key}`, fieldsOfValue(key, value)]),
+  );
+}
+
+function fieldsOfValue(field: string, value: unknown): Record<string, unknown> {
+  if (Array.isArray(value)) return fieldsOfList(field, value);
+  if (typeof value !== 'object' || value === null || value instanceof Redacted) return {};
+  return fieldsOfMap(value as Readonly<Record<string, unknown>>);
+}
+
+function fieldsOfList(field: string, list: readonly unknown[]): Record<string, unknown> {
+  if (isSet(field)) return Object.fromEntries(list.map((value) => [`v:${JSON.stringify(value)}`, {}]));
+  const keys = listKeys(field, list);
+  if (keys === undefined) return {};
+  return Object.fromEntries(
+    list.map((element) => {
+      const id = Object.fromEntries(keys.map((key) => [key, keyValue(element, key)]));
+      return [
+        `k:${JSON.stringify(id)}`,
+        { '.': {}, ...fieldsOfMap(element as Readonly<Record<string, unknown>>) },
+      ];
+    }),
+  );
+}
+
+/** The fields that `manager` owns by apply on the main resource. */
+export function ownedBy(object: KubeObject, manager: string): Fields {
+  return applyEntry(object, manager)?.fieldsV1 ?? {};
+}
+
+function applyEntry(object: KubeObject, manager: string): ManagedFieldsEntry | undefined {
+  return object.metadata.managedFields?.find(
+    (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
+  );
+}
+
+/** The fields that `manager` owns on the main resource, whether it applied, created or patched them. */
+export function writtenBy(object: KubeObject, manager: string): Fields {
+  return (object.metadata.managedFields ?? [])
+    .filter((entry) => entry.manager === manager && (entry.subresource ?? '') === '')
+    .reduce<Fields>((fields, entry) => union(fields, entry.fieldsV1 ?? {}), {});
+}
+
+function union(a: Fields, b: Fields): Fields {
+  if (Object.keys(a).length === 0) return b;
+  const inner = Object.entries(b).map(([key, value]) => [
+    key,
+    union((a[key] ?? {}) as Fields, (value ?? {}) as Fields),
+  ]);
+  return { ...a, ...Object.fromEntries(inner) };
+}
+
+/** Managers that own the field at `path`, with their operation. A step is the key of a map, or `k:<json>` of a keyed list. */
+export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
+  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
+}
+
+/**
+ * How a manager came to its fields: by server-side apply, whose entry stands for itself, or in whatever way. To the API server an
+ * apply and an update of one manager are two owners.
+ */
+export type Ownership = 'applied' | 'written';
+
+/** Whether somebody other than `manager` owns the field too, so that it stays when `manager` gives it up. */
+export function isOwnedByAnother(
+  object: KubeObject,
+  path: readonly FieldStep[],
+  { manager, ownership }: { readonly manager: string; readonly ownership: Ownership },
+): boolean {
+  const tokens = path.map((step) =>
+    typeof step === 'string'
+      ? `f:${step}`
+      : 'keys' in step
+        ? `k:${JSON.stringify(step.keys)}`
+        : `v:${JSON.stringify(step.value)}`,
+  );
+  const mine = applyEntry(object, manager);
+  return (object.metadata.managedFields ?? []).some((entry) => {
+    const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
+    if (isMine || (entry.subresource ?? '') !== '') return false;
+    let node: unknown = entry.fieldsV1;
+    for (const token of tokens) node = (node as Fields | undefined)?.[token];
+    return node !== undefined;
+  });
+}
+
+function hasField(fields: Fields, path: readonly string[]): boolean {
+  let node: unknown = fields;
+  for (const key of path) {
+    const token = key.startsWith('k:') ? key : `f:${key}`;
+    if (typeof node !== 'object' || node === null || !(token in node)) return false;
+    node = (node as Fields)[token];
+  }
+  return true;
+}
+
+/**
+ * The paths that `owned` covers and `desired` no longer has. Each path ends where the difference begins; an element of a keyed
+ * list is `{ keys }`, a set member `{ value }`.
+ */
+export type FieldStep = string | { readonly keys: Fields } | { readonly value: unknown };
+
+export function givenUp(
+  owned: Fields,
+  desired: unknown,
+  path: readonly FieldStep[] = [],
+): readonly (readonly FieldStep[])[] {
+  return Object.entries(owned).flatMap(([token, below]) => {
+    const step = stepOf(token);
+    if (step === undefined) return [];
+    const child = childOf(desired, step);
+    const inner = (typeof below === 'object' && below !== null ? below : {}) as Fields;
+    // A map that was only a way to owned leaves is not given up itself; an element or a value is.
+    const whole = Object.keys(inner).length === 0 || '.' in inner;
+    if (child === undefined && whole) return [[...path, step]];
+    return givenUp(inner, child, [...path, step]);
+  });
+}
+
+function stepOf(token: string): FieldStep | undefined {
+  if (token.startsWith('f:')) return token.slice(2);
+  if (token.startsWith('k:')) return { keys: JSON.parse(token.slice(2)) as Fields };
+  if (token.startsWith('v:')) return { value: JSON.parse(token.slice(2)) as unknown };
+  return undefined;
+}
+
+/** What `step` leads to below `node`, or undefined. */
+export function childOf(node: unknown, step: FieldStep): unknown {
+  if (typeof step === 'string')
+    return typeof node === 'object' && node !== null ? own(node as Fields, step) : undefined;
+  if (!Array.isArray(node)) return undefined;
+  if ('value' in step) return node.includes(step.value) ? step.value : undefined;
+  return findByKeys(node, Object.keys(step.keys), step.keys);
+}
+
+/** `object` with the apply entry of `manager` replaced by `fields` (none when empty). Offline only: a server does this itself. */
+export function withManager(object: KubeObject, manager: string, fields: Fields): KubeObject {
+  const others = (object.metadata.managedFields ?? []).filter(
+    (entry) => entry !== applyEntry(object, manager),
+  );
+  const mine: ManagedFieldsEntry = {
+    manager,
+    operation: 'Apply',
+    apiVersion: object.apiVersion,
+    fieldsType: 'FieldsV1',
+    fieldsV1: fields,
+  };
+  const managedFields = Object.keys(fields).length === 0 ? others : [...others, mine];
+  return { ...object, metadata: { ...object.metadata, managedFields } };
+}
 
 type Map = Readonly<Record<string, unknown>>;
 
 /**
  * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to something else, and
  * fields that this manager alone owns and no longer wants. A field that `desired` leaves out and others set is no difference.
- *
- * @example
- * ```ts
- * import { drift } from './drift.ts';
- * import assert from 'node:assert/strict';
- *
- * const live = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', uid: 'u' }, data: { x: '1', other: '2' } };
- * const desired = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { x: '3' } };
- * assert.deepEqual(drift(desired, live, 'pullwright-demo'), [{ path: 'data.x', before: '1', after: '3' }]);
- * ```
  */
 export function drift(
   desired: KubeObject,
@@ -199,4 +487,12 @@ function renderPath(path: readonly FieldStep[]): string {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+/** One place where two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */
+export interface Difference {
+  /** `spec.containers[agent].image`, `metadata.labels["a/b"]`. */
+  readonly path: string;
+  readonly before: unknown;
+  readonly after: unknown;
 }

@@ -3,7 +3,7 @@
  * often it is said and whoever says it: repeated, it becomes a series; after a restart, nothing is sent.
  */
 import { createHash } from 'node:crypto';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 

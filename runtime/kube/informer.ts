@@ -2,16 +2,14 @@
  * Keeps a copy of one collection: lists it in pages, then follows a watch with bookmarks, resumes after every kind of
  * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
  */
-
 import { setImmediate } from 'node:timers/promises';
-import { pause } from '../http/retry.ts';
-import { type BackOff, backOffMs } from '../rules/back-off.ts';
-import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isApiError } from './api-error.ts';
+import { type BackOff, backOffMs } from '../core/back-off.ts';
+import { PullwrightError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { pause } from '../http/client.ts';
+import { asPullwrightError, isApiError } from './api-error.ts';
 import type { KubeClient, ListOptions, ListPage, Selector, WatchEvent } from './client.ts';
-import { asPullwrightError } from './failure.ts';
-import { leanObject } from './lean.ts';
+import { leanObject } from './decode.ts';
 import { Outage } from './requester.ts';
 import { type Collection, objectRef } from './resources.ts';
 

@@ -2,15 +2,14 @@
  * A kubeconfig that comes out of a Secret was written by somebody else: it may hold an https server and inline CA,
  * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
  */
-
 import { isIP } from 'node:net';
+import { PullwrightError } from '../core/errors.ts';
+import { isRecord, scalarText } from '../core/record.ts';
+import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { type AddressPolicy, type Networks, refusedAddress } from '../http/addresses.ts';
-import { PullwrightError } from '../rules/errors.ts';
-import { isRecord, scalarText } from '../rules/record.ts';
-import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import { yamlMistake } from '../rules/text/yaml-mistake.ts';
-import type { Connection } from './connection.ts';
-import { REFUSED_SERVER } from './guarded-server.ts';
+import type { Connection } from './client.ts';
+import { REFUSED_SERVER } from './requester.ts';
+import { yamlMistake } from './yaml.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 

@@ -2,13 +2,11 @@
  * Leader election with a coordination.k8s.io Lease, as client-go does it: who holds it renews it; who sees it unchanged for its
  * whole duration, by its own clock, takes it.
  */
-
-import { jitterMs } from '../rules/back-off.ts';
-import type { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { isApiError } from './api-error.ts';
+import { jitterMs } from '../core/back-off.ts';
+import type { PullwrightError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { asPullwrightError, isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
-import { asPullwrightError } from './failure.ts';
 
 /** Time for the election, so that tests can make it jump. */
 export interface LeaseClock {

@@ -1,18 +1,68 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
-
-import type { AddressPolicy } from '../http/addresses.ts';
-import { HttpClient } from '../http/client.ts';
+import { isIP } from 'node:net';
+import { type BackOff, backOffMs } from '../core/back-off.ts';
+import { PullwrightError } from '../core/errors.ts';
+import { reveal } from '../core/redacted.ts';
+import { trimEndOf } from '../core/text.ts';
+import { type AddressPolicy, type Resolve, refusedAddress, resolveHost } from '../http/addresses.ts';
+import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/client.ts';
+import { HttpsEngine } from '../http/engine.ts';
 import { HttpError, type HttpFailure } from '../http/http-error.ts';
-import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
-import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
-import { type BackOff, backOffMs } from '../rules/back-off.ts';
-import { PullwrightError } from '../rules/errors.ts';
-import { reveal } from '../rules/redacted.ts';
-import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
-import type { Connection, Credentials } from './connection.ts';
-import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
+import type { Connection, Credentials } from './client.ts';
+
+// The addresses of an API server that a kubeconfig out of a Secret names: whoever may write that Secret chose them.
+
+/** What is wrong with an address that is refused. */
+export const REFUSED_SERVER =
+  'loopback, link-local or the metadata service of a cloud, where no API server is';
+
+/**
+ * Where `url` may be contacted. The caller connects to these addresses and not to the name, so that a name that changes its
+ * mind in between does not matter.
+ *
+ * @throws PullwrightError `KubeconfigRefused` when one of them is loopback, link-local or a metadata service
+ */
+export async function serverAddresses(
+  url: URL,
+  policy: AddressPolicy,
+  resolve: Resolve = resolveHost,
+): Promise<readonly string[]> {
+  const host = hostOf(url);
+  const addresses = isIP(host) === 0 ? await resolve(host) : [host];
+  judge(url, addresses, policy);
+  return addresses;
+}
+
+/**
+ * As {@link serverAddresses}, for a server that a proxy looks up: the addresses that the name has here are judged, and a name that is not
+ * known here is the proxy's affair.
+ *
+ * @throws PullwrightError `KubeconfigRefused`
+ */
+export async function guardProxiedServer(
+  url: URL,
+  policy: AddressPolicy,
+  resolve: Resolve = resolveHost,
+): Promise<void> {
+  const host = hostOf(url);
+  judge(url, isIP(host) === 0 ? await resolve(host).catch(() => []) : [host], policy);
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+function judge(url: URL, addresses: readonly string[], policy: AddressPolicy): void {
+  const bad = refusedAddress(addresses, policy);
+  if (bad === undefined) return;
+  throw new PullwrightError(`Cannot contact "${url.origin}": its address ${bad} is ${REFUSED_SERVER}`, {
+    code: 'KubeconfigRefused',
+    disposition: 'terminal',
+    hint: 'Correct "server" in the kubeconfig, or allow the address by --allow-address',
+  });
+}
 
 export interface RequesterOptions {
   readonly connection: Connection;

@@ -1,7 +1,6 @@
 /** From kinds to URLs: what a cluster serves, asked once per API version and again when a kind is not known. */
-import { PullwrightError } from '../rules/errors.ts';
-import { isPathSegment } from '../rules/kubernetes/file-name.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { PullwrightError } from '../core/errors.ts';
+import { isPathSegment, type KubeObject } from '../core/kubernetes/object.ts';
 
 /** Names an object for a request. */
 export interface ObjectRef {

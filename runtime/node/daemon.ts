@@ -2,18 +2,50 @@
  * What every program on a node does besides its own work: it logs, counts, reports and answers probes, removes auth files that no
  * pull takes, ends itself when its loop stands still, and says how it ended.
  */
-import type { Clock } from '../host/clock.ts';
-import { systemClock } from '../host/clock.ts';
-import { describeError } from '../rules/errors.ts';
-import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
-import type { NodeEvent, NodeState } from './events.ts';
-import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles } from './janitor.ts';
-import { logEvent, logState } from './log.ts';
-import { authFileAge, type Gauge, NodeMetrics } from './metrics.ts';
-import type { NodeReporter, Said } from './reporter.ts';
+
+import { describeError, PullwrightError } from '../core/errors.ts';
+import { createLogger, type LogFormat, type Logger, type LogLevel } from '../core/logger.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { NodeEngine } from './engine.ts';
+import {
+  authFileAge,
+  type Gauge,
+  logEvent,
+  logState,
+  NodeMetrics,
+  type NodeReporter,
+  type Said,
+} from './report.ts';
+import { KUBELET_HEALTHZ, unitHealth } from './restart.ts';
 import { type ServingOptions, serveBeside } from './serving.ts';
-import { KUBELET_HEALTHZ, unitHealth } from './unit-health.ts';
-import { type Heart, watchHeart } from './watchdog.ts';
+import { type Hold, type StateFolder, takeSingle } from './state.ts';
+import type { NodeEvent, NodeState } from './task.ts';
+import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
+
+// Ends an agent whose loop stands still: something that it waits for will never come. Its container is started again, and goes on
+// from the journal. A probe by the kubelet would need a port, which somebody else may hold.
+
+/** What a sign of life is. */
+export interface Heart {
+  /** When it last beat, by the clock that is never set back. */
+  at: number;
+  /** How long it may take until the next beat. Milliseconds. */
+  patienceMs: number;
+}
+
+const LOOK_MS = 5000;
+
+/** Resolves at `signal`. @throws PullwrightError with code `Hung` when the heart stands still */
+export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (await clock.sleep(LOOK_MS, signal)) {
+    const still = clock.monotonic() - heart.at;
+    if (still > heart.patienceMs)
+      throw new PullwrightError(
+        `Cannot go on: the loop has stood still for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.patienceMs / 1000)} s`,
+        { code: 'Hung', hint: 'The next start goes on from the journal' },
+      );
+  }
+}
 
 /** What all programs can be told. Times are milliseconds. */
 export interface DaemonSettings extends ServingOptions {
@@ -246,4 +278,135 @@ interface Collector {
 function collectGarbage(): void {
   const { Bun } = globalThis as { readonly Bun?: Collector };
   Bun?.gc?.(true);
+}
+
+// The life of a node task: be the only one, look, act, wait for the next change; until told to stop.
+
+export interface LoopOptions {
+  readonly folder: StateFolder;
+  /** Called while the lock is held, so that the journal that it reads is nobody else's. */
+  readonly engine: (publish: (state: NodeState) => void) => NodeEngine;
+  readonly wake: Wake;
+  readonly clock: Clock;
+  /** Look at least so often. Milliseconds. */
+  readonly pollMs: number;
+  /** Told after every look. */
+  readonly publish: (state: NodeState) => void;
+  /** End when there is nothing to do now, instead of waiting for the next change. */
+  readonly once?: boolean;
+}
+
+/** Between two tries to get the lock when its holder ended at once. */
+const RETRY_MS = 200;
+const TROUBLE_MS = 5000;
+
+/** Runs until `signal`, or with `once` until there is nothing to do. The last state. */
+export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<NodeState> {
+  let state: NodeState = { ready: false, reason: 'Starting', message: 'The first look has not ended yet' };
+  const publish = (next: NodeState): void => {
+    state = next;
+    options.publish(next);
+  };
+  while (!signal.aborted) {
+    const hold = await lock(options, publish, signal);
+    if (hold === undefined) {
+      if (options.once === true) break;
+      continue;
+    }
+    try {
+      if (await workOfLoop(options, hold, publish, signal)) break;
+    } finally {
+      hold.release();
+    }
+  }
+  return state;
+}
+
+async function lock(
+  options: LoopOptions,
+  publish: (state: NodeState) => void,
+  signal: AbortSignal,
+): Promise<Hold | undefined> {
+  const { folder, clock } = options;
+  try {
+    folder.prepare();
+    const taken = await takeSingle(folder.path);
+    if ('held' in taken) return taken;
+    publish({
+      ready: false,
+      reason: 'AnotherAgent',
+      message: `Another agent works on this node: it holds "${folder.path}/lock". This one waits until it ends`,
+    });
+    if (options.once === true) return undefined;
+    const over = new AbortController();
+    await Promise.race([taken.busy, clock.sleep(options.pollMs, AbortSignal.any([signal, over.signal]))]);
+    over.abort();
+    await clock.sleep(RETRY_MS, signal);
+  } catch (error) {
+    const code = error instanceof PullwrightError ? error.code : 'Unknown';
+    publish({ ready: false, reason: code, message: describeError(error) });
+    if (options.once !== true) await clock.sleep(TROUBLE_MS, signal);
+  }
+  return undefined;
+}
+
+/** True when the work is over, false when the lock was lost. */
+async function workOfLoop(
+  options: LoopOptions,
+  hold: Hold,
+  publish: (state: NodeState) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const engine = options.engine(publish);
+  while (!signal.aborted) {
+    if (!hold.held()) return false;
+    const rest = await engine.pass(signal);
+    publish(rest.state);
+    if (options.once === true && rest.waiting !== true) return true;
+    await options.wake.wait(Math.min(options.pollMs, rest.lookInMs ?? options.pollMs), signal);
+  }
+  return true;
+}
+
+// The way out of a node: what is under way is finished, then the state goes; the file and the unit stay as they are.
+
+/** Between two tries while another program holds the lock, or a change cannot be finished yet. */
+const LEAVE_RETRY_MS = 2000;
+
+/**
+ * Settles the node, removes the state folder, and then does nothing until `signal`; with `once` it ends instead. Ready means:
+ * nothing of ours is left on the node but the file. The last state.
+ */
+export async function leaveNode(options: LoopOptions, signal: AbortSignal): Promise<NodeState> {
+  const { folder, clock, publish, once } = options;
+  for (;;) {
+    const state = await runLoop({ ...options, once: true }, signal);
+    if (signal.aborted) return state;
+    const left = state.reason === 'AnotherAgent' ? state : leave(options, state);
+    publish(left);
+    if (once === true) return left;
+    if (left.ready) break;
+    await clock.sleep(LEAVE_RETRY_MS, signal);
+  }
+  while (await clock.sleep(options.pollMs, signal)) publish(gone(folder.path));
+  return gone(folder.path);
+}
+
+function leave({ folder }: LoopOptions, state: NodeState): NodeState {
+  try {
+    // Without a source a change that is under way cannot be finished; its saved copy is still needed.
+    if (folder.load().journal.change !== undefined) return { ...state, ready: false };
+    folder.forget();
+    return gone(folder.path);
+  } catch (error) {
+    return { ready: false, reason: 'NotRemoved', message: describeError(error) };
+  }
+}
+
+function gone(path: string): NodeState {
+  return {
+    ready: true,
+    reason: 'Uninstalled',
+    message: `"${path}" is removed; the file stays as it is, and nothing changes it any more`,
+  };
 }

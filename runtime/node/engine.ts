@@ -1,22 +1,12 @@
 /**
  * Keeps one file of a node true: looks, lets the rollout machine decide, takes the step, and stores the journal before and
- * after it. Everything that is decided here is decided by runtime/rules/rollout/rollout.ts.
+ * after it. Everything that is decided here is decided by runtime/node/rollout.ts.
  */
-import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
-import type { Clock } from '../host/clock.ts';
-import { giveToRoot } from '../host/ownership.ts';
-import type { Systemd } from '../host/systemd.ts';
-import { describeError, PullwrightError } from '../rules/errors.ts';
-import type { Journal } from '../rules/rollout/journal.ts';
-import {
-  after,
-  type Decision,
-  decide,
-  type Ended,
-  type Policy,
-  type Step,
-} from '../rules/rollout/rollout.ts';
-import { type NodeEvent, type NodeState, stateOf } from './events.ts';
+
+import { describeError, PullwrightError } from '../core/errors.ts';
+import { readWhole, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts';
+import type { Clock } from './clock.ts';
+import type { Journal } from './journal.ts';
 import {
   attemptRestart,
   type RestartEnd,
@@ -24,9 +14,11 @@ import {
   recoverUnit,
   type UnitHealth,
 } from './restart.ts';
-import type { Turns } from './restart-turns.ts';
-import type { StateFolder, Stored } from './state-folder.ts';
-import type { Ledger, Look, NodeTask } from './task.ts';
+import type { Turns } from './restart-leases.ts';
+import { after, type Decision, decide, type Ended, type Policy, type Step } from './rollout.ts';
+import { giveToRoot, type StateFolder, type Stored } from './state.ts';
+import type { Systemd } from './systemd.ts';
+import { type Ledger, type Look, type NodeEvent, type NodeState, type NodeTask, stateOf } from './task.ts';
 
 /** What the engine works with. */
 export interface EngineOptions {

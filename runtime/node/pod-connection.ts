@@ -4,10 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileError } from '../host/file-errors.ts';
-import type { Connection } from '../kube/connection.ts';
-import { PullwrightError } from '../rules/errors.ts';
-import { redact } from '../rules/redacted.ts';
+import { PullwrightError } from '../core/errors.ts';
+import { redact } from '../core/redacted.ts';
+import type { Connection } from '../kube/client.ts';
+import { fileError } from './atomic-file.ts';
 
 /** @throws PullwrightError when this is no pod with a token */
 export function podConnection(env: Readonly<Record<string, string | undefined>>, folder: string): Connection {

@@ -1,8 +1,9 @@
 /** What a node task is: one file, one unit that reads it, and a function that says what should be in the file. */
-import type { FileContent } from '../host/atomic-file.ts';
-import type { PullwrightError } from '../rules/errors.ts';
-import type { Redacted } from '../rules/redacted.ts';
-import type { Wanted } from '../rules/rollout/rollout.ts';
+import { describeError, type PullwrightError } from '../core/errors.ts';
+import { type ConditionInput, readiness } from '../core/kubernetes/conditions.ts';
+import type { Redacted } from '../core/redacted.ts';
+import type { FileContent } from './atomic-file.ts';
+import type { Step, Wanted } from './rollout.ts';
 
 /** Which entries of the file are ours: entry to digests of what we wrote. Kept by the engine, understood by the task. */
 export type Ledger = Readonly<Record<string, readonly string[]>>;
@@ -42,3 +43,117 @@ export interface NodeTask {
   /** Looks at the sources. Never throws for what they hold. */
   look(present: FileContent | undefined, ledger: Ledger): Look;
 }
+
+// What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it.
+
+/** One thing that happened. */
+export type NodeEvent =
+  | {
+      readonly event: 'written';
+      readonly file: string;
+      readonly from: string;
+      readonly entries: number;
+      readonly foreign: number;
+    }
+  | { readonly event: 'write-failed'; readonly file: string; readonly error: PullwrightError }
+  | { readonly event: 'restarting'; readonly unit: string; readonly attempt: number }
+  | {
+      readonly event: 'restarted' | 'recovered';
+      readonly unit: string;
+      readonly attempt: number;
+      readonly ms: number;
+      /** False when the unit had been restarted by somebody else since the write, or ran untouched. */
+      readonly byUs: boolean;
+    }
+  | {
+      readonly event: 'restart-failed' | 'recover-failed';
+      readonly unit: string;
+      readonly attempt: number;
+      readonly ms: number;
+      readonly error: PullwrightError;
+    }
+  | { readonly event: 'rolled-back'; readonly file: string; readonly to: 'saved' | 'absent' | 'none' }
+  | { readonly event: 'turn-failed'; readonly error: PullwrightError }
+  | { readonly event: 'state-failed'; readonly error: PullwrightError }
+  | { readonly event: 'journal-damaged'; readonly path: string }
+  | { readonly event: 'resumed'; readonly phase: string }
+  | { readonly event: 'swept'; readonly files: number }
+  /** An earlier version, or a container with another user, had left the file to somebody else than root. */
+  | { readonly event: 'given-to-root'; readonly file: string };
+
+/** Whether the node is as it should be, and why not. */
+export interface NodeState {
+  readonly ready: boolean;
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** For a person; holds no value of a Secret. */
+  readonly message: string;
+  /** A change is under way: not ready, and nothing that a person must look at. */
+  readonly busy?: boolean;
+  /** What was looked at; see {@link Look.facts}. */
+  readonly facts?: Readonly<Record<string, string>>;
+}
+
+const WAITING: Readonly<Record<string, string>> = {
+  Spread: 'The file is written; the restart waits for its turn in the window',
+  BackOff: 'The last attempt failed; the next one follows',
+  RateLimit: 'The file is written; the unit was restarted too often lately, so the restart waits',
+};
+
+const ACTING: Readonly<Record<string, readonly [string, string]>> = {
+  write: ['Writing', 'The file differs from what is wanted'],
+  restart: ['Restarting', 'The unit is being restarted'],
+  'roll-back': ['RollingBack', 'The unit did not come up with the new content; the old content is put back'],
+  recover: ['Recovering', 'The old content is back; the unit is being brought up with it'],
+};
+
+/** The state that goes with a step that is about to be taken. */
+export function stateOf(step: Step, look: Look): NodeState {
+  const state = bareState(step, look);
+  return look.facts === undefined ? state : { ...state, facts: look.facts };
+}
+
+function bareState(step: Step, look: Look): NodeState {
+  if (step.do === 'wait')
+    return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '', busy: true };
+  if (step.do !== 'rest') {
+    const [reason, message] = ACTING[step.do] ?? ['Working', ''];
+    return { ready: false, reason, message, busy: true };
+  }
+  if (step.reason === 'Settled') return settled(look);
+  if (step.reason === 'BreakerOpen') {
+    const again =
+      step.wakeInMs === undefined ? 'only other content will be tried' : 'it is tried again later';
+    return {
+      ready: false,
+      reason: 'BreakerOpen',
+      message: `The unit did not come up with this content; ${again}`,
+    };
+  }
+  const { problem, idle } = look;
+  if (idle !== undefined && problem === undefined)
+    return { ready: true, reason: 'NothingToBring', message: idle };
+  if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
+  const busy = problem.disposition === 'waiting' ? { busy: true } : {};
+  return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
+}
+
+/** A part of the source that no reader can use is no fault of the node, and is not kept from those who look at it. */
+function settled({ problem }: Look): NodeState {
+  const message = 'The file means what is wanted';
+  if (problem === undefined) return { ready: true, reason: 'InSync', message };
+  return {
+    ready: true,
+    reason: problem.code,
+    message: `${message}, as far as it can be used: ${problem.message}`,
+  };
+}
+
+/** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */
+export function stateConditions({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
+  const waits = busy === true ? 'progressing' : 'stalled';
+  return readiness(ready ? 'ready' : waits, { reason, message });
+}
+
+/** Reason of the state of a node that holds a removal. */
+export const NODE_HOLDS_REMOVAL = 'RemovalHeld';

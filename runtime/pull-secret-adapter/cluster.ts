@@ -5,8 +5,8 @@
  * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`), the
  * older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
  */
-import { isRecord, recordOf } from '../rules/record.ts';
-import { type Redacted, redact } from '../rules/redacted.ts';
+import { isRecord, recordOf } from '../core/record.ts';
+import { type Redacted, redact } from '../core/redacted.ts';
 
 /** A condition as the API mirrors it, or of an adapter's own report. */
 export interface ApiCondition {
@@ -57,17 +57,6 @@ export type ReadResult<T> =
 
 /**
  * Reads a cluster document. Only identity and generation must be there; whatever else is missing is for the plan to judge.
- *
- * @example
- * ```ts
- * import { readCluster } from './cluster.ts';
- * import assert from 'node:assert/strict';
- *
- * const read = readCluster({ id: 'cls-123', name: 'one', generation: 1, spec: { provider: 'gcp', gcp: { projectId: 'cust' }, pullSecret: { data: '{}' } } });
- * assert.ok(read.ok);
- * assert.equal(read.value.projectId, 'cust');
- * assert.equal(String(read.value.pullSecret), '[redacted]');
- * ```
  */
 export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
   if (!isRecord(document)) return { ok: false, reason: 'the cluster document is not an object' };

@@ -1,8 +1,40 @@
 /** Names, labels and annotations of everything that the adapter makes. Source: the requirement and its historic configuration. */
 
-import type { AdapterSettings } from './adapter/settings.ts';
 import type { HyperfleetCluster } from './cluster.ts';
-import { fillTemplate } from './templates.ts';
+import type { AdapterSettings } from './options.ts';
+
+// Names that are made from a cluster's document.
+
+/** What a template may name. */
+export interface TemplateValues {
+  readonly id: string;
+  readonly name: string;
+  readonly project?: string | undefined;
+  readonly region?: string | undefined;
+}
+
+/**
+ * Fills `{id}`, `{name}`, `{region}` and `{project}` into a template, each value as it is.
+ */
+export function fillTemplate(template: string, values: TemplateValues): string {
+  const known: Readonly<Record<string, string>> = {
+    '{id}': values.id,
+    '{name}': values.name,
+    '{project}': values.project ?? '',
+    '{region}': values.region ?? '',
+  };
+  return template.replaceAll(/\{(?:id|name|project|region)\}/g, (found) => known[found] ?? found);
+}
+
+/**
+ * A project as it stands in the name of a service account: of `example.com:one` the accounts end with `@one.example.com.iam...`.
+ *
+ * Source of the rule: Google's documentation of domain-scoped projects.
+ */
+export function accountDomain(project: string): string {
+  const [domain = '', name] = project.split(':');
+  return name === undefined ? project : `${name}.${domain}`;
+}
 
 export const ADAPTER = 'pullsecret';
 export const CLUSTER_LABEL = 'hyperfleet.io/cluster-id';
@@ -32,14 +64,6 @@ export function recordName(clusterId: string): string {
 
 /**
  * A Job cannot be changed, so each generation has its own.
- *
- * @example
- * ```ts
- * import { jobName } from './names.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(jobName('cls-123', 1), 'pullsecret-cls-123-gen1');
- * ```
  */
 export function jobName(clusterId: string, generation: number): string {
   return `pullsecret-${clusterId}-gen${generation}`;

@@ -2,8 +2,7 @@
  * How a run of the Job can end: reason codes, exit codes, and what the adapter does next. The exit codes are those of
  * `sysexits.h`, so that they do not collide with a shell's or a signal's.
  */
-
-import { isRecord } from '../rules/record.ts';
+import { isRecord } from '../core/record.ts';
 import { readPlace } from './places.ts';
 
 /** In a receipt: nothing was at that place. */

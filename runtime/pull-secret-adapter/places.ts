@@ -2,10 +2,11 @@
  * Where a pull secret is, or has ever been, written: each place as one line of text, so that it can stand in a report, in a ConfigMap
  * and in the environment of a Job. Before anything is written its place is recorded; deletion ends when each is proven gone.
  */
-import type { AdapterSettings } from './adapter/settings.ts';
+
+import { createHash } from 'node:crypto';
 import type { HyperfleetCluster } from './cluster.ts';
-import { gcpSecretName } from './names.ts';
-import { fillTemplate } from './templates.ts';
+import { fillTemplate, gcpSecretName } from './names.ts';
+import type { AdapterSettings } from './options.ts';
 
 export interface GooglePlace {
   readonly kind: 'google';
@@ -35,18 +36,6 @@ const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
  * A place as text: its name in Google's API, or its path in Kubernetes.
- *
- * @example
- * ```ts
- * import { placeText, readPlace } from './places.ts';
- * import assert from 'node:assert/strict';
- *
- * const place = readPlace('projects/cust/secrets/hyperfleet-cls-1-pull-secret');
- * assert.deepEqual(place, { kind: 'google', project: 'cust', secret: 'hyperfleet-cls-1-pull-secret' });
- * assert.equal(place && placeText(place), 'projects/cust/secrets/hyperfleet-cls-1-pull-secret');
- * assert.equal(readPlace('projects/cust/locations/europe-west3/secrets/s')?.kind, 'google');
- * assert.equal(readPlace('namespaces/../secrets/x'), undefined);
- * ```
  */
 export function placeText(place: Place): string {
   if (place.kind === 'kubernetes') return `namespaces/${place.namespace}/secrets/${place.secret}`;
@@ -155,4 +144,23 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
           `"${settings.replication}" gives no replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
         ]),
   ];
+}
+
+// The challenge: what the owner of a project sets on it, so that the clusters of a tenant may have their pull secret there.
+
+/** The label of the project. */
+export const CHALLENGE_LABEL = 'pullwright-tenant';
+
+/**
+ * The value of the label that lets the tenant of a cluster into its project; empty when the cluster names no tenant. It is no secret: only
+ * who may change the project can set it.
+ */
+export function challengeOf(
+  { tenantFields }: Pick<HyperfleetCluster, 'tenantFields'>,
+  { tenantKey }: Pick<AdapterSettings, 'tenantKey'>,
+): string {
+  const tenant = Object.hasOwn(tenantFields, tenantKey) ? (tenantFields[tenantKey] ?? '') : '';
+  return tenant === ''
+    ? ''
+    : createHash('sha256').update(`${tenantKey}\n${tenant}`).digest('hex').slice(0, 32);
 }

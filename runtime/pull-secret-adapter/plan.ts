@@ -5,8 +5,9 @@
  * a reason never holds a value. Dependencies count only at the current generation. A cluster that is being deleted passes
  * without them: the others tear down at the same time.
  */
-import { DEFAULT_DEPENDENCIES } from './adapter/settings.ts';
+
 import type { AdapterStatus, HyperfleetCluster } from './cluster.ts';
+import { DEFAULT_DEPENDENCIES } from './options.ts';
 import { PROJECT_ID } from './places.ts';
 import { judgePullSecret } from './pull-secret.ts';
 
@@ -48,23 +49,6 @@ export interface PlanProblem<V extends 'waiting' | 'invalid'> {
  * @param cluster the document
  * @param statuses the statuses list of the cluster; empty when the API has none
  * @param dependencies adapters that must be available at the current generation
- *
- * @example
- * ```ts
- * import { planCluster } from './plan.ts';
- * import { readCluster } from './cluster.ts';
- * import assert from 'node:assert/strict';
- *
- * const read = readCluster({
- *   id: 'cls-123', generation: 1,
- *   spec: { provider: 'gcp', gcp: { projectId: 'cust' }, pullSecret: { data: '{"auths":{"quay.io":{"auth":"eDp5"}}}' } },
- *   status: { adapters: { validation: { available: 'True' }, dns: { available: 'True' }, placement: { available: 'False' } } },
- * });
- * assert.ok(read.ok);
- * const plan = planCluster(read.value, []);
- * assert.equal(plan.verdict, 'waiting');
- * assert.match(plan.message, /adapter "placement" is not available/);
- * ```
  */
 export function planCluster(
   cluster: HyperfleetCluster,
@@ -166,14 +150,6 @@ function judged(
 
 /**
  * Name of the condition that the API mirrors for an adapter.
- *
- * @example
- * ```ts
- * import { mirroredType } from './plan.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(mirroredType('my-adapter'), 'MyAdapterSuccessful');
- * ```
  */
 export function mirroredType(adapter: string): string {
   const parts = adapter.split('-').map((part) => part.charAt(0).toUpperCase() + part.slice(1));

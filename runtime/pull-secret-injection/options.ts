@@ -1,7 +1,13 @@
 /** What the operator of a cluster decides about injection and distribution. */
-import { DEFAULT_TRUSTED_KEYS } from '../rules/injection/profile-grant.ts';
-import { type Exemption, exemption, type PlannedPod } from '../rules/injection/profile-plan.ts';
-import { DEFAULT_REMOVALS, type RemovalLimits } from '../rules/injection/removal-breaker.ts';
+
+import { z } from 'zod';
+import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
+import type { SectionProblem } from '../core/kubernetes/kind.ts';
+import { isRecord, recordOf, scalarText } from '../core/record.ts';
+import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
+import { type ProfileSource, readProfile } from './kinds/profile.ts';
+import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
+import { DEFAULT_REMOVALS, type RemovalLimits } from './removal-breaker.ts';
 
 export interface InjectionOptions {
   /** Namespace of our own pods: never injected into. */
@@ -64,3 +70,234 @@ export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exempti
     ? 'excluded-namespace'
     : exemption(pod, excludedNamespaces(options));
 }
+
+// Profiles of one fleet that bring different Secrets under one name to the same namespaces: the API server would refuse the later one
+// (`collision.ts`), and whoever renders is told before.
+
+/** A profile as it is written in a fleet. */
+interface Written {
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** The later profile, by its place, the earlier one, and the name that both want. */
+export interface Rivalry {
+  readonly index: number;
+  readonly other: string;
+  readonly secret: string;
+}
+
+/**
+ * Every pair. Whether two selectors meet is told as the policy tells it: when one asks for no more than the other.
+ */
+export function rivalries(profiles: readonly Written[]): readonly Rivalry[] {
+  return profiles.flatMap((later, index) =>
+    profiles.slice(0, index).flatMap((earlier) => {
+      if (later.spec['successor'] === earlier.name || earlier.spec['successor'] === later.name) return [];
+      const [a, b] = [selectorOf(later), selectorOf(earlier)];
+      if (!asksNoMore(a, b) && !asksNoMore(b, a)) return [];
+      const theirs = broughtBy(earlier);
+      const secret = [...broughtBy(later)].find(
+        ([name, sources]) => (theirs.get(name) ?? sources) !== sources,
+      );
+      return secret === undefined ? [] : [{ index, other: earlier.name, secret: secret[0] }];
+    }),
+  );
+}
+
+/** Sources by the name of the Secret, of what a profile brings. */
+function broughtBy({ spec }: Written): ReadonlyMap<string, string> {
+  const secrets = spec['mode'] === 'Inject' || !Array.isArray(spec['secrets']) ? [] : spec['secrets'];
+  return new Map(
+    secrets.filter(isRecord).flatMap(({ name, sources }) => {
+      if (!Array.isArray(sources) || sources.length === 0) return [];
+      const text = sources.map(recordOf).map((one) => [one['namespace'], one['name']]);
+      return [[scalarText(name), JSON.stringify(text)] as const];
+    }),
+  );
+}
+
+interface Selector {
+  readonly labels: Readonly<Record<string, unknown>>;
+  readonly expressions: readonly string[];
+}
+
+function selectorOf({ spec }: Written): Selector {
+  const { matchLabels, matchExpressions } = recordOf(spec['namespaceSelector']);
+  return {
+    labels: recordOf(matchLabels),
+    expressions: Array.isArray(matchExpressions) ? matchExpressions.map((one) => JSON.stringify(one)) : [],
+  };
+}
+
+/** Every namespace that `b` selects, `a` selects too. */
+function asksNoMore(a: Selector, b: Selector): boolean {
+  return (
+    Object.entries(a.labels).every(([key, value]) => b.labels[key] === value) &&
+    a.expressions.every((one) => b.expressions.includes(one))
+  );
+}
+
+// What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant.
+
+/** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
+export interface ProfileInput {
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** The section, as it is written. Every field may be left out. */
+export interface PullSecretInjectionInput {
+  /** Who adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nobody. @default {'policy'} */
+  readonly admission?: 'policy' | 'webhook' | 'none';
+  /**
+   * Where the webhook's certificate comes from. Wanted with `admission: webhook` in a stand-alone cluster, which may be no OpenShift.
+   * @default in a hosted cluster {{ kind: 'service-ca' }}
+   */
+  readonly certificates?: CertificateSource;
+  /** Namespaces whose pods are left alone. @default {[]} */
+  readonly excludedNamespaces?: readonly string[];
+  /**
+   * The only namespaces that the system works in: Secrets are read, brought and taken from these alone, by a Role in each, and only their
+   * pods get names. Every source has to lie in one of them. @default all, by a ClusterRole
+   */
+  readonly namespaces?: readonly string[];
+  /** Namespace label keys that grants may select by. @default only the name */
+  readonly trustedLabelKeys?: readonly string[];
+  /**
+   * Names under which copies may be written; narrows the reconciler's rights. With `namespaces` also what may be read, beside the sources
+   * of `profiles`. @default any
+   */
+  readonly secretNames?: readonly string[];
+  /** Report pods that lack names. @default {true} */
+  readonly audit?: boolean;
+  /** SidecarSets inject also where no matching set brings a container. @default {false} */
+  readonly withoutContainers?: boolean;
+  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
+  /** How many copies of a profile or SidecarSet one change may take away without a confirmation: it is held when it takes more than both. */
+  readonly removals?: {
+    /** @default {0.2} */
+    readonly share?: number;
+    /** @default {10} */
+    readonly copies?: number;
+  };
+  /** Render the definition of SidecarSet, for clusters without Kruise. @default {false} */
+  readonly sidecarSetCrd?: boolean;
+  /** @default {[]} */
+  readonly profiles?: readonly ProfileInput[];
+}
+
+const certificates = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
+  z.strictObject({
+    kind: z.literal('cert-manager').describe('cert-manager makes it'),
+    issuer: z
+      .strictObject({
+        kind: z.enum(['Issuer', 'ClusterIssuer']).describe('Its kind'),
+        name: dnsName().describe('Its name'),
+      })
+      .describe('The issuer of cert-manager'),
+  }),
+  z.strictObject({
+    kind: z.literal('manual').describe('A person makes it'),
+    caBundle: z.string().min(1).describe('Certificates of the authority, PEM in Base64'),
+  }),
+]);
+
+/** Its shape. */
+export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInput> = z.strictObject({
+  admission: z
+    .enum(['policy', 'webhook', 'none'])
+    .exactOptional()
+    .describe('Who adds names to pods: "policy" needs Kubernetes 1.36, "webhook" runs in the cluster'),
+  certificates: certificates.exactOptional().describe("Where the webhook's certificate comes from"),
+  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are left alone'),
+  namespaces: z
+    .array(dnsLabel())
+    .min(1)
+    .exactOptional()
+    .describe(
+      'The only namespaces that the system works in, sources included: rights to Secrets and pods are a Role in each of them',
+    ),
+  trustedLabelKeys: z
+    .array(z.string().min(1).max(317))
+    .exactOptional()
+    .describe('Namespace label keys that grants may select by; tenants must not be able to set them'),
+  secretNames: z
+    .array(dnsName())
+    .min(1)
+    .exactOptional()
+    .describe(
+      "Names under which copies may be written; narrows the reconciler's rights. With namespaces also what it may read, beside the sources of profiles",
+    ),
+  audit: z.boolean().exactOptional().describe('Report pods that lack names'),
+  withoutContainers: z
+    .boolean()
+    .exactOptional()
+    .describe('SidecarSets inject also where no matching set brings a container'),
+  missingRevision: z
+    .enum(['skip', 'current'])
+    .exactOptional()
+    .describe('A SidecarSet that pins a revision which does not exist injects nothing, or its current names'),
+  removals: z
+    .strictObject({
+      share: z.number().min(0).max(1).exactOptional().describe('Share of its copies; default 0.2'),
+      copies: z.int().min(0).exactOptional().describe('Number of copies; default 10'),
+    })
+    .exactOptional()
+    .describe(
+      'What one change may take of the copies of a profile or SidecarSet without a confirmation; more than both is held',
+    ),
+  sidecarSetCrd: z
+    .boolean()
+    .exactOptional()
+    .describe('Render the definition of SidecarSet, for clusters without Kruise'),
+  profiles: z
+    .array(
+      z.strictObject({
+        name: dnsName().describe('Name of the profile'),
+        spec: z.record(z.string(), z.unknown()).describe('As in the kind PullSecretProfile'),
+      }),
+    )
+    .exactOptional()
+    .describe('PullSecretProfiles of the cluster'),
+});
+
+/** Service CA is OpenShift's. In any other cluster nobody would make the certificate, and the webhook would never start. */
+export function certificateProblems({
+  admission,
+  certificates: source,
+}: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (admission !== 'webhook' || source !== undefined) return [];
+  return [
+    {
+      path: ['certificates'],
+      text: 'missing, expected {kind: service-ca} on OpenShift, elsewhere {kind: cert-manager, issuer: {kind, name}} or {kind: manual, caBundle}',
+    },
+  ];
+}
+
+/** What a profile of the fleet brings Secrets from. */
+export function sourcesOf({ name, spec }: ProfileInput): readonly ProfileSource[] {
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+  return read.ok && read.profile.distributes ? read.profile.secrets.flatMap(({ sources }) => sources) : [];
+}
+
+export function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+  return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
+}
+
+/** Who makes the serving certificate and tells the API server whom to trust. */
+export type CertificateSource =
+  | { readonly kind: 'service-ca' }
+  | {
+      readonly kind: 'cert-manager';
+      readonly issuer: { readonly kind: 'Issuer' | 'ClusterIssuer'; readonly name: string };
+    }
+  /** Secret `pullwright-webhook-tls` is made by somebody else; `caBundle` is the PEM of the CA, in base64. */
+  | { readonly kind: 'manual'; readonly caBundle: string };
+
+/** Folder, field manager, metric label and owner label. */
+export const RECONCILER_NAME = 'pull-secret-injection';

@@ -1,8 +1,7 @@
 /** Options of the registry overrides reconciler, read from the configuration of `reconcile`. */
-
-import { UsageError } from '../rules/errors.ts';
-import type { OwnershipMode } from '../rules/kubernetes/hypershift-operators.ts';
-import { isRecord } from '../rules/record.ts';
+import { UsageError } from '../core/errors.ts';
+import type { OwnershipMode } from '../core/kubernetes/hypershift.ts';
+import { isRecord } from '../core/record.ts';
 
 export interface RegistryOverridesOptions {
   /** `auto` observes the Deployments that HyperShift's operators are seen to write, else owns. @default {'auto'} */

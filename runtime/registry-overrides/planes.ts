@@ -6,26 +6,80 @@
  * (`OPENSHIFT_IMG_OVERRIDES` of the management cluster's ImageDigestMirrorSets and ImageContentSourcePolicies, tried for tags too);
  * the image registry's `simpleLookupImageMirrorSets` for pull-through of image streams.
  */
-import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { collectMirrors, type MirrorProblem, readMirrorEntries } from '../rules/mirrors/collect.ts';
-import type { MirrorFix } from '../rules/mirrors/fix.ts';
-import { mirrorFix } from '../rules/mirrors/fix.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { TomlParser } from '../core/mirrors/registries-conf.ts';
 import {
   type Candidate,
   compileMirrors,
   type MirrorRule,
   type Resolution,
   resolveMirrors,
-} from '../rules/mirrors/mirrors.ts';
-import { withoutTagAndDigest } from '../rules/mirrors/reference-text.ts';
-import type { TomlParser } from '../rules/mirrors/registries-conf.ts';
-import { admit } from '../rules/node-registries/admission.ts';
-import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
-import { type ConfInForce, type NodeMirrors, nodeMirrors } from '../rules/node-registries/node-mirrors.ts';
-import { isInside } from '../rules/node-registries/scopes.ts';
-import { lookUpRules } from '../rules/registry-overrides/override-map.ts';
-import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
+  withoutTagAndDigest,
+} from '../core/mirrors/resolve.ts';
+import { admit } from './machine-config/admission.ts';
+import { type ClusterObjects, isInside } from './machine-config/input.ts';
+import { type ConfInForce, type NodeMirrors, nodeMirrors } from './machine-config/node-mirrors.ts';
+import { collectMirrors, type MirrorProblem, readMirrorEntries } from './mirror-sets/collect.ts';
+import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
+import { type OverrideMap, replaceRegistry } from './overrides.ts';
 import type { ReleasePlaces } from './release-lookup.ts';
+
+// The map that the existing system makes of a management cluster's mirror sets: ImageDigestMirrorSets in the order of the
+// list, then ImageContentSourcePolicies by falling name, appended per source. It is what `OPENSHIFT_IMG_OVERRIDES` carries;
+// our own decisions are made from mirrors/collect.ts, which keeps order, policy and tags.
+// Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
+
+/** Which of the two kinds the cluster has. */
+export interface MirrorSetKinds {
+  readonly icsp: boolean;
+  readonly idms: boolean;
+}
+
+/**
+ * Gives undefined when the cluster has neither kind. Empty sources and mirrors are skipped, duplicates are kept.
+ */
+export function collectOverrideMap(
+  objects: readonly KubeObject[],
+  has: MirrorSetKinds,
+): OverrideMap | undefined {
+  if (!has.icsp && !has.idms) return undefined;
+  const map = new Map<string, string[]>();
+  const idms = objects.filter((object) => object.kind === 'ImageDigestMirrorSet');
+  const icsp = objects
+    .filter((object) => object.kind === 'ImageContentSourcePolicy')
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? 1 : -1));
+  if (has.idms) for (const object of idms) addEntries(map, object, 'imageDigestMirrors');
+  if (has.icsp) for (const object of icsp) addEntries(map, object, 'repositoryDigestMirrors');
+  return map;
+}
+
+/**
+ * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is asked
+ * last whatever the policy says. ImageTagMirrorSets do not count, as in HyperShift.
+ */
+export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
+  const map = collectOverrideMap(objects, { icsp: true, idms: true }) ?? [];
+  return [...map].map(([source, mirrors]) => ({
+    prefix: source,
+    location: source.startsWith('*.') ? '' : source,
+    blocked: false,
+    insecure: false,
+    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' })),
+  }));
+}
+
+function addEntries(map: Map<string, string[]>, object: KubeObject, list: string): void {
+  const entries = (object.spec as Readonly<Record<string, unknown>> | null | undefined)?.[list];
+  if (!Array.isArray(entries)) return;
+  for (const entry of entries as readonly ({ source?: unknown; mirrors?: unknown } | null)[]) {
+    const source = entry?.source;
+    const mirrors = (Array.isArray(entry?.mirrors) ? entry.mirrors : []).filter(
+      (mirror): mirror is string => typeof mirror === 'string' && mirror !== '',
+    );
+    if (typeof source !== 'string' || source === '' || mirrors.length === 0) continue;
+    map.set(source, [...(map.get(source) ?? []), ...mirrors]);
+  }
+}
 
 /** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
 export const PLANES = [

@@ -2,10 +2,11 @@
  * How HyperShift's operators address images without a container runtime: a release image is looked up at each mirror in turn, a
  * component of it is renamed to the first one. Both are rewritten as `--registry-overrides` says. What reads an image is an argument.
  */
-import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
-import { PullwrightError } from '../rules/errors.ts';
-import { type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
-import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
+
+import { PullwrightError } from '../core/errors.ts';
+import { parseImageReference } from '../core/image-reference.ts';
+import { type MirrorIndex, resolveMirrors } from '../core/mirrors/resolve.ts';
+import { replaceRegistry } from './overrides.ts';
 
 /** What a look-up follows. */
 export interface ReleasePlaces {
@@ -31,17 +32,6 @@ export interface FoundRelease<T> {
  * Reads the release `image` with `read`, which gets a whole reference and rejects when it cannot be read there.
  *
  * @throws PullwrightError `ReleaseUnreadable` when no place has it, with what each of them said
- *
- * @example
- * ```ts
- * import { compileMirrors } from '../rules/mirrors/mirrors.ts';
- * import { lookUpRelease } from './release-lookup.ts';
- * import assert from 'node:assert/strict';
- *
- * const places = { mirrors: compileMirrors([]), overrides: new Map([['quay.io', 'm.example.com']]) };
- * const found = await lookUpRelease('quay.io/ocp/release:1', places, (reference) => Promise.resolve(reference));
- * assert.equal(found.release, 'm.example.com/ocp/release:1');
- * ```
  */
 export async function lookUpRelease<T>(
   image: string,
@@ -65,20 +55,6 @@ export async function lookUpRelease<T>(
 /**
  * The address of `image`, a component of a release, for what has no container runtime: its first mirror, rewritten as
  * `--registry-overrides` says. An image that no rule covers stays as it is; so does one whose every mirror is blocked.
- *
- * @example
- * ```ts
- * import { compileMirrors } from '../rules/mirrors/mirrors.ts';
- * import { translateImage } from './release-lookup.ts';
- * import assert from 'node:assert/strict';
- *
- * const mirrors = compileMirrors([{
- *   prefix: 'quay.io/ocp', location: 'quay.io/ocp', blocked: false, insecure: false,
- *   mirrors: [{ location: 'mirror.example.com/ocp', pullFrom: 'all' }],
- * }]);
- * const overrides = new Map([['mirror.example.com', 'cache.example.com']]);
- * assert.equal(translateImage('quay.io/ocp/cli:1', { mirrors, overrides }), 'cache.example.com/ocp/cli:1');
- * ```
  */
 export function translateImage(image: string, { mirrors, overrides }: ReleasePlaces): string {
   if (!parseImageReference(image).ok) return image;

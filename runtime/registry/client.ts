@@ -7,16 +7,19 @@
  * Source of the rule: the OCI distribution specification 1.1 and the distribution token specification.
  */
 
+import { type ImageReference, pullTag } from '../core/image-reference.ts';
+import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
-import { retryAfterMs } from '../http/retry.ts';
-import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
-import { pullTag } from '../rules/auth-lookup/image-reference.ts';
-import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import { type Challenge, parseChallenge } from './challenge.ts';
-import { checkedBytes, digestInPath, readLimited } from './digest.ts';
-import { RegistryError } from './registry-error.ts';
-import { fetchToken, type RegistryCredentials, TokenCache } from './token.ts';
-import type { RegistryTransport, Response } from './transport.ts';
+import { retryAfterMs } from '../http/client.ts';
+import { type Challenge, fetchToken, parseChallenge, type RegistryCredentials, TokenCache } from './token.ts';
+import {
+  checkedBytes,
+  digestInPath,
+  RegistryError,
+  type RegistryTransport,
+  type Response,
+  readLimited,
+} from './transport.ts';
 
 export interface ManifestInfo {
   readonly digest: string;

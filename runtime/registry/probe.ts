@@ -1,7 +1,9 @@
 /** Asks registries whether images are there: in parallel up to a limit, each with its own deadline. */
-import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
-import type { RegistryClient } from './client.ts';
-import { RegistryError, type RegistryFailure } from './registry-error.ts';
+import { parseImageReference } from '../core/image-reference.ts';
+import type { AddressPolicy } from '../http/addresses.ts';
+import { RegistryClient } from './client.ts';
+import type { RegistryCredentials } from './token.ts';
+import { RegistryError, type RegistryFailure, type RegistryTransport } from './transport.ts';
 
 export type ProbeVerdict = 'Valid' | RegistryFailure;
 
@@ -79,4 +81,151 @@ export async function eachOf<T>(
     for (const item of rest) await work(item);
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+}
+
+// Spares a registry that cannot answer, and us the waiting for it: after a "too many requests", and after some silence in a
+// row, the next questions for the same host and credential are answered from memory, for a bounded time.
+// Source of the rule: `Retry-After` of RFC 9110, bounded, because a tenant's registry may ask for any time.
+// A registry that is down would cost a deadline for each of hundreds of images, and one that limits requests would be pressed
+// further by our asking. Nothing is remembered between runs.
+
+/** Failures to connect in a row, after which a host counts as silent. */
+const SILENT_AFTER = 3;
+const REMEMBER_MS = 60_000;
+const DEFAULT_WAIT_MS = 10_000;
+const MAX_HOSTS = 1000;
+
+interface Known {
+  readonly failures: number;
+  readonly answer?: ProbeResult;
+  readonly until: number;
+}
+
+export class HostMemory {
+  readonly #hosts = new Map<string, Known>();
+  readonly #now: () => number;
+
+  /** `now` gives milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** What is known about `host` without asking; undefined when it should be asked. */
+  get(host: string, fingerprint: string): ProbeResult | undefined {
+    for (const key of [host, `${host} ${fingerprint}`]) {
+      const known = this.#hosts.get(key);
+      if (known?.answer !== undefined && known.until > this.#now()) return known.answer;
+    }
+    return undefined;
+  }
+
+  /** Takes notice of an answer. */
+  set(host: string, fingerprint: string, result: ProbeResult): void {
+    if (result.verdict === 'RateLimited') {
+      const wait = Math.min((result.retryAfterSeconds ?? DEFAULT_WAIT_MS / 1000) * 1000, REMEMBER_MS);
+      this.#remember(`${host} ${fingerprint}`, { failures: 0, answer: result, until: this.#now() + wait });
+      return;
+    }
+    if (result.silence === undefined) {
+      this.#hosts.delete(host);
+      return;
+    }
+    const failures = (this.#hosts.get(host)?.failures ?? 0) + 1;
+    const silent = failures >= SILENT_AFTER;
+    this.#remember(host, {
+      failures,
+      ...(silent ? { answer: result } : {}),
+      until: this.#now() + REMEMBER_MS,
+    });
+  }
+
+  #remember(key: string, known: Known): void {
+    this.#hosts.delete(key);
+    const oldest = this.#hosts.keys().next();
+    if (this.#hosts.size >= MAX_HOSTS && oldest.done !== true) this.#hosts.delete(oldest.value);
+    this.#hosts.set(key, known);
+  }
+}
+
+// Asks registries what they think of credentials: each credential at each place once, in parallel up to a limit.
+
+/** One question. */
+export interface Question {
+  readonly reference: string;
+  /** Absent: without a credential. */
+  readonly credential?: RegistryCredentials;
+}
+
+export interface VerifyOptions {
+  readonly transport: RegistryTransport;
+  /** Who named a host (`host[:port]`). @default {always the platform} */
+  readonly chosenBy?: (host: string) => AddressPolicy['chosenBy'];
+  /** Questions at once. @default {16} */
+  readonly concurrency?: number;
+  /** For one answer, in milliseconds. @default {15_000} */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Called after each answer with the number of answers so far. */
+  readonly onAnswer?: (done: number) => void;
+  /** Milliseconds of a clock that only goes forward. @default {performance.now} */
+  readonly now?: () => number;
+}
+
+/** Identifies a question: equal ones are asked once. */
+export function questionKey({ reference, credential }: Question): string {
+  return `${reference} ${credential?.fingerprint ?? ''}`;
+}
+
+/**
+ * Asks. Never rejects; each question has an answer, under its {@link questionKey}.
+ *
+ * A token is asked for once per repository and credential; a host that asks to wait, or that is silent, is spared.
+ */
+export async function verifyAll(
+  questions: readonly Question[],
+  options: VerifyOptions,
+): Promise<ReadonlyMap<string, ProbeResult>> {
+  const distinct = new Map(questions.map((question) => [questionKey(question), question]));
+  const memory = new HostMemory(options.now ?? (() => performance.now()));
+  const clients = new Map<string, RegistryClient>();
+  const answers = new Map<string, ProbeResult>();
+  await eachOf([...distinct], options.concurrency ?? 16, async ([key, question]) => {
+    answers.set(key, await answer(question, { options, memory, clients }));
+    options.onAnswer?.(answers.size);
+  });
+  return answers;
+}
+
+interface Run {
+  readonly options: VerifyOptions;
+  readonly memory: HostMemory;
+  readonly clients: Map<string, RegistryClient>;
+}
+
+async function answer(question: Question, run: Run): Promise<ProbeResult> {
+  const { reference, credential } = question;
+  const parsed = parseImageReference(reference);
+  const host = parsed.ok ? parsed.reference.domain : '';
+  const fingerprint = credential?.fingerprint ?? '';
+  const known = run.memory.get(host, fingerprint);
+  if (known !== undefined) return { ...known, reference, message: `${known.message} (not asked again)` };
+  const result = await probe(clientFor(credential, run), reference, run.options.signal);
+  run.memory.set(host, fingerprint, result);
+  return result;
+}
+
+/** One client a credential: its tokens are its own. */
+function clientFor(credential: RegistryCredentials | undefined, { options, clients }: Run): RegistryClient {
+  const id = credential?.fingerprint ?? '';
+  const known = clients.get(id);
+  if (known !== undefined) return known;
+  const { transport, timeoutMs, chosenBy } = options;
+  const client = new RegistryClient({
+    transport,
+    credentialFor: () => credential,
+    ...(chosenBy === undefined ? {} : { chosenBy: ({ domain }) => chosenBy(domain) }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  clients.set(id, client);
+  return client;
 }

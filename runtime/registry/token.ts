@@ -1,12 +1,9 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
+import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
-import { retryAfterMs } from '../http/retry.ts';
-import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import type { Challenge } from './challenge.ts';
-import { readLimited } from './digest.ts';
-import { RegistryError } from './registry-error.ts';
-import type { RegistryTransport, Response } from './transport.ts';
+import { retryAfterMs } from '../http/client.ts';
+import { RegistryError, type RegistryTransport, type Response, readLimited } from './transport.ts';
 
 /** A credential in the forms in which registries take it. */
 export interface RegistryCredentials {
@@ -161,4 +158,40 @@ export class TokenCache {
     if (this.#entries.size >= MAX_TOKENS && oldest.done !== true) this.#entries.delete(oldest.value);
     this.#entries.set(key, { header, until: this.#now() + seconds * 1000 - MARGIN_MS });
   }
+}
+
+// The header `WWW-Authenticate` of a registry. Source of the rule: RFC 9110, and the distribution token specification.
+
+export type Challenge =
+  | { readonly scheme: 'basic' }
+  | { readonly scheme: 'bearer'; readonly realm: string; readonly service?: string; readonly scope?: string };
+
+/**
+ * The first challenge that we can answer: Bearer before Basic. Undefined when there is none.
+ */
+export function parseChallenge(header: string): Challenge | undefined {
+  const bearer = /(?:^|,\s*)bearer\s+/i.exec(header);
+  if (bearer !== null) {
+    const fields = parameters(header.slice(bearer.index + bearer[0].length));
+    const { realm, service, scope } = fields;
+    if (realm !== undefined)
+      return {
+        scheme: 'bearer',
+        realm,
+        ...(service === undefined ? {} : { service }),
+        ...(scope === undefined ? {} : { scope }),
+      };
+  }
+  return /(?:^|,\s*)basic(?:\s|$|,)/i.test(header) ? { scheme: 'basic' } : undefined;
+}
+
+/** `key="value"` pairs up to the next scheme. */
+function parameters(text: string): Readonly<Record<string, string>> {
+  const fields: Record<string, string> = {};
+  const pair = /\s*([A-Za-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))\s*(?:,|$)/y;
+  for (let match = pair.exec(text); match !== null; match = pair.exec(text)) {
+    const name = (match[1] ?? '').toLowerCase();
+    fields[name] ??= match[2]?.replace(/\\(.)/g, '$1') ?? match[3] ?? '';
+  }
+  return fields;
 }

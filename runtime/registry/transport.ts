@@ -2,14 +2,111 @@
  * Requests to registries: addresses guarded, no environment read, failures in words about registries. The rest is the one HTTP
  * client's.
  */
-import type { AddressPolicy, Networks, Resolve } from '../http/addresses.ts';
+
+import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import { digestFault } from '../core/image-reference.ts';
+import { type Redacted, reveal } from '../core/redacted.ts';
+import {
+  type AddressPolicy,
+  type Networks,
+  type Resolve,
+  refusedAddress,
+  resolveHost,
+} from '../http/addresses.ts';
 import { HttpClient } from '../http/client.ts';
+import { HttpsEngine } from '../http/engine.ts';
 import { HttpError } from '../http/http-error.ts';
-import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer } from '../http/request.ts';
-import { type Redacted, reveal } from '../rules/redacted.ts';
-import { guardedAddresses, guardProxied } from './address.ts';
-import { RegistryError } from './registry-error.ts';
+
+// What a registry, or the way to it, said instead of an answer.
+
+/**
+ * `Invalid`: the credential is wrong, or one is missing. `Forbidden`: it is right and not enough. `Untrusted`: its certificate
+ * does not verify. `Refused`: the address or the redirect is one that we do not follow. `NotAsked`: a tenant's name led to an address
+ * that we do not contact for tenants, and nodes may. `Damaged`: what came is not what was
+ * asked for.
+ */
+export type RegistryFailure =
+  | 'Invalid'
+  | 'Forbidden'
+  | 'NotFound'
+  | 'RateLimited'
+  | 'Unreachable'
+  | 'Untrusted'
+  | 'Refused'
+  | 'NotAsked'
+  | 'Damaged';
+
+/** Never holds a credential, a token or a body. */
+export class RegistryError extends Error {
+  readonly failure: RegistryFailure;
+  /** For `RateLimited`: what the registry asked for, in seconds. */
+  readonly retryAfterSeconds: number | undefined;
+  /** Whether nobody answered at all, so that other questions to the same host need not be asked. */
+  readonly silence: boolean;
+
+  constructor(failure: RegistryFailure, message: string, retryAfterSeconds?: number, silence = false) {
+    super(message);
+    this.name = 'RegistryError';
+    this.failure = failure;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.silence = silence;
+  }
+}
+
+// Which addresses a registry may have: its name comes from an image, and so often from a tenant.
+
+/**
+ * The addresses to connect to for `host` (without brackets). The caller connects to these and not to the name, so that a name
+ * that changes its mind in between does not matter. No policy: the host is one that a person allowed. The address that a tenant's name
+ * has is not said: the text reaches the tenant, who could ask the cluster's DNS by it.
+ *
+ * @throws RegistryError `Refused` (`NotAsked` where a tenant chose the name) when the policy refuses one of them, `Unreachable` when the name has none
+ */
+export async function guardedAddresses(
+  host: string,
+  policy: AddressPolicy | undefined,
+  resolve: Resolve = resolveHost,
+): Promise<readonly string[]> {
+  const addresses = isIP(host) === 0 ? await resolved(host, resolve) : [host];
+  judge(host, addresses, policy);
+  return addresses;
+}
+
+/**
+ * As {@link guardedAddresses}, for a host that a proxy looks up: an address that is written, or that the name has here, must
+ * not be a refused one. A name that is not known here is the proxy's affair.
+ *
+ * @throws RegistryError `Refused`, `NotAsked`
+ */
+export async function guardProxied(
+  host: string,
+  policy: AddressPolicy | undefined,
+  resolve: Resolve = resolveHost,
+): Promise<void> {
+  judge(host, isIP(host) === 0 ? await resolve(host).catch(() => []) : [host], policy);
+}
+
+function judge(host: string, addresses: readonly string[], policy: AddressPolicy | undefined): void {
+  const bad = policy === undefined ? undefined : refusedAddress(addresses, policy);
+  if (policy === undefined || bad === undefined) return;
+  if (policy.chosenBy === 'tenant')
+    throw new RegistryError(
+      'NotAsked',
+      `"${host}" has an address that is private, loopback, link-local or a metadata service, which names of tenants may not lead to: allow the host or the network if it is meant`,
+    );
+  throw new RegistryError(
+    'Refused',
+    `"${host}" has the address ${bad}, which is loopback, link-local or a metadata service: allow the host if it is meant`,
+  );
+}
+
+async function resolved(host: string, resolve: Resolve): Promise<readonly string[]> {
+  const addresses = await resolve(host).catch(() => []);
+  if (addresses.length > 0) return addresses;
+  throw new RegistryError('Unreachable', `"${host}" has no address`, undefined, true);
+}
 
 export interface TransportOptions {
   /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
@@ -130,4 +227,47 @@ export class RegistryTransport {
 function proxyHost(proxy: Redacted<string>): string {
   const text = reveal(proxy);
   return URL.canParse(text) ? new URL(text).host : 'the proxy';
+}
+
+// Bytes are what their digest says, or they are not used.
+
+/** Reads a body of at most `limit` bytes. @throws RegistryError `Damaged` */
+export async function readLimited(response: Response, limit: number): Promise<Uint8Array> {
+  try {
+    return await response.bytes(limit);
+  } catch (error) {
+    const large = error instanceof HttpError && error.failure === 'AnswerTooLarge';
+    throw new RegistryError(
+      'Damaged',
+      large ? `the answer is longer than ${limit} bytes` : 'the answer breaks off before its end',
+    );
+  }
+}
+
+/**
+ * A digest as part of a path: a registry's own documents name the next ones, and whatever else they say leads elsewhere on its host.
+ *
+ * @throws RegistryError `Damaged` when it is none
+ */
+export function digestInPath(digest: string): string {
+  const fault = digestFault(digest);
+  if (fault === undefined) return digest;
+  throw new RegistryError(
+    'Damaged',
+    `${JSON.stringify(digest.slice(0, 80))} is no digest (${fault}), expected sha256, sha384 or sha512 with all digits in lower case`,
+  );
+}
+
+/** The digest of `bytes`; throws `Damaged` when it is not `wanted`. */
+export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): string {
+  const algorithm = wanted === undefined ? 'sha256' : algorithmOf(wanted);
+  const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
+  if (wanted === undefined || digest === wanted) return digest;
+  throw new RegistryError('Damaged', `${bytes.length} bytes have the digest ${digest}, expected ${wanted}`);
+}
+
+function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {
+  const [algorithm = ''] = digest.split(':');
+  if (algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512') return algorithm;
+  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is no digest that we can check`);
 }

@@ -1,7 +1,7 @@
 /** The generator's settings. `site/build.ts` stages the pages first and says where the site will stand. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { DefaultTheme, UserConfig } from 'vitepress';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { titleOf } from '../stage.ts';
 
 const { PULLWRIGHT_SITE_PAGES: pages = '', PULLWRIGHT_SITE_BASE: base = '/' } = process.env;

@@ -1,5 +1,5 @@
 /** Takes what a person drops or chooses: manifests stay, and of everything else it is said why it does not. */
-import { onOneLine } from '../../runtime/rules/text/printable.ts';
+import { onOneLine } from '../../runtime/core/text.ts';
 import type { HeldFile } from './messages.ts';
 
 /** What was taken. */

@@ -1,8 +1,7 @@
 /** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
 import { h, name } from '../../build/report-page/dom.ts';
 import { badge } from '../../build/report-page/verdict.ts';
-import type { Report } from '../../runtime/rules/report/types.ts';
-import { VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
+import { type Report, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 import type { Taken } from './files.ts';
 import type { Answer } from './messages.ts';
 import { painted } from './painted.ts';

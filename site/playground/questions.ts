@@ -1,5 +1,5 @@
 /** What can be asked: for each question what it needs to know, and the command line that answers it. */
-import type { Report, ReportPull } from '../../runtime/rules/report/types.ts';
+import type { Report, ReportPull } from '../../runtime/diagnose/model/types.ts';
 import type { HeldFile } from './messages.ts';
 
 /** What a person has filled in. */

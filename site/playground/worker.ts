@@ -1,14 +1,14 @@
 /** Runs the commands of the command line, on files from memory, apart from the page. */
 import { config } from 'zod';
-import type { Command } from '../../runtime/commands/command.ts';
-import { command as doctor } from '../../runtime/commands/doctor/doctor.ts';
-import { command as explain } from '../../runtime/commands/explain/explain.ts';
-import { command as mirrors } from '../../runtime/commands/mirrors.ts';
-import { forPeople } from '../../runtime/commands/people.ts';
-import { command as reconcile } from '../../runtime/commands/reconcile/reconcile.ts';
-import { command as report } from '../../runtime/commands/report/report.ts';
-import { runCommand } from '../../runtime/commands/run-command.ts';
-import { command as validate } from '../../runtime/commands/validate/validate.ts';
+import type { Command } from '../../runtime/cli/command.ts';
+import { forPeople } from '../../runtime/cli/terminal.ts';
+import { runCommand } from '../../runtime/commands/main.ts';
+import { command as reconcile } from '../../runtime/commands/reconcile/command.ts';
+import { command as doctor } from '../../runtime/diagnose/commands/doctor.ts';
+import { command as explain } from '../../runtime/diagnose/commands/explain.ts';
+import { command as mirrors } from '../../runtime/diagnose/commands/mirrors.ts';
+import { command as report } from '../../runtime/diagnose/commands/report.ts';
+import { command as validate } from '../../runtime/diagnose/commands/validate.ts';
 import type { Answer, Question } from './messages.ts';
 import { holdFiles, readFile } from './node/fs.ts';
 

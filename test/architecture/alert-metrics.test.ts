@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installerGauges } from '../../runtime/credential-provider/installer/metrics.ts';
-import { authFileAge, NodeMetrics } from '../../runtime/node/metrics.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
+import { installerGauges } from '../../runtime/credential-provider/installer/installer.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
+import { authFileAge, NodeMetrics } from '../../runtime/node/report.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('metrics of alerts');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { allAlerts } from '../../build/reference/alerts.ts';
-import { RUNBOOKS } from '../../charts/shared/runbooks.ts';
+import { RUNBOOKS } from '../../charts/shared/monitoring.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('runbooks');

@@ -5,7 +5,7 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildCharts } from '../../build/charts-package.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildImage } from '../../build/image/build.ts';
 import { packageSources } from '../../build/image/debian.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';

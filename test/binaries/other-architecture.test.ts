@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildImage } from '../../build/image/build.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';

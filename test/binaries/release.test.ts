@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { buildRelease } from '../../build/release.ts';
 import { type ReleaseInput, releaseProblems, versionBefore } from '../../build/release-problems.ts';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, suite, table } from '../support/suite.ts';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
-import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
+import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('parseCloudEvent');

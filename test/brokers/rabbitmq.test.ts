@@ -2,11 +2,15 @@
 /** RabbitMQ: every exchange type, what becomes of a message, dead letters, and a broker that is killed. */
 import assert from 'node:assert/strict';
 import { Connection } from 'rabbitmq-client';
-import type { Handled } from '../../runtime/brokers/broker.ts';
-import type { WireMessage } from '../../runtime/brokers/cloud-event.ts';
-import { consumeRabbitMq, publishRabbitMq, type RabbitMqOptions } from '../../runtime/brokers/rabbitmq.ts';
-import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import {
+  consumeRabbitMq,
+  publishRabbitMq,
+  type RabbitMqOptions,
+} from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
+import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
+import type { WireMessage } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';

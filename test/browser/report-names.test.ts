@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeHostileFolder, writeLargeFolder } from '../report/scene.ts';
+import { writeHostileFolder, writeLargeFolder } from '../diagnose/report-scene.ts';
 import { suite } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';

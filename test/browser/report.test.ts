@@ -2,7 +2,7 @@
 /** The page of `pullwright report` in real browsers: what it asks, what it tells everybody, what keys do, and what paper shows. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { writeContainerdFolder } from '../report/scene.ts';
+import { writeContainerdFolder } from '../diagnose/report-scene.ts';
 import { suite } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';

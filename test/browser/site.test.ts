@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VERSION } from '../../runtime/rules/version.ts';
+import { VERSION } from '../../runtime/core/version.ts';
 import { buildSite } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
 import { eventually } from '../control-plane/eventually.ts';

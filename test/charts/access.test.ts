@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { renderCluster } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
-import type { PolicyRule } from '../../charts/shared/objects.ts';
 import { SYSTEMS } from '../../charts/systems.ts';
 import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Read,
   type Role,
-} from '../../runtime/controller/contract.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+} from '../../runtime/engine/contract.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('RBAC of the reconciler');

@@ -8,7 +8,7 @@ import { parse, stringify } from 'yaml';
 import { allMetrics } from '../../build/reference/metrics.ts';
 import { readSources } from '../../build/reference/source.ts';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import { DASHBOARDS } from '../../charts/shared/dashboard-panels.ts';
+import { DASHBOARDS } from '../../charts/shared/dashboards.ts';
 import { missingPromtool } from '../support/alert-rules.ts';
 import { suite } from '../support/suite.ts';
 

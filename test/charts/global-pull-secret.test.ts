@@ -1,18 +1,16 @@
 /** The objects of the global pull secret, field by field where a field is a promise. */
 import assert from 'node:assert/strict';
-import { agentPodMonitor } from '../../charts/global-pull-secret/agent.ts';
-import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { PodSpec } from '../../runtime/core/kubernetes/objects.ts';
+import { agentOptions } from '../../runtime/global-pull-secret/agent/command.ts';
+import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import {
-  type AgentOptions,
-  additionalSecretPolicies,
-  agentBounds,
+  agentCommand,
   agentDaemonSet,
-  agentRbac,
-  syncObjects,
-} from '../../charts/global-pull-secret/objects.ts';
-import type { PodSpec } from '../../charts/shared/objects.ts';
-import { agentOptions } from '../../runtime/commands/agent.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+  agentPodMonitor,
+} from '../../runtime/global-pull-secret/daemon-set.ts';
+import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
+import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('global pull secret objects');

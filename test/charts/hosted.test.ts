@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { renderFleet } from '../../charts/app.ts';
-import { type FleetInput, readFleet } from '../../charts/fleet.ts';
+import { readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
+import type { FleetInput } from '../../charts/fleet-schema.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('hosted clusters of a fleet');

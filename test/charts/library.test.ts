@@ -8,10 +8,10 @@ import { z } from 'zod';
 import { DEFINITION_HEALTH_LUA, HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from '../../charts/global-pull-secret/alerts.ts';
 import { ObjectGroup, PullSecret, parseFleet, renderFleet } from '../../charts/mod.ts';
-import { crd, structuralSchema } from '../../charts/shared/crd.ts';
-import { reconcilerMonitoring } from '../../charts/shared/reconciler-monitoring.ts';
-import { secretSourceObjects } from '../../charts/shared/secret-source.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { reconcilerMonitoring } from '../../charts/shared/reconciler.ts';
+import { crd, structuralSchema } from '../../runtime/core/kubernetes/kind.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { secretSourceObjects } from '../../runtime/global-pull-secret/secret-source.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,8 +1,8 @@
 /** An object of each of OpenShift's kinds that we render and whose definition can be installed. */
-import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
-import { machineConfig } from '../../charts/credential-provider/machine-config.ts';
+
 import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { executableMachineConfigs, machineConfig } from '../../runtime/credential-provider/objects.ts';
 
 const entry = { source: 'quay.io/team', mirrors: ['mirror.example.com/team'] };
 const set = { name: 'a', entries: [entry] };

@@ -15,9 +15,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse, parseAllDocuments } from 'yaml';
-import { type ManifestTree, pathOf, renderTree, yamlOf } from '../../charts/output.ts';
-import { compareTree, headerOf, writeTree } from '../../charts/output-files.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import {
+  compareTree,
+  headerOf,
+  type ManifestTree,
+  pathOf,
+  renderTree,
+  writeTree,
+  yamlOf,
+} from '../../charts/output.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('renderTree(), writeTree()');

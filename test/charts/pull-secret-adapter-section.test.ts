@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
-import { command as adapterCommand } from '../../runtime/commands/adapter.ts';
-import { settingsOf } from '../../runtime/commands/adapter-flags.ts';
-import { BROKER_FLAGS } from '../../runtime/commands/broker-flags.ts';
-import { parseFlags } from '../../runtime/commands/flags/parse.ts';
-import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
+import { parseFlags } from '../../runtime/cli/flags.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
+import { command as adapterCommand, settingsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
+import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts';
+import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('section of the pull secret adapter');

@@ -6,12 +6,12 @@ import {
   type AdapterInstallation,
   adapterInstallation,
 } from '../../charts/pull-secret-adapter/installation.ts';
-import { type PullSecretJobInput, pullSecretJob } from '../../charts/pull-secret-adapter/objects.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
-import { parseFlags } from '../../runtime/commands/flags/parse.ts';
-import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
+import { parseFlags } from '../../runtime/cli/flags.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { type PullSecretJobInput, pullSecretJob } from '../../runtime/pull-secret-adapter/objects.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { golden } from '../support/golden.ts';
 import { suite } from '../support/suite.ts';
 

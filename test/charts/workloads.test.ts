@@ -1,8 +1,8 @@
 /** Every container that is rendered, over all systems and their options, against the table of what it needs. */
 import assert from 'node:assert/strict';
 import { parseFleet } from '../../charts/fleet.ts';
-import { fleetJsonSchema } from '../../charts/fleet-json-schema.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { fleetJsonSchema } from '../../charts/fleet-schema.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { containerNeeds, podOf } from '../support/container-needs.ts';
 import { suite } from '../support/suite.ts';
 import {

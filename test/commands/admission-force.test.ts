@@ -1,8 +1,8 @@
 /** What admission adds to the pods of a template goes by what stands in the cluster: policy, webhook or Kruise, and what they take. */
 import assert from 'node:assert/strict';
-import { injectedNames, plannedNames } from '../../runtime/commands/explain/injected.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { injectedNames, plannedNames } from '../../runtime/diagnose/model/admission.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('admission in force');

@@ -1,10 +1,9 @@
 /** Colours on a terminal: when there are any, and whether people with another sense of colour tell them apart. */
 import assert from 'node:assert/strict';
-import type { CommandIo } from '../../runtime/commands/command.ts';
-import { control } from '../../runtime/commands/people.ts';
-import { columnsOf, PALETTE, paintFor } from '../../runtime/commands/terminal.ts';
-import { renderStatus } from '../../runtime/rules/diagnose/status-table.ts';
-import { reportText } from '../../runtime/rules/report/text.ts';
+import type { CommandIo } from '../../runtime/cli/command.ts';
+import { columnsOf, control, PALETTE, paintFor } from '../../runtime/cli/terminal.ts';
+import { renderStatus } from '../../runtime/diagnose/checks/status.ts';
+import { reportText } from '../../runtime/diagnose/views/text.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('colours and widths');

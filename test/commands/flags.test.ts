@@ -6,14 +6,14 @@ import {
   duration,
   type Flags,
   file,
+  parseFlags,
   port,
   several,
   toggle,
-} from '../../runtime/commands/flags/flag.ts';
-import { helpText } from '../../runtime/commands/flags/help.ts';
-import { parseFlags } from '../../runtime/commands/flags/parse.ts';
+} from '../../runtime/cli/flags.ts';
+import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
-import { UsageError } from '../../runtime/rules/errors.ts';
+import { UsageError } from '../../runtime/core/errors.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('flags');

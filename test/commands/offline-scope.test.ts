@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { hostedPairs } from '../../runtime/commands/reconcile/offline-scope.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
+import { hostedPairs } from '../../runtime/commands/reconcile/scopes.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('hostedPairs()');

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
-import { loadReconcilers, parseReconcileConfig } from '../../runtime/commands/reconcile/config.ts';
-import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
+import {
+  loadReconcilers,
+  parseReconcileConfig,
+  RECONCILERS,
+} from '../../runtime/commands/reconcile/reconcilers.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('parseReconcileConfig()');

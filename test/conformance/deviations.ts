@@ -3,9 +3,8 @@
  * predicate selects counts as passed when we answer differently; when we answer the same, the entry is out of date for that
  * input and nothing is excused.
  */
-
-import { patternsMeet } from '../../runtime/rules/credential-provider/glob-algebra.ts';
-import { platformFile } from '../../runtime/rules/credential-provider/platform.ts';
+import { patternsMeet } from '../../runtime/credential-provider/merge.ts';
+import { platformFile } from '../../runtime/credential-provider/platform.ts';
 import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
 import { ADAPTER_DEVIATIONS } from './adapter-deviations.ts';
 import { GLOBALPS_DEVIATIONS } from './globalps-deviations.ts';

@@ -12,7 +12,7 @@ const root = join(here, '../..');
 
 /** Files of which something is left in the bundle, by path from the root. */
 const { metafile } = await build({
-  entryPoints: [join(root, 'runtime/bin/main.ts'), join(root, 'charts/mod.ts')],
+  entryPoints: [join(root, 'runtime/commands/executable.ts'), join(root, 'charts/mod.ts')],
   absWorkingDir: root,
   bundle: true,
   write: false,

@@ -6,7 +6,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from '../support/suite.ts';
-import { missingControlPlane, startControlPlane } from './control-plane.ts';
+import { missingControlPlane } from './build.ts';
+import { startControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 
 const test = suite('startControlPlane()');

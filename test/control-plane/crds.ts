@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
+import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
 import type { Requester } from './request.ts';
 
 /** Name of a definition. */

@@ -1,8 +1,8 @@
 /** Keys and credentials of one entry: the provider's short way agrees with the complete judgement of keys, and refuses what is empty. */
 import assert from 'node:assert/strict';
-import { canonicalKey, credentialOf } from '../../runtime/rules/credential-provider/auth-file-entry.ts';
-import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import { canonicalKey, credentialOf } from '../../runtime/credential-provider/auth-file.ts';
 import { jsonNode } from '../support/json-node.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

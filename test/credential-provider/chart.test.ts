@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { stringify } from 'yaml';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
-import { schema } from '../../charts/credential-provider/section.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
+import { schema } from '../../runtime/credential-provider/options.ts';
 import { golden } from '../support/golden.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -9,8 +9,8 @@ import {
   failureVerdict,
   readFailures,
   withFailures,
-} from '../../runtime/credential-provider/installer/failures.ts';
-import { MOST_NOTES } from '../../runtime/credential-provider/plugin/failure-note.ts';
+} from '../../runtime/credential-provider/installer/report.ts';
+import { MOST_NOTES } from '../../runtime/credential-provider/plugin/journal.ts';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
 import { suite } from '../support/suite.ts';
 import { CONF, call, IMAGE, leave, place, removeProgram } from './support/compiled-run.ts';

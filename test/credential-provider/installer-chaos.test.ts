@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { counted } from '../support/counted.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';

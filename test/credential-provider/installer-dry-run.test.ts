@@ -2,7 +2,7 @@
 /** `install-provider --dry-run`: what it prints, that it cannot write, and what it says of bad input. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { type DryRun, DryRunScene, installed, namesIn } from './support/dry-run-scene.ts';
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { parse } from 'yaml';
+import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import {
   type InstallInput,
@@ -9,7 +10,6 @@ import {
   planInstall,
   planNodeUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
-import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
 import { suite, table } from '../support/suite.ts';
 
 const UNIT = {

@@ -1,8 +1,7 @@
 /** When a node is called in sync: not before what was installed was tried, and no longer than it works. */
 import assert from 'node:assert/strict';
-import { Proof } from '../../runtime/credential-provider/installer/proof.ts';
-import type { TrialFailure } from '../../runtime/credential-provider/installer/trial.ts';
-import type { NodeState } from '../../runtime/node/events.ts';
+import { Proof, type TrialFailure } from '../../runtime/credential-provider/installer/trial.ts';
+import type { NodeState } from '../../runtime/node/task.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('Proof');

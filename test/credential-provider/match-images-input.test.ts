@@ -1,8 +1,8 @@
 /** `spec.matchImages` of any shape, offline: what is refused is named, and the good entries are rendered all the same. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';

@@ -1,10 +1,10 @@
 /** The Role of a namespace that follows the pull secrets in use: which names are in it, and that none is never all. */
 import assert from 'node:assert/strict';
-import { namespaceAccess } from '../../charts/credential-provider/access.ts';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { reconcilers } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { namespaceAccess } from '../../runtime/credential-provider/access.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { reconcilers } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { worldOf } from './support/world-double.ts';
 

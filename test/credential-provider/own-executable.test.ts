@@ -5,10 +5,9 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
-import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
-import { schema } from '../../charts/credential-provider/section.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
+import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
+import { parseReconcilerOptions, schema } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';

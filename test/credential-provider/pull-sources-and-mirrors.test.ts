@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../runtime/host/conf-files.ts';
-import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
-import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors/mirrors.ts';
-import { type PullSource, pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
-import type { Registry } from '../../runtime/rules/mirrors/registries-conf.ts';
+import { parseImageReference } from '../../runtime/core/image-reference.ts';
+import type { Registry } from '../../runtime/core/mirrors/registries-conf.ts';
+import { compileMirrors, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
+import { type PullSource, pullSources } from '../../runtime/credential-provider/auth-file.ts';
+import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('pull sources and mirror rules');

@@ -5,10 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { hostedClusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
-import type { Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { hostedClusterAccess } from '../../charts/credential-provider/access.ts';
+import type { Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

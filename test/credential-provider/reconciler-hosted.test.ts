@@ -1,11 +1,11 @@
 /** A hosted cluster: which NodePools hold it back, which do not take the ConfigMap, and what each owner is told to set. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import type { Outcome } from '../../runtime/controller/contract.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import type { Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
+import type { Outcome } from '../../runtime/engine/contract.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
 

@@ -1,9 +1,10 @@
 // deadline: 240 s
 /** What the reconciler wants is taken by a real API server with the real definitions: MachineConfigs, and the status. */
 import assert from 'node:assert/strict';
-import { credentialProviderConfig, credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { suite } from '../support/suite.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';

@@ -1,10 +1,10 @@
 /** Which file a pool's kubelets read: what the cluster says of itself, and when that is not enough to write anything. */
 import assert from 'node:assert/strict';
-import type { Outcome } from '../../runtime/controller/contract.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { Condition } from '../../runtime/rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Condition } from '../../runtime/core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
+import type { Outcome } from '../../runtime/engine/contract.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';

@@ -4,7 +4,7 @@
  * puts right, prunes; and beside a stand-in of the Machine Config Operator it stops, says so, and never writes again.
  */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { CR, configOf, OperatorStandIn, rollOut, workerNode } from './support/machine-config-operator.ts';

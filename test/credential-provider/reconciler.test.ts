@@ -1,8 +1,8 @@
 /** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
 import assert from 'node:assert/strict';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { suite } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { KEY, reconcile } from './support/reconcile-once.ts';

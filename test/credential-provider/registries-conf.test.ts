@@ -4,15 +4,16 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { readConfFiles } from '../../runtime/host/conf-files.ts';
-import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
-import { parseRegistriesConf, type Registry } from '../../runtime/rules/mirrors/registries-conf.ts';
-import { findInPlain, parsePlain } from '../../runtime/rules/mirrors/registries-conf-plain.ts';
 import {
   findRegistry,
   mergeRegistries,
+  parseRegistriesConf,
   possiblePrefixes,
-} from '../../runtime/rules/mirrors/registry-prefix.ts';
+  type Registry,
+} from '../../runtime/core/mirrors/registries-conf.ts';
+import { findInPlain, parsePlain } from '../../runtime/core/mirrors/registries-conf-plain.ts';
+import { pullSources } from '../../runtime/credential-provider/auth-file.ts';
+import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { oracleSources } from './support/crio-oracle.ts';
 import { makeNode } from './support/node-double.ts';

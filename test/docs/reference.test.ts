@@ -5,8 +5,8 @@ import { join, relative } from 'node:path';
 import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
 import { FLEET_SCHEMA, REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
 import { outputFields } from '../../build/reference/output.ts';
-import { fleetSchemaText } from '../../charts/fleet-json-schema.ts';
-import { OUTPUTS } from '../../runtime/commands/output/outputs.ts';
+import { OUTPUTS } from '../../build/reference/outputs/outputs.ts';
+import { fleetSchemaText } from '../../charts/fleet-schema.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('references');

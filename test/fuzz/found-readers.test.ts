@@ -1,16 +1,15 @@
 /** What the first pass over readers that nobody had fuzzed found, made small, with what is answered since. */
 import assert from 'node:assert/strict';
 import { readFleetYaml } from '../../charts/fleet-yaml.ts';
-import { parseManifests } from '../../runtime/controller/manifests.ts';
-import { shapeFault } from '../../runtime/controller/object-shape.ts';
+import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
+import { goGlob } from '../../runtime/core/go/glob.ts';
+import { nearWord } from '../../runtime/core/text.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
-import { loadedService } from '../../runtime/host/loaded-service.ts';
+import type { Report } from '../../runtime/diagnose/model/types.ts';
+import { reportChanges } from '../../runtime/diagnose/views/report.ts';
+import { parseManifests, shapeFault } from '../../runtime/engine/offline/manifests.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
-import { goGlob } from '../../runtime/rules/go/glob.ts';
-import { reportChanges } from '../../runtime/rules/report/diff.ts';
-import type { Report } from '../../runtime/rules/report/types.ts';
-import { nearWord } from '../../runtime/rules/text/near-word.ts';
+import { loadedService } from '../../runtime/node/systemd.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
 import { CLUSTER_PARSERS } from './parsers-cluster.ts';

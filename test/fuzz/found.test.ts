@@ -1,7 +1,7 @@
 /** Texts that the fuzzer found, made small, with what is answered since. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import { describeError } from '../../runtime/rules/errors.ts';
+import { describeError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';

@@ -1,7 +1,7 @@
 // deadline: 600 s
 /** Every parser, with a fixed seed: never anything but a typed error, never a value shown, never a hang. More of it by `npm run fuzz`. */
 import assert from 'node:assert/strict';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { counted } from '../support/counted.ts';
 import { suite } from '../support/suite.ts';

@@ -4,8 +4,8 @@
  * The time that is measured is that of the processor: on a machine with other work, waiting looks like a case that hangs.
  */
 import { inspect } from 'node:util';
-import { RegistryError } from '../../runtime/registry/registry-error.ts';
-import { describeError, PullwrightError, UsageError } from '../../runtime/rules/errors.ts';
+import { describeError, PullwrightError, UsageError } from '../../runtime/core/errors.ts';
+import { RegistryError } from '../../runtime/registry/transport.ts';
 import { findPlanted } from '../support/canary.ts';
 import { randomFrom } from '../support/random.ts';
 import { mutated } from './mutate.ts';

@@ -1,5 +1,5 @@
 /** What the fuzzer knows of a parser. */
-import { UsageError } from '../../runtime/rules/errors.ts';
+import { UsageError } from '../../runtime/core/errors.ts';
 import { findPlanted } from '../support/canary.ts';
 
 export interface Parser {

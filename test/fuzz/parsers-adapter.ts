@@ -1,18 +1,16 @@
 /** What the adapter's programs read: environments of Jobs, places, receipts, and the messages of Sentinel. */
 
+import { UsageError } from '../../runtime/core/errors.ts';
+import { redact } from '../../runtime/core/redacted.ts';
 import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
 import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
-import { readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
+import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
 import { readReceipt } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { readPlace } from '../../runtime/pull-secret-adapter/places.ts';
-import { pullSecretHash } from '../../runtime/pull-secret-adapter/pull-secret.ts';
-import { pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret-hint.ts';
+import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
-import { accountDomain, fillTemplate } from '../../runtime/pull-secret-adapter/templates.ts';
-import { readGiver } from '../../runtime/pull-secret-injection/reconciler/granted-by.ts';
-import { UsageError } from '../../runtime/rules/errors.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { readGiver } from '../../runtime/pull-secret-injection/reconciler/consent.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 

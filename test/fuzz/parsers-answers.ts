@@ -1,23 +1,22 @@
 /** What the programs in a cluster are asked and answered: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
 
-import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
-import { describeSecretValue } from '../../runtime/commands/reconcile/secret-summary.ts';
+import { describeSecretValue } from '../../runtime/commands/reconcile/report.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { type Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
 import { HttpClient } from '../../runtime/http/client.ts';
-import { jsonLines } from '../../runtime/kube/lines.ts';
-import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
+import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/drift.ts';
+import { jsonLines } from '../../runtime/kube/http-client.ts';
+import { yamlMistake } from '../../runtime/kube/yaml.ts';
+import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
-import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-http.ts';
+import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
-import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/google-api.ts';
+import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
 import { readJobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { planCluster } from '../../runtime/pull-secret-adapter/plan.ts';
 import { judgePullSecret } from '../../runtime/pull-secret-adapter/pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { type Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
-import { parseCatalogOverrides } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
-import { yamlMistake } from '../../runtime/rules/text/yaml-mistake.ts';
-import { answerText, readReview } from '../../runtime/webhook/admission-review.ts';
+import { answerText, readReview } from '../../runtime/pull-secret-injection/webhook/server.ts';
+import { parseCatalogOverrides } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { MADE } from './corpus-cluster.ts';

@@ -2,16 +2,15 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tenantsOf } from '../../runtime/commands/adapter-flags.ts';
-import { readFailures } from '../../runtime/credential-provider/installer/failures.ts';
 import { readEnvironment } from '../../runtime/credential-provider/installer/host.ts';
-import { withKubeconfig } from '../../runtime/credential-provider/installer/kubeconfig-path.ts';
 import { isOwnDropIn } from '../../runtime/credential-provider/installer/managed.ts';
-import { ownPointers } from '../../runtime/credential-provider/installer/plan.ts';
-import { readSource } from '../../runtime/global-pull-secret/agent/mounted-secret.ts';
-import { loadedService } from '../../runtime/host/loaded-service.ts';
-import { NOTES } from '../../runtime/node/janitor.ts';
-import { serviceSettings, unitValue } from '../../runtime/rules/credential-provider/kubelet-unit.ts';
+import { ownPointers, withKubeconfig } from '../../runtime/credential-provider/installer/plan.ts';
+import { readFailures } from '../../runtime/credential-provider/installer/report.ts';
+import { serviceSettings, unitValue } from '../../runtime/credential-provider/kubelet-unit.ts';
+import { readSource } from '../../runtime/global-pull-secret/agent/sources.ts';
+import { loadedService } from '../../runtime/node/systemd.ts';
+import { NOTES } from '../../runtime/node/watch.ts';
+import { tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 

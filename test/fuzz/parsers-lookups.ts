@@ -1,25 +1,25 @@
 /** What is looked up by the name of an image, in files of nodes and in Secrets: both sides are somebody's text. */
-import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
-import { registriesFor } from '../../runtime/host/conf-files.ts';
-import { isSelected } from '../../runtime/registry-overrides/selection.ts';
-import { lookupForContainers } from '../../runtime/rules/auth-lookup/containers.ts';
-import { imageHint } from '../../runtime/rules/auth-lookup/image-name.ts';
-import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { kubeletKeyring, lookupForKubelet } from '../../runtime/rules/auth-lookup/kubelet.ts';
-import { patternsMeet } from '../../runtime/rules/credential-provider/glob-algebra.ts';
-import { currentCluster, plainKubeconfig } from '../../runtime/rules/credential-provider/kubeconfig.ts';
+
+import { lookupForContainers } from '../../runtime/core/docker-config/containers-keyring.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../runtime/core/docker-config/kubelet-keyring.ts';
+import { goQuote } from '../../runtime/core/go/text.ts';
+import { imageHint, parseImageReference } from '../../runtime/core/image-reference.ts';
+import { pathPart } from '../../runtime/core/kubernetes/object.ts';
+import { shortNameCandidates } from '../../runtime/core/mirrors/registries-conf.ts';
+import { redact } from '../../runtime/core/redacted.ts';
 import {
   authFile,
   globalCovers,
   parseGlobalAuth,
+  pullSources,
   recordIn,
-} from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
-import { goQuote } from '../../runtime/rules/go/quote.ts';
-import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
-import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
-import { shortNameCandidates } from '../../runtime/rules/mirrors/short-name-aliases.ts';
-import { isScope, scopesAround } from '../../runtime/rules/node-registries/scopes.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+} from '../../runtime/credential-provider/auth-file.ts';
+import { patternsMeet } from '../../runtime/credential-provider/merge.ts';
+import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { currentCluster, plainKubeconfig } from '../../runtime/credential-provider/plugin/kubeconfig.ts';
+import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
+import { isScope, scopesAround } from '../../runtime/registry-overrides/machine-config/input.ts';
+import { isSelected } from '../../runtime/registry-overrides/reconciler/mirror-sets.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { AUTHS, IMAGES, jsonOf, KUBECONFIG, REGISTRIES } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';

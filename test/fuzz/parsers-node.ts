@@ -2,28 +2,27 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kubeletPointers } from '../../runtime/credential-provider/installer/plan.ts';
-import { readRecord } from '../../runtime/credential-provider/installer/record.ts';
-import { apiClient } from '../../runtime/credential-provider/plugin/api-client.ts';
-import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
-import { readSecrets, referencedSecrets } from '../../runtime/credential-provider/plugin/secrets.ts';
-import { pullerOf } from '../../runtime/credential-provider/plugin/token.ts';
-import type { Bus, BusCall } from '../../runtime/host/bus.ts';
-import { systemdOverBus } from '../../runtime/host/systemd.ts';
-import { HttpClient } from '../../runtime/http/client.ts';
-import { HttpError } from '../../runtime/http/http-error.ts';
-import { redirectOf } from '../../runtime/http/redirect.ts';
-import { StateFolder } from '../../runtime/node/state-folder.ts';
+import { redact, reveal } from '../../runtime/core/redacted.ts';
 import {
   authFile,
-  NO_GLOBAL_AUTH,
-  parseGlobalAuth,
-} from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
-import {
   chooseCredentials,
   collectOffers,
-} from '../../runtime/rules/credential-provider/namespace-credentials.ts';
-import { redact, reveal } from '../../runtime/rules/redacted.ts';
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+} from '../../runtime/credential-provider/auth-file.ts';
+import { kubeletPointers } from '../../runtime/credential-provider/installer/plan.ts';
+import { readRecord } from '../../runtime/credential-provider/installer/source.ts';
+import { apiClient } from '../../runtime/credential-provider/plugin/api-server.ts';
+import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
+import {
+  pullerOf,
+  readSecrets,
+  referencedSecrets,
+} from '../../runtime/credential-provider/plugin/secrets.ts';
+import { HttpClient, redirectOf } from '../../runtime/http/client.ts';
+import { HttpError } from '../../runtime/http/http-error.ts';
+import { StateFolder } from '../../runtime/node/state.ts';
+import { type Bus, type BusCall, systemdOverBus } from '../../runtime/node/systemd.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';

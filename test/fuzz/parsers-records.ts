@@ -1,26 +1,24 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
-import { lineFinder } from '../../runtime/commands/validate/lines.ts';
-import { leftBehind } from '../../runtime/controller/changes.ts';
-import { failedStatus } from '../../runtime/controller/refused-writes.ts';
+
+import { redact } from '../../runtime/core/redacted.ts';
+import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
+import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
+import type { Report } from '../../runtime/diagnose/model/types.ts';
+import { reportChanges } from '../../runtime/diagnose/views/report.ts';
+import { failedStatus } from '../../runtime/engine/apply.ts';
+import { leftBehind } from '../../runtime/engine/changes.ts';
 import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
-import { readAgentOptions } from '../../runtime/global-pull-secret/reconciler/agent-options.ts';
-import { configHash } from '../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import {
-  entryDigests,
-  upstreamRefusal,
-} from '../../runtime/global-pull-secret/reconciler/observed-verdicts.ts';
-import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/platform.ts';
+import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
+import { readAgentOptions } from '../../runtime/global-pull-secret/options.ts';
+import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
+import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/plan.ts';
+import { confirmedRemovals } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
-import { refusalWords } from '../../runtime/kube/refusal-words.ts';
-import { releaseMinor } from '../../runtime/rules/check/cluster.ts';
-import { confirmedRemovals } from '../../runtime/rules/docker-config/removal-guard.ts';
-import { injectedText } from '../../runtime/rules/injection/image-pull-secrets.ts';
-import { readRemovalLimits } from '../../runtime/rules/injection/removal-breaker.ts';
-import { ignitionText } from '../../runtime/rules/node-registries/ignition-text.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
-import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
-import { reportChanges } from '../../runtime/rules/report/diff.ts';
-import type { Report } from '../../runtime/rules/report/types.ts';
+import { refusalWords } from '../../runtime/kube/api-error.ts';
+import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { readRemovalLimits } from '../../runtime/pull-secret-injection/removal-breaker.ts';
+import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
+import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 

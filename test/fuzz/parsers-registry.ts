@@ -1,12 +1,12 @@
 /** What registries and their token services answer: headers, tokens, manifests. All of it is chosen by whoever runs them. */
 import { createHash } from 'node:crypto';
+import { parseImageReference } from '../../runtime/core/image-reference.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { retryAfterMs } from '../../runtime/http/client.ts';
 import { tooLarge } from '../../runtime/http/http-error.ts';
-import { retryAfterMs } from '../../runtime/http/retry.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { credentialsOf, fetchToken } from '../../runtime/registry/token.ts';
 import type { RegistryTransport, Request, Response } from '../../runtime/registry/transport.ts';
-import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { jsonOf } from './corpus.ts';
 import { holds, type Parser } from './parser.ts';

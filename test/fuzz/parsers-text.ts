@@ -1,42 +1,38 @@
 /** Parsers of files and of fields that people write. */
 import { parse as parseToml } from 'smol-toml';
 import { parseFleet } from '../../charts/fleet.ts';
-import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
-import { parseReconcileConfig } from '../../runtime/commands/reconcile/config.ts';
-import { parseManifests } from '../../runtime/controller/manifests.ts';
+import { parseReconcileConfig } from '../../runtime/commands/reconcile/reconcilers.ts';
+import { credentialExpiry } from '../../runtime/core/docker-config/expiry.ts';
+import { kubeletKey } from '../../runtime/core/docker-config/kubelet-keyring.ts';
+import { matchesImage, matchImageFault } from '../../runtime/core/docker-config/match-images.ts';
+import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
+import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
+import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
+import { parseGoUrl } from '../../runtime/core/go/url.ts';
+import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
+import { parseSelectorText } from '../../runtime/core/kubernetes/label-selector.ts';
+import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
+import { parsePlain } from '../../runtime/core/mirrors/registries-conf-plain.ts';
+import { Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
+import { decodeCredentialProviderConfig, kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
+import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
+import { readExpectations } from '../../runtime/diagnose/checks/expectations.ts';
+import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { parseChallenge } from '../../runtime/registry/challenge.ts';
-import { overridesDocument } from '../../runtime/registry-overrides/document.ts';
-import {
-  formatImageReference,
-  parseImageReference,
-} from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { kubeletKey } from '../../runtime/rules/auth-lookup/kubelet.ts';
-import { matchesImage, matchImageFault } from '../../runtime/rules/auth-lookup/match-images.ts';
-import { decodeCredentialProviderConfig } from '../../runtime/rules/credential-provider/config.ts';
-import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
-import { readExpectations } from '../../runtime/rules/diagnose/expectations.ts';
-import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
-import { credentialExpiry } from '../../runtime/rules/docker-config/expiry.ts';
-import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
-import { validateDockerConfig } from '../../runtime/rules/docker-config/validate.ts';
-import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go/duration.ts';
-import { parseGoUrl } from '../../runtime/rules/go/url.ts';
-import { readGrant } from '../../runtime/rules/injection/profile-grant.ts';
-import { parseSelectorText } from '../../runtime/rules/kubernetes/label-selector.ts';
-import { parseRegistriesConf } from '../../runtime/rules/mirrors/registries-conf.ts';
-import { parsePlain } from '../../runtime/rules/mirrors/registries-conf-plain.ts';
-import { Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
-import { splitReference } from '../../runtime/rules/registry-overrides/reference.ts';
+import { parseJournal } from '../../runtime/node/journal.ts';
+import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
+import { readGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { parseChallenge } from '../../runtime/registry/token.ts';
 import {
   formatImageOverrides,
   parseImageOverrides,
   parseOverridesFlag,
-} from '../../runtime/rules/registry-overrides/registry-overrides.ts';
-import { parseJournal } from '../../runtime/rules/rollout/journal.ts';
+  splitReference,
+} from '../../runtime/registry-overrides/overrides.ts';
+import { overridesDocument } from '../../runtime/registry-overrides/reconciler/report.ts';
 import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';

@@ -17,7 +17,7 @@ const CAUGHT = ['error', 'cause', 'reason'];
 const METHODS = ['split', 'match', 'matchAll', 'exec', 'test'];
 const CALLS = ['parseYaml', 'parseToml', 'parseDocument', 'parseAllDocuments', 'atob', 'readFileSync'];
 
-/** `runtime/rules/go/url.ts parseGoUrl`, sorted. */
+/** `runtime/core/go/url.ts parseGoUrl`, sorted. */
 export function readersInSources(): readonly string[] {
   return globSync(['runtime/**/*.ts', 'charts/**/*.ts'], { cwd: ROOT })
     .flatMap((file) => readersIn(readFileSync(join(ROOT, file), 'utf8')).map((name) => `${file} ${name}`))

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';
 import { ArgoCd } from './argo-cd.ts';

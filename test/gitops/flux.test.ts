@@ -4,7 +4,7 @@
  * delivered from git, one by its reconciler.
  */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { changes } from '../node/machine/snapshot.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';

@@ -1,7 +1,7 @@
 /** The command line that the charts render is one that the agent understands, whatever the options. */
 import assert from 'node:assert/strict';
-import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
-import { agentOptions } from '../../runtime/commands/agent.ts';
+import { agentOptions } from '../../runtime/global-pull-secret/agent/command.ts';
+import { agentCommand } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('agent command of the charts');

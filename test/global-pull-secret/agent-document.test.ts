@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import { wantedDocument } from '../../runtime/global-pull-secret/agent/document.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';

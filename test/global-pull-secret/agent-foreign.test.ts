@@ -1,8 +1,7 @@
 /** Entries that others put into the kubelet's file. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { wantedDocument } from '../../runtime/global-pull-secret/agent/document.ts';
-import { mergeThreeWays } from '../../runtime/global-pull-secret/reconciler/three-way-merge.ts';
+import { mergeThreeWays, wantedDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { suite } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { redact } from '../../runtime/core/redacted.ts';
 import { eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
-import { stateOf } from '../../runtime/node/events.ts';
-import { judgedMark } from '../../runtime/rules/docker-config/removal-guard.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
+import { stateOf } from '../../runtime/node/task.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { configOf, TaskNode } from './support/task-node.ts';
 

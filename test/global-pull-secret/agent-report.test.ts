@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { agentBounds, agentRbac } from '../../charts/global-pull-secret/objects.ts';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
-import type { NodeEvent, NodeState } from '../../runtime/node/events.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
-import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { requester } from '../control-plane/request.ts';
 import type { Rule } from '../control-plane/users.ts';

@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { agentDaemonSet, agentRbac } from '../../charts/global-pull-secret/objects.ts';
-import { judgedMark } from '../../runtime/rules/docker-config/removal-guard.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';

@@ -1,10 +1,11 @@
 /** A hosted cluster and its management cluster in memory, with planted secrets, for tests of the global pull secret. */
-import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
+
+import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import { type OfflineResult, runOffline } from '../../runtime/engine/offline/offline.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
-import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 
 const SCOPE = {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
 import { suite } from '../support/suite.ts';
 import { additional, auth, config, type Fleet, fleet, NOW, platform } from './fleet.ts';
 import { TaskNode } from './support/task-node.ts';

@@ -1,7 +1,8 @@
 // deadline: 180 s
 /** Additional secrets as large as they can be, on a real API server: nothing of ours grows with them, and nothing waits for them. */
 import assert from 'node:assert/strict';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';

@@ -1,7 +1,8 @@
 // deadline: 240 s
 /** The global pull secret on real API servers, with `delivery: reconciler`: what it owns comes back. */
 import assert from 'node:assert/strict';
-import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';

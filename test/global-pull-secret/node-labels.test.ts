@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applied } from '../../runtime/kube/drift.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { type Fleet, fleet, PLATFORM } from './fleet.ts';
 

@@ -1,9 +1,9 @@
 /** Which nodes take part where no NodePool says so: by the selector of the fleet, and never against the Machine Config Operator. */
 import assert from 'node:assert/strict';
-import { runOffline } from '../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { runOffline } from '../../runtime/engine/offline/offline.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { NOW, PLATFORM, secret } from './fleet.ts';
 

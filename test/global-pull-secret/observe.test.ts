@@ -1,10 +1,11 @@
 // deadline: 180 s
 /** Where HyperShift's own operator manages the objects: it is watched, and nothing is written, however it behaves. */
 import assert from 'node:assert/strict';
-import { upstreamDaemonSet } from '../../charts/global-pull-secret/objects.ts';
-import { configHash } from '../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';

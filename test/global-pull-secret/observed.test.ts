@@ -1,6 +1,6 @@
 /** Beside HyperShift's own operator: what is reported is what it made, and what nobody says is not guessed. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 /** What `reconcile --config` refuses of the options of this system, and what it says. Nothing wrong reaches a DaemonSet. */
 import assert from 'node:assert/strict';
-import { parseOptions } from '../../runtime/global-pull-secret/reconciler/options.ts';
+import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('options of the global pull secret');

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { ADDITIONAL_KEYS_ANNOTATION } from '../../runtime/global-pull-secret/reconciler/added-entries.ts';
-import { planPullSecrets } from '../../runtime/global-pull-secret/reconciler/plan.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import {
+  ADDITIONAL_KEYS_ANNOTATION,
+  planPullSecrets,
+} from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { suite } from '../support/suite.ts';
 import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 /** Faults of the platform's pull secret: the usable rest goes on, and its owner is told, never the tenant. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { additional, auth, config, type Fleet, fleet, NOW, platform } from './fleet.ts';

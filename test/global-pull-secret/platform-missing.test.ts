@@ -1,10 +1,10 @@
 /** A platform pull secret that is not there: a fault where it is missed, none where nobody ever had one. */
 import assert from 'node:assert/strict';
-import type { Scope } from '../../runtime/controller/contract.ts';
-import { runOffline } from '../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { Scope } from '../../runtime/engine/contract.ts';
+import { runOffline } from '../../runtime/engine/offline/offline.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { suite } from '../support/suite.ts';
 import { additional, auth, config, eligibleNode, NOW, secret } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { type Case, suite } from '../support/suite.ts';
 import { additional, auth, config, fleet, PLATFORM, platform, secret } from './fleet.ts';
 

@@ -1,7 +1,7 @@
 /** `mode: own` beside objects of others: all of them or none, and the plan is said first. */
 import assert from 'node:assert/strict';
-import { upstreamDaemonSet } from '../../charts/global-pull-secret/objects.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { type FleetInput, readFleet, renderChart, renderCluster, writeTree } from '../../charts/mod.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { helmProgram, missingHelm } from './build.ts';

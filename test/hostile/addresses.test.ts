@@ -3,16 +3,15 @@
  * redirect or a token service. Every place that takes an address is here.
  */
 import assert from 'node:assert/strict';
+import { parseImageReference } from '../../runtime/core/image-reference.ts';
+import { redact } from '../../runtime/core/redacted.ts';
 import { networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
-import { serverAddresses } from '../../runtime/kube/guarded-server.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
+import { serverAddresses } from '../../runtime/kube/requester.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { guardedAddresses, guardProxied } from '../../runtime/registry/address.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
-import { RegistryTransport } from '../../runtime/registry/transport.ts';
-import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
-import { asked, deployment, dump, tidy } from '../commands/verify-scene.ts';
+import { guardedAddresses, guardProxied, RegistryTransport } from '../../runtime/registry/transport.ts';
+import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { suite, table } from '../support/suite.ts';
 

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';

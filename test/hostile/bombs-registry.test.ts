@@ -1,6 +1,6 @@
 /** What a registry may answer at size: everything ends at a bound, and the words of the error stay short. */
 import assert from 'node:assert/strict';
-import { RegistryError } from '../../runtime/registry/registry-error.ts';
+import { RegistryError } from '../../runtime/registry/transport.ts';
 import { client, image } from '../registry/asker.ts';
 import { startServer, stopServers } from '../registry/https-server.ts';
 import { suite, table } from '../support/suite.ts';

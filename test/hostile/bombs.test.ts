@@ -8,9 +8,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { fileText } from '../../runtime/credential-provider/reconciler/ignition-files.ts';
+import { fileText } from '../../runtime/credential-provider/reconciler/targets.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
-import { jsonLines } from '../../runtime/kube/lines.ts';
+import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { suite, table } from '../support/suite.ts';
@@ -121,7 +121,7 @@ table(
 );
 
 /** Files that unpack something; each has rows above. */
-const UNPACKING: readonly string[] = ['runtime/credential-provider/reconciler/ignition-files.ts'];
+const UNPACKING: readonly string[] = ['runtime/credential-provider/reconciler/targets.ts'];
 
 test('nothing else unpacks', () => {
   const found = globSync(['main.ts', 'runtime/**/*.ts', 'charts/**/*.ts'], { cwd: root }).filter((file) =>

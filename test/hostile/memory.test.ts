@@ -4,7 +4,7 @@
  * before, in bounded memory.
  */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import {

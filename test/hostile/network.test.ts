@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
-import type { NetworkSettings } from '../../charts/shared/network.ts';
-import { podSpecIn } from '../../runtime/commands/pod-spec.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { isRecord } from '../../runtime/rules/record.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { NetworkSettings } from '../../runtime/core/kubernetes/objects.ts';
+import { isRecord } from '../../runtime/core/record.ts';
+import { podSpecIn } from '../../runtime/diagnose/model/pull.ts';
 import { suite, table } from '../support/suite.ts';
 import { CLUSTERS, madeAtRunTime, renderedBy, WORKLOAD_IMAGE } from '../support/workload-fleets.ts';
 

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeTree } from '../../charts/output-files.ts';
+import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, suite, table } from '../support/suite.ts';

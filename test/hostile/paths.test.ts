@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathOf } from '../../charts/output.ts';
+import { pathPart } from '../../runtime/core/kubernetes/object.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
-import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
+import { clusterHint } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import {
   clusterSelector,
@@ -16,7 +17,6 @@ import {
   jobName,
   recordName,
 } from '../../runtime/pull-secret-adapter/names.ts';
-import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
@@ -163,8 +163,8 @@ test('paths are put together of names in the one function, or of names that the 
   assert.deepEqual(suspicious.sort(), [
     'charts/olm/bundle.ts',
     'charts/output.ts',
-    'charts/shared/secret-source.ts',
-    'runtime/credential-provider/plugin/provide.ts',
+    'runtime/global-pull-secret/secret-source.ts',
+    'runtime/credential-provider/plugin/run.ts',
   ]);
 });
 

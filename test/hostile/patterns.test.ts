@@ -65,20 +65,20 @@ test('no pattern of the product backtracks', () => {
   assert.deepEqual(
     wrong,
     [],
-    'use runtime/rules/text/trim.ts, or an anchored pattern whose parts exclude each other',
+    'use runtime/core/text.ts, or an anchored pattern whose parts exclude each other',
   );
 });
 
 /** Files that put a pattern together: of constants of the program, never of a text that comes from outside. */
 const PUT_TOGETHER: readonly string[] = [
-  'charts/credential-provider/crd.ts',
+  'runtime/credential-provider/kind.ts',
   'runtime/credential-provider/plugin/api-server.ts',
-  'runtime/kube/refusal-words.ts',
-  'runtime/rules/auth-lookup/image-reference.ts',
-  'runtime/rules/credential-provider/config-check.ts',
-  'runtime/rules/mirrors/registries-conf-plain.ts',
-  'runtime/rules/mirrors/syntax.ts',
-  'runtime/rules/registry-overrides/reference.ts',
+  'runtime/kube/api-error.ts',
+  'runtime/core/image-reference.ts',
+  'runtime/credential-provider/config.ts',
+  'runtime/core/mirrors/registries-conf-plain.ts',
+  'runtime/registry-overrides/mirror-sets/collect.ts',
+  'runtime/registry-overrides/overrides.ts',
 ];
 
 test('patterns that are put together stand in a few files, which are known', () => {

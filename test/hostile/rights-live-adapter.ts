@@ -1,6 +1,6 @@
 /** A stolen token of the adapter: it runs its own Jobs with the Secrets of clusters, and reads nothing else by a pod of its choice. */
 import assert from 'node:assert/strict';
-import { pullSecretJob } from '../../charts/pull-secret-adapter/objects.ts';
+import { pullSecretJob } from '../../runtime/pull-secret-adapter/objects.ts';
 import { IMAGE } from './rights-fleets.ts';
 import type { Thief } from './rights-live-agents.ts';
 

@@ -1,8 +1,9 @@
 /** A stolen token of an account that brings the agent to nodes: what it writes of the agent is what is rendered, or it is refused. */
 import assert from 'node:assert/strict';
-import { agentDaemonSet, agentRbac } from '../../charts/global-pull-secret/objects.ts';
-import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
+import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { IMAGE } from './rights-fleets.ts';
 

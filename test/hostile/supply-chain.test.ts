@@ -119,7 +119,7 @@ const NOT_TAKEN: readonly string[] = [
 
 test('the bill lists the packages whose modules are in the executable: another bundler finds the same', async () => {
   const { metafile } = await build({
-    entryPoints: [join(root, 'runtime/bin/main.ts')],
+    entryPoints: [join(root, 'runtime/commands/executable.ts')],
     absWorkingDir: root,
     bundle: true,
     write: false,

@@ -6,9 +6,8 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import type { AdmissionRequest } from '../../runtime/webhook/admission-review.ts';
-import { serveWebhook } from '../../runtime/webhook/server.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { type AdmissionRequest, serveWebhook } from '../../runtime/pull-secret-injection/webhook/server.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { suite, table } from '../support/suite.ts';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { TLSSocket } from 'node:tls';
 import { HttpClient } from '../../runtime/http/client.ts';
+import { HttpsEngine } from '../../runtime/http/engine.ts';
 import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
-import { HttpsEngine } from '../../runtime/http/https-engine.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';

@@ -4,12 +4,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { redact } from '../../runtime/core/redacted.ts';
 import { addressKind, isNetwork, networksOf } from '../../runtime/http/addresses.ts';
-import { HttpClient } from '../../runtime/http/client.ts';
-import { HttpsEngine } from '../../runtime/http/https-engine.ts';
-import { redirectOf } from '../../runtime/http/redirect.ts';
-import { retry, retryAfterMs } from '../../runtime/http/retry.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { HttpClient, redirectOf, retry, retryAfterMs } from '../../runtime/http/client.ts';
+import { HttpsEngine } from '../../runtime/http/engine.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -1,7 +1,7 @@
 /** What becomes of refusals, and that nothing of a body gets into a text. */
 import assert from 'node:assert/strict';
+import { describeError } from '../../runtime/core/errors.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
-import { describeError } from '../../runtime/rules/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

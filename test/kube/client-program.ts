@@ -1,9 +1,9 @@
 /** Uses the client on a real API server and prints what it saw as JSON; run by Node and by Bun. `client-program.ts KUBECONFIG` */
 
-import { asPullwrightError } from '../../runtime/kube/failure.ts';
+import { Redacted } from '../../runtime/core/redacted.ts';
+import { asPullwrightError } from '../../runtime/kube/api-error.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { Redacted } from '../../runtime/rules/redacted.ts';
 
 const connection = await loadConnection(process.argv[2], process.env);
 const client = new HttpKubeClient({

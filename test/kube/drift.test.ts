@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { applied, drift } from '../../runtime/kube/drift.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -1,9 +1,9 @@
 /** Events: said once, counted when repeated, limited when there are many. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { type EventInput, EventRecorder } from '../../runtime/kube/events.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('EventRecorder');

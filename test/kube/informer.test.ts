@@ -1,9 +1,9 @@
 /** The informer against a scripted server: what the real one does only rarely. The real one is in test/reconcile. */
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { events, expired, FAST, object, page, quiet, run, type Script } from './scripted-server.ts';

@@ -1,9 +1,9 @@
 /** What a kubeconfig out of a Secret may hold. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
+import { PullwrightError } from '../../runtime/core/errors.ts';
+import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
-import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

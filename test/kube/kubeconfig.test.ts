@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { UsageError } from '../../runtime/core/errors.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
 import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { UsageError } from '../../runtime/rules/errors.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 

@@ -1,9 +1,9 @@
 /** Leader election by an injected clock and an API server of a few lines. The real one is in test/reconcile/failover.test.ts. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { LeaderElection, type LeaseClock } from '../../runtime/kube/lease.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('LeaderElection');

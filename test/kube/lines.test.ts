@@ -1,6 +1,6 @@
 /** Lines of a watch, in pieces of every size. */
 import assert from 'node:assert/strict';
-import { jsonLines } from '../../runtime/kube/lines.ts';
+import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('jsonLines()');

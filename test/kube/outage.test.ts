@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
+import { PullwrightError } from '../../runtime/core/errors.ts';
+import { ClusterCache } from '../../runtime/engine/cache.ts';
 import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import { Outage } from '../../runtime/kube/requester.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 

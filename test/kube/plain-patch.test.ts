@@ -1,8 +1,9 @@
 /** Merge patches of objects that are wholly ours, and what the real API server makes of them. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { plainDrift, plainPatch } from '../../runtime/kube/plain-patch.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { suite, table } from '../support/suite.ts';
 

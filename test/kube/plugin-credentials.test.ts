@@ -5,10 +5,11 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';

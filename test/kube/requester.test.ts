@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { Connection } from '../../runtime/kube/connection.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import type { Connection } from '../../runtime/kube/client.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { Requester } from '../../runtime/kube/requester.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -1,4 +1,6 @@
 /** An API server that answers an informer by a script, and what the informer made of it. */
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import {
@@ -7,7 +9,6 @@ import {
   type InformerState,
   type InformerTiming,
 } from '../../runtime/kube/informer.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 
 export const FAST: Pick<InformerTiming, 'backOff' | 'missingMs' | 'silenceMs'> = {
   backOff: { firstMs: 1, maxMs: 5 },

@@ -1,9 +1,8 @@
 /** What thousands of copies have in common is kept once. */
 import assert from 'node:assert/strict';
-import { decodeObject } from '../../runtime/kube/decode.ts';
-import { leanObject } from '../../runtime/kube/lean.ts';
-import type { SecretObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import { decodeObject, leanObject } from '../../runtime/kube/decode.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('values that many objects share');

@@ -1,7 +1,7 @@
 /** YAML as Kubernetes reads it; the reading itself is compared with Go in test/oracle/kubernetes/yaml.test.ts. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { parseManifests } from '../../runtime/controller/manifests.ts';
+import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { parseYaml, toYaml } from '../../runtime/kube/yaml.ts';
 import { suite, table } from '../support/suite.ts';
 

@@ -1,9 +1,9 @@
 /** A node that books its turn while its clock is set: how long it waits is decided by what it asked, not by the jump. */
 import assert from 'node:assert/strict';
-import type { Clock } from '../../runtime/host/clock.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
-import { BookedTurns } from '../../runtime/node/restart-turns.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Clock } from '../../runtime/node/clock.ts';
+import { BookedTurns } from '../../runtime/node/restart-leases.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('BookedTurns');

@@ -4,11 +4,11 @@
  * ours over it, by the MachineConfigs that are rendered. `/usr` is read-only.
  */
 import assert from 'node:assert/strict';
-import { namespaceAccess, nodeAccess } from '../../charts/credential-provider/access.ts';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
-import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
+import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
+import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { clusterObjects, worldOf } from '../credential-provider/support/world-double.ts';

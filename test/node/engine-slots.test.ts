@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
-import type { Systemd } from '../../runtime/host/systemd.ts';
 import { NodeEngine, type Rest } from '../../runtime/node/engine.ts';
-import type { Turns } from '../../runtime/node/restart-turns.ts';
-import { StateFolder } from '../../runtime/node/state-folder.ts';
+import type { Turns } from '../../runtime/node/restart-leases.ts';
+import { StateFolder } from '../../runtime/node/state.ts';
+import type { Systemd } from '../../runtime/node/systemd.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('turns of the engine');

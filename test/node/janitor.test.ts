@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeStaleAuthFiles } from '../../runtime/node/janitor.ts';
+import { removeStaleAuthFiles } from '../../runtime/node/watch.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('removeStaleAuthFiles');

@@ -22,8 +22,9 @@ import {
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { suite } from '../support/suite.ts';
 import { missingNode } from './machine/build.ts';
+import { ADDRESS } from './machine/joining.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
-import { ADDRESS, NodeMachine } from './machine/node.ts';
+import { NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';

@@ -1,14 +1,6 @@
 /** What the rollout machine sees and decides upon in its tests, and a model of a node whose agent may die at any time. */
-
-import { EMPTY_JOURNAL, type Journal } from '../../runtime/rules/rollout/journal.ts';
-import {
-  after,
-  decide,
-  type Ended,
-  type Policy,
-  type Seen,
-  type Step,
-} from '../../runtime/rules/rollout/rollout.ts';
+import { EMPTY_JOURNAL, type Journal } from '../../runtime/node/journal.ts';
+import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 
 export const NOW: number = 1_700_000_000_000;
 /** Restarts on every change, at once. */

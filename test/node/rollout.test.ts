@@ -1,14 +1,7 @@
 /** The rollout machine, step by step. */
 import assert from 'node:assert/strict';
-import { EMPTY_JOURNAL, type Journal, parseJournal } from '../../runtime/rules/rollout/journal.ts';
-import {
-  after,
-  decide,
-  type Ended,
-  type Policy,
-  type Seen,
-  type Step,
-} from '../../runtime/rules/rollout/rollout.ts';
+import { EMPTY_JOURNAL, type Journal, parseJournal } from '../../runtime/node/journal.ts';
+import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 import { suite } from '../support/suite.ts';
 import { NOW, policy, seen } from './rollout-model.ts';
 

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Hold, takeSingle } from '../../runtime/node/lock.ts';
+import { type Hold, takeSingle } from '../../runtime/node/state.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('takeSingle');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-single-'));
-const source = new URL('../../runtime/node/lock.ts', import.meta.url).pathname;
+const source = new URL('../../runtime/node/state.ts', import.meta.url).pathname;
 
 async function take(): Promise<Hold> {
   const taken = await takeSingle(root);

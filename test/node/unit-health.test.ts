@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { unitHealth } from '../../runtime/node/unit-health.ts';
+import { unitHealth } from '../../runtime/node/restart.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { suite } from '../support/suite.ts';
 

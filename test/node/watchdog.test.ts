@@ -1,6 +1,6 @@
 /** An agent whose loop stands still ends, and one that waits for a reason does not. */
 import assert from 'node:assert/strict';
-import { watchHeart } from '../../runtime/node/watchdog.ts';
+import { watchHeart } from '../../runtime/node/daemon.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { suite } from '../support/suite.ts';
 

@@ -15,8 +15,9 @@ import { SecretManagerDouble } from '../pull-secret-adapter/doubles/secret-manag
 import { pullSecret } from '../pull-secret-adapter/run-job.ts';
 import { suite } from '../support/suite.ts';
 import { missingNode } from './machine/build.ts';
+import { ADDRESS } from './machine/joining.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
-import { ADDRESS, NodeMachine } from './machine/node.ts';
+import { NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
 import { expose, exposeTls } from './machine/services.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';

@@ -8,12 +8,12 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { publishRabbitMq } from '../../runtime/brokers/rabbitmq.ts';
-import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { publishRabbitMq } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
+import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { DEFAULT_MESSAGES } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';

@@ -1,5 +1,5 @@
 /** One container without a container runtime: mounts of its own, a root of its own, an unprivileged user. Needs root and util-linux. */
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 
 /** What the image holds. */
 export interface Program {

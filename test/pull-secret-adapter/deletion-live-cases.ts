@@ -3,7 +3,7 @@
  * `Finalized=True`, its receipt, and nothing left at Google.
  */
 import assert from 'node:assert/strict';
-import { JOB_CLUSTER_ROLE } from '../../charts/pull-secret-adapter/objects.ts';
+import { JOB_CLUSTER_ROLE } from '../../runtime/pull-secret-adapter/objects.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { type Case, type TestSuite, table } from '../support/suite.ts';

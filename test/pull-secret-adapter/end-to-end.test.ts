@@ -2,9 +2,9 @@
 /** Sentinel, RabbitMQ, adapter, Job, Secret Manager, status, deletion: each as a process of its own, the cluster a real control plane. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { JOB_BINDING, JOB_CLUSTER_ROLE } from '../../charts/pull-secret-adapter/objects.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { JOB_BINDING, JOB_CLUSTER_ROLE } from '../../runtime/pull-secret-adapter/objects.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';

@@ -1,13 +1,13 @@
 /** Sentinel with rule `dependencies` and the adapter, five clusters at once: who finds them. */
 import assert from 'node:assert/strict';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { DEFAULT_MESSAGES } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import { Sentinel, type SentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';

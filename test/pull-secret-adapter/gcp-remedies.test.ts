@@ -1,8 +1,7 @@
 /** What the Job says and does about each reason that Google documents for a refusal. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { explainGcpError, GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
-import { remedyFor } from '../../runtime/pull-secret-adapter/job/gcp-remedies.ts';
+import { explainGcpError, GcpError, remedyFor } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

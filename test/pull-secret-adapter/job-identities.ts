@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { federationCredentials } from '../../charts/pull-secret-adapter/federation.ts';
+import { federationCredentials } from '../../runtime/pull-secret-adapter/objects.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, type TestSuite, table } from '../support/suite.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';

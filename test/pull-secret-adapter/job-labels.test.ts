@@ -2,18 +2,16 @@
 /** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { findPlanted } from '../support/canary.ts';

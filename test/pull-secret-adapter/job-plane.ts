@@ -4,13 +4,10 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { adapterInstallation, JOB_ACCOUNT } from '../../charts/pull-secret-adapter/installation.ts';
+import { Redacted, reveal } from '../../runtime/core/redacted.ts';
 import { bindingObject, dataSecret, jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { type HyperfleetCluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { Redacted, reveal } from '../../runtime/rules/redacted.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ApiCondition } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
-import type { MessageResource } from '../../runtime/pull-secret-adapter/sentinel/message-data.ts';
-import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { type MessageResource, readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('messages of Sentinel');

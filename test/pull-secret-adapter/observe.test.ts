@@ -1,11 +1,11 @@
 /** How a Job ended is what its own container says, whatever else stands in the pod. */
 import assert from 'node:assert/strict';
-import { OWN_JOB_VARIABLES } from '../../charts/pull-secret-adapter/objects.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { viewJob, viewRecord } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { REVOKE_ANNOTATION } from '../../runtime/pull-secret-adapter/names.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/objects.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { cluster } from './reconcile-parts.ts';
 

@@ -1,9 +1,9 @@
 /** A broker hands out so many messages at a time: how many of these places one cluster has that cannot be looked at. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Handled } from '../../runtime/brokers/broker.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
 import { type EventOutcome, eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
+import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { eventFor } from './scene.ts';
 

@@ -1,9 +1,9 @@
 /** What is refused before any Job: one table, and that nothing passes which the validator of pull secrets calls an error. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { redact } from '../../runtime/core/redacted.ts';
+import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
 import { judgePullSecret, MAX_PULL_SECRET_BYTES } from '../../runtime/pull-secret-adapter/pull-secret.ts';
-import { validateDockerConfig } from '../../runtime/rules/docker-config/validate.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -1,7 +1,6 @@
 /** What `reconcile` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
 import assert from 'node:assert/strict';
 import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
 import {
   type AdapterStatus,
@@ -9,6 +8,7 @@ import {
   readCluster,
 } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { pullSecret } from './run-job.ts';
 
 export const NOW: Date = new Date('2026-01-01T01:00:00Z');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { reconcile } from '../../runtime/pull-secret-adapter/adapter/reconcile.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import type { AdapterStatus } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { findPlanted } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 import { RECONCILE_CASES } from './reconcile-cases.ts';

@@ -1,17 +1,14 @@
 /** The adapter inside this process as `runAdapter` runs it, without a broker: the double of the API and a cluster whose Jobs end by themselves. */
 import assert from 'node:assert/strict';
-import type { Handler } from '../../runtime/brokers/broker.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics, type Metrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import type { Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import { createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';

@@ -1,19 +1,17 @@
 /** The adapter inside this process: events in, the double of the API and a cluster whose Jobs end by themselves on the other side. */
-import type { Handled, Handler } from '../../runtime/brokers/broker.ts';
-import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+
+import { describeError } from '../../runtime/core/errors.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/cluster-queue.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
+import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import type { Handled, Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { encodeCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { HyperfleetApi, type HyperfleetOptions } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { describeError } from '../../runtime/rules/errors.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
 import { pullSecret } from './run-job.ts';

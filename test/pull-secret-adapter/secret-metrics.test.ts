@@ -1,7 +1,7 @@
 /** The metrics of secrets, as a scrape shows them. */
 import assert from 'node:assert/strict';
-import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/secret-metrics.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
+import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/metrics.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('secret metrics');

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { redact } from '../../runtime/core/redacted.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { SecretManager } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('SecretManager, lists of versions');

@@ -1,7 +1,9 @@
 /** Sentinel against the double of the API: which events it sends, and that nothing makes it send too many or too few. */
 import assert from 'node:assert/strict';
-import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
+import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { DEFAULT_MESSAGES, readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
@@ -10,8 +12,6 @@ import {
   type SentinelCount,
   type SentinelSettings,
 } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { goodSpec } from './scene.ts';

@@ -2,18 +2,19 @@
 /** What a real API server makes of pods: with the compiled policy, with the webhook over TLS, and with neither. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import type { PullSecretProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import type { SidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
+import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/accounts.ts';
 import {
   INJECTED_ANNOTATION,
   injectedText,
+  injectionPlan,
   MAX_INJECTED_TEXT,
   mergeImagePullSecrets,
-} from '../../runtime/rules/injection/image-pull-secrets.ts';
-import type { PullSecretProfile } from '../../runtime/rules/injection/profile.ts';
-import { injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
-import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-policy.ts';
-import type { EnforcingAccount } from '../../runtime/rules/injection/service-account-pull-secrets.ts';
-import type { SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+  planInjection,
+} from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { drawnProfiles, drawnSets, draws, pickFrom, profileOf } from './drawn-plans.ts';

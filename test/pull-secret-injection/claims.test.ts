@@ -1,6 +1,6 @@
 /** Who has the name of a copy, and what a withdrawn, lost or forgotten consent does to it. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
 

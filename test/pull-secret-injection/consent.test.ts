@@ -1,7 +1,7 @@
 // deadline: 120 s
 /** Who may have what distributed, and what the reconciler's account may write: the admission policies on a real API server. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

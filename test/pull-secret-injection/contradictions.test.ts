@@ -1,11 +1,9 @@
 /** What cannot both be meant is refused or said, and what many have in common is said once. */
 import assert from 'node:assert/strict';
-import {
-  type PullSecretInjectionInput,
-  sectionProblems,
-} from '../../charts/pull-secret-injection/section.ts';
-import { judgeManifests } from '../../runtime/commands/validate/manifests.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { judgeManifests } from '../../runtime/diagnose/checks/documents.ts';
+import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { conditionOf, namespace, profile, readyMessage, scene, source } from './scene.ts';
 

@@ -1,8 +1,8 @@
 // deadline: 240 s
 /** Distribution that was handed to others, on a real control plane: two tenants and an author of profiles, each with an account. */
 import assert from 'node:assert/strict';
-import { aggregatedRoles } from '../../charts/pull-secret-injection/aggregated-roles.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { aggregatedRoles } from '../../charts/pull-secret-injection/access.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';

@@ -1,7 +1,7 @@
 /** Plans of injection that are drawn, the same in every run: for whoever compares what answers with the rule. */
 import assert from 'node:assert/strict';
-import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
-import { readSidecarSet, type SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { readSidecarSet, type SidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 
 /** A number from 0 up to, not including, what is given. */
 export type Draw = (below: number) => number;

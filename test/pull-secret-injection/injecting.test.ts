@@ -1,7 +1,7 @@
 // deadline: 240 s
 /** `Injecting` of a profile is held against the thing itself: configuration, endpoints, and a pod that is tried. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

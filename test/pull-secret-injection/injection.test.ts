@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
-import { injectionPlan } from '../../runtime/rules/injection/profile-plan.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
-} from '../../runtime/rules/injection/profile-policy.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+} from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { suite } from '../support/suite.ts';
 import { namespace, profile, ready, type Scene, scene } from './scene.ts';
 

@@ -1,9 +1,9 @@
 /** Which keys a change sends through the queue: with thousands of namespaces each needless one counts thousands of times. */
 import assert from 'node:assert/strict';
-import type { Ref } from '../../runtime/controller/contract.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { Ref } from '../../runtime/engine/contract.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { suite } from '../support/suite.ts';
 import { namespace, PROFILE, profile, source, worldOf } from './scene.ts';
 

@@ -1,7 +1,7 @@
 // deadline: 300 s
 /** What pods get on a real control plane: of accounts that enforce mountable secrets, and of SidecarSets and their revisions. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {

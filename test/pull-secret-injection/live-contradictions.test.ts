@@ -1,7 +1,7 @@
 // deadline: 400 s
 /** Options that contradict each other, and two sources for one name where one of them stands, on a real API server. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

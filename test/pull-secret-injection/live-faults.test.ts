@@ -2,7 +2,7 @@
 /** Distribution where rights are narrow, Secrets are large, Secrets are handed over, and namespaces do not end. */
 import assert from 'node:assert/strict';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

@@ -1,7 +1,7 @@
 // deadline: 240 s
 /** Injection that is switched off: in two steps it leaves nothing, at once it takes nothing from anybody, and what stays is named. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';

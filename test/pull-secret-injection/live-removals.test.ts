@@ -1,7 +1,7 @@
 // deadline: 240 s
 /** What takes copies away, on a real control plane: many at once wait for a word, and go when it is said. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

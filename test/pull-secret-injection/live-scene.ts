@@ -1,8 +1,8 @@
 /** What most live tests of distribution begin with: a source, a profile of team "a" that brings it, and a way to wait for the reconciler. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

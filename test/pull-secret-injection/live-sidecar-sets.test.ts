@@ -1,7 +1,7 @@
 // deadline: 120 s
 /** SidecarSets that bring Secrets, on a real control plane: who may have what is brought, and what is said when it is taken back. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
-import { sectionProblems } from '../../charts/pull-secret-injection/section.ts';
-import { judgeManifests } from '../../runtime/commands/validate/manifests.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
+import { judgeManifests } from '../../runtime/diagnose/checks/documents.ts';
+import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

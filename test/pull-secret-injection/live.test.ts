@@ -1,7 +1,7 @@
 // deadline: 300 s
 /** Distribution and injection on a real control plane, by the reconciler process with the rights that the charts render. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';

@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
-import { collisionPolicy } from '../../charts/pull-secret-injection/collision.ts';
 import {
+  collisionPolicy,
   consentPolicy,
   dryRunPolicy,
   grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
 } from '../../charts/pull-secret-injection/consent.ts';
-import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
-import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
-import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
 import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
+import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import {
   type ControlPlane,

@@ -1,10 +1,10 @@
 /** What is withdrawn, and what only went: a grant with its namespace, a label that a selector asked for, a Secret that looks like a copy. */
 import assert from 'node:assert/strict';
-import { KEY_ANNOTATION } from '../../runtime/controller/contract.ts';
+import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { KEY_ANNOTATION } from '../../runtime/engine/contract.ts';
 import { DEFAULT_OPTIONS } from '../../runtime/pull-secret-injection/options.ts';
-import { giverText, readGiver } from '../../runtime/pull-secret-injection/reconciler/granted-by.ts';
+import { giverText, readGiver } from '../../runtime/pull-secret-injection/reconciler/consent.ts';
 import { keysFor } from '../../runtime/pull-secret-injection/reconciler/keys.ts';
-import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,

@@ -1,12 +1,12 @@
 /** A fleet that names its namespaces: what is read, what is served, and what is said of the rest. */
 import assert from 'node:assert/strict';
-import {
-  type PullSecretInjectionInput,
-  sectionProblems,
-} from '../../charts/pull-secret-injection/section.ts';
-import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type {
+  InjectionOptions,
+  PullSecretInjectionInput,
+} from '../../runtime/pull-secret-injection/options.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { namespace, profile, type Scene, scene, source } from './scene.ts';
 

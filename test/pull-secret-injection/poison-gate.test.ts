@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
+import { type Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
 import {
   compose,
   SECRET_TYPE,
   type SourceSecret,
 } from '../../runtime/pull-secret-injection/reconciler/compose.ts';
-import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
-import { type Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,7 +1,7 @@
 /** What copies carry besides the credential, and what becomes of them when a source is deleted. */
 import assert from 'node:assert/strict';
-import { readProfile } from '../../runtime/rules/injection/profile.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
 

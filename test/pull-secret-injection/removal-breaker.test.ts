@@ -1,11 +1,11 @@
 /** A change that takes many copies away is held; what its owner means is not. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   pullSecretInjection,
   reconcilers,
-} from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
-import { removalHash, removesMany } from '../../runtime/rules/injection/removal-breaker.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+} from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
+import { removalHash, removesMany } from '../../runtime/pull-secret-injection/removal-breaker.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,

@@ -1,14 +1,13 @@
 /** Objects of a small cluster, and the engine over them, for tests of the reconciler. */
-import type { Reconciler, World } from '../../runtime/controller/contract.ts';
-import { withIdentity } from '../../runtime/controller/identity.ts';
-import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
-import { worldView } from '../../runtime/controller/world.ts';
+
+import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
+import { type Reconciler, type World, withIdentity } from '../../runtime/engine/contract.ts';
+import { type OfflineResult, runOffline } from '../../runtime/engine/offline/offline.ts';
+import { ObjectStore, worldView } from '../../runtime/engine/store.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
-import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { plantedAuth } from '../support/canary.ts';
 
 export const PROFILE = 'pullwright.dev/v1alpha1';

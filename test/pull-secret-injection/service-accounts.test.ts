@@ -1,6 +1,6 @@
 /** ServiceAccounts that enforce mountable secrets: their pods are left out. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, scene, source } from './scene.ts';
 

@@ -1,7 +1,7 @@
 /** A SidecarSet that takes many Secrets away by a slip: held as a profile's removal is, whoever writes the status of the set. */
 import assert from 'node:assert/strict';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,

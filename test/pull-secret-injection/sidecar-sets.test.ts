@@ -1,8 +1,8 @@
 /** What is said of a SidecarSet: the names that pods really get, and what became of the Secrets that it brings. */
 import assert from 'node:assert/strict';
-import { statusRows } from '../../runtime/commands/status.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { statusRows } from '../../runtime/diagnose/commands/status.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { conditionOf, namespace, profile, type Scene, scene, source } from './scene.ts';
 

@@ -1,10 +1,10 @@
 // deadline: 120 s
 /** The readers of our kinds refuse exactly what the API server refuses under strict field validation. */
 import assert from 'node:assert/strict';
-import { readProfile } from '../../runtime/rules/injection/profile.ts';
-import { readPullSecretGrant } from '../../runtime/rules/injection/pull-secret-grant.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { suite } from '../support/suite.ts';
 import { namespaceObject, startPlane } from './live.ts';
 

@@ -2,7 +2,8 @@
 /** Two replicas and a Lease, and a program that is killed at any instant. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` when. */
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { counted } from '../support/counted.ts';

@@ -2,7 +2,8 @@
 /** `reconcile` against a real API server to which bad things happen. Each heals by itself and says one clear thing. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';

@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { NODE_CONFINED, ReconcilerProcess } from './process.ts';

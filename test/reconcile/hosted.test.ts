@@ -2,8 +2,8 @@
 /** Discovery of hosted clusters: each by its own kubeconfig Secret, each isolated. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';

@@ -2,8 +2,9 @@
 /** Every bad input, on an API server: it is said in the status, and the good sets stay in place. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { parseImageOverrides } from '../../runtime/rules/registry-overrides/registry-overrides.ts';
+import { parseImageOverrides } from '../../runtime/registry-overrides/overrides.ts';
 import { suite, table } from '../support/suite.ts';
 import { BAD_INPUTS, GOOD_PAIRS, samePairs } from './bad-inputs.ts';
 import {

@@ -1,5 +1,5 @@
 /** What people get wrong: mirror sets and annotations, and what is said of each. */
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { mirrorSet } from './world.ts';
 
 export interface BadInput {

@@ -1,6 +1,7 @@
 /** The world of the catalog tests: what registries answered, and what there is of catalogs after a run. */
-import type { Fact } from '../../runtime/controller/contract.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { Fact } from '../../runtime/engine/contract.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
 

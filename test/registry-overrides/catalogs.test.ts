@@ -1,8 +1,8 @@
 /** Catalogs of hosted clusters: what is asked of registries, and what is written of the answers. */
 import assert from 'node:assert/strict';
-import type { Fact } from '../../runtime/controller/contract.ts';
-import { NOT_ASKED } from '../../runtime/controller/lookups.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { Fact } from '../../runtime/engine/contract.ts';
+import { NOT_ASKED } from '../../runtime/engine/lookups.ts';
 import { suite } from '../support/suite.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import {

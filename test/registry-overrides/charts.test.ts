@@ -4,9 +4,9 @@ import { parse as parseToml } from 'smol-toml';
 import { registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
 import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
 import type { Access } from '../../charts/shared/system.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
-import type { MirrorRule } from '../../runtime/rules/mirrors/mirrors.ts';
-import { parseRegistriesConf } from '../../runtime/rules/mirrors/registries-conf.ts';
+import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
+import type { MirrorRule } from '../../runtime/core/mirrors/resolve.ts';
+import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { suite, table } from '../support/suite.ts';
 import { mirrorSet } from './mirror-set.ts';
 

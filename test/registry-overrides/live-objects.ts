@@ -1,5 +1,5 @@
 /** Objects of a management cluster as its API server takes them, and what is read back. */
-import type { PolicyRule } from '../../charts/shared/objects.ts';
+import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
 

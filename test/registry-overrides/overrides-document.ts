@@ -1,6 +1,7 @@
 /** Reads the document of a hosted cluster's mirrors, as a consumer would. */
-import type { DocumentRule, OverridesDocument } from '../../runtime/registry-overrides/document.ts';
-import type { MirrorRule } from '../../runtime/rules/mirrors/mirrors.ts';
+
+import type { MirrorRule } from '../../runtime/core/mirrors/resolve.ts';
+import type { DocumentRule, OverridesDocument } from '../../runtime/registry-overrides/reconciler/report.ts';
 
 /** The rules of a document's text; undefined for text that is no document of this version. */
 export function parseOverridesDocument(text: string): readonly MirrorRule[] | undefined {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite, table } from '../support/suite.ts';
 import { parseOverridesDocument } from './overrides-document.ts';
 import {

@@ -1,8 +1,8 @@
 /** The variable by its meaning: the administrator's order is kept, nothing is written for the same meaning, and what never is asked goes first. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { parseImageOverrides } from '../../runtime/rules/registry-overrides/registry-overrides.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { parseImageOverrides } from '../../runtime/registry-overrides/overrides.ts';
 import { suite } from '../support/suite.ts';
 import {
   after,

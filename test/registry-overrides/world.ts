@@ -1,11 +1,12 @@
 /** One hosted cluster beside its management cluster, and runs of the reconciler over both. */
-import type { Fact, Need, Sample, Scope } from '../../runtime/controller/contract.ts';
-import { runOffline } from '../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../runtime/controller/store.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { PullStatusTarget, Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { Fact, Need, Sample, Scope } from '../../runtime/engine/contract.ts';
+import { runOffline } from '../../runtime/engine/offline/offline.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
-import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import type { PullStatusTarget, Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
+import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
 
 export const NAMESPACE = 'clusters-prod';
 export const SCOPE: Scope = {

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { type ImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
+import { redact } from '../../runtime/core/redacted.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
-import { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { credentialsOf, type RegistryCredentials } from '../../runtime/registry/token.ts';
-import { RegistryTransport } from '../../runtime/registry/transport.ts';
-import { type ImageReference, parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { RegistryError, RegistryTransport } from '../../runtime/registry/transport.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { certificates } from './https-server.ts';
 

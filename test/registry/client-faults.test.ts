@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import type { RegistryError } from '../../runtime/registry/registry-error.ts';
+import type { RegistryError } from '../../runtime/registry/transport.ts';
 import { suite, table } from '../support/suite.ts';
 import { challenge, client, DIGEST, failure, give, image } from './asker.ts';
 import { type Seen, startServer, stopServers } from './https-server.ts';

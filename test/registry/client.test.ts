@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { redact } from '../../runtime/core/redacted.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { credentialsOf } from '../../runtime/registry/token.ts';
 import { RegistryTransport } from '../../runtime/registry/transport.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { suite } from '../support/suite.ts';

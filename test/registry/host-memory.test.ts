@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { HostMemory } from '../../runtime/registry/host-memory.ts';
-import type { ProbeResult } from '../../runtime/registry/probe.ts';
+import { HostMemory, type ProbeResult } from '../../runtime/registry/probe.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('HostMemory');

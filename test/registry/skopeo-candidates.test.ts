@@ -9,8 +9,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
-import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/rules/mirrors/mirrors.ts';
+import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
+import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { suite } from '../support/suite.ts';
 import { missingTool, scratch } from './docker-registry.ts';
 

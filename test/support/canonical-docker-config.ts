@@ -1,7 +1,7 @@
 /** The canonical form of a whole document, by the parts that a merge is written with. */
-import { encodeConfig, encodeEntry, usableFields } from '../../runtime/rules/docker-config/canonical.ts';
-import type { DockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
-import type { Redacted } from '../../runtime/rules/redacted.ts';
+import { encodeConfig, encodeEntry, usableFields } from '../../runtime/core/docker-config/encode.ts';
+import type { DockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
+import type { Redacted } from '../../runtime/core/redacted.ts';
 
 /** Writes the good entries of `config` in canonical form. */
 export function canonicalDockerConfig(config: DockerConfig): Redacted<string> {

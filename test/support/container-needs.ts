@@ -1,6 +1,7 @@
 /** What the containers of rendered workloads are given, each as a few words that a table can hold. */
-import type { PodSpec, PodTemplate } from '../../charts/shared/kubernetes.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { PodSpec, PodTemplate } from '../../runtime/core/kubernetes/objects.ts';
 
 type Container = PodSpec['containers'][number];
 type Volume = NonNullable<PodSpec['volumes']>[number];

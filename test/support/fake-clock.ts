@@ -1,5 +1,5 @@
 /** A clock that jumps: a sleep takes no time and moves it on. Remembers how long was slept. */
-import type { Clock } from '../../runtime/host/clock.ts';
+import type { Clock } from '../../runtime/node/clock.ts';
 
 export interface FakeClock extends Clock {
   readonly slept: number[];

@@ -4,9 +4,10 @@
  *
  * Source: `globalps` of HyperShift, as recorded in the conformance cases; the DaemonSet is the one that those cases hold.
  */
-import { upstreamDaemonSet } from '../../charts/global-pull-secret/objects.ts';
-import { configHash } from '../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+
+import { redact } from '../../runtime/core/redacted.ts';
+import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
 

@@ -1,6 +1,6 @@
 /** The program within this process, for suites of many short runs: what `main.ts` does, without the start of a runtime. */
 import { Readable } from 'node:stream';
-import type { CommandIo } from '../../runtime/commands/command.ts';
+import type { CommandIo } from '../../runtime/cli/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { assertPrinted } from './output-schema.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type JsonNode, parseGoJson } from '../../runtime/rules/go/json.ts';
+import { type JsonNode, parseGoJson } from '../../runtime/core/go/json.ts';
 
 /** A value as the readers of pull secrets see it. */
 export function jsonNode(value: unknown): JsonNode {

@@ -1,10 +1,9 @@
 /** The kubelet's words for what a look-up found: the hash of a credential in its records of pulled images, and errors. */
 import { createHash } from 'node:crypto';
-import type { KubeletCredential } from '../../runtime/rules/docker-config/go-reader.ts';
-import { runesOf, toByteText } from '../../runtime/rules/go/bytes.ts';
-import { encodeGoText } from '../../runtime/rules/go/json-encode.ts';
-import { goQuote } from '../../runtime/rules/go/quote.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
+import type { KubeletCredential } from '../../runtime/core/docker-config/pull-secret.ts';
+import { encodeGoText } from '../../runtime/core/go/json.ts';
+import { goQuote, runesOf, toByteText } from '../../runtime/core/go/text.ts';
+import { reveal } from '../../runtime/core/redacted.ts';
 
 /**
  * The hash that the kubelet notes in an image pull record. Two Secrets with the same user, password and email share it, so

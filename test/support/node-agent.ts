@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { judgedMark } from '../../runtime/rules/docker-config/removal-guard.ts';
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { executable } from './executable.ts';
 import type { PrivateSystemd } from './systemd.ts';
 

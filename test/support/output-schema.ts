@@ -72,7 +72,7 @@ export async function formOf(
   value: unknown,
 ): Promise<{ readonly index?: number; readonly problem: string }> {
   // Most runs print no JSON, and then nothing of this is loaded.
-  const { OUTPUTS } = await import('../../runtime/commands/output/outputs.ts');
+  const { OUTPUTS } = await import('../../build/reference/outputs/outputs.ts');
   const { prettifyError } = await import('zod');
   const forms = OUTPUTS[command] ?? [];
   const results = forms.map(({ schema }) => schema.safeParse(value));

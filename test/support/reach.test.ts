@@ -9,10 +9,10 @@ const root = new URL('../..', import.meta.url).pathname;
 const tests = globSync('test/**/*.test.ts', { cwd: root });
 
 test('a rule reaches its own test, and the commands that lead to it', () => {
-  const reached = reachedBy(tests, ['runtime/rules/mirrors/mirrors.ts']);
-  assert.ok(reached.includes('test/rules/mirrors.test.ts'));
-  assert.ok(reached.includes('test/commands/mirrors-clusters.test.ts'));
-  assert.ok(!reached.includes('test/host/atomic-file.test.ts'));
+  const reached = reachedBy(tests, ['runtime/core/mirrors/resolve.ts']);
+  assert.ok(reached.includes('test/core/mirrors.test.ts'));
+  assert.ok(reached.includes('test/diagnose/mirrors-clusters.test.ts'));
+  assert.ok(!reached.includes('test/node/atomic-file.test.ts'));
 });
 
 test('a file of cases reaches the tests of its folder, a page those that name it', () => {
@@ -25,9 +25,9 @@ test('a file of cases reaches the tests of its folder, a page those that name it
 });
 
 test('a schema of an output reaches the tests that run the program, and none that runs another', () => {
-  const reached = reachedBy(tests, ['runtime/commands/output/check.ts']);
-  assert.ok(reached.includes('test/commands/check.test.ts'));
-  assert.ok(reached.includes('test/commands/validate.test.ts'));
+  const reached = reachedBy(tests, ['build/reference/outputs/diagnose.ts']);
+  assert.ok(reached.includes('test/diagnose/check.test.ts'));
+  assert.ok(reached.includes('test/diagnose/validate.test.ts'));
   assert.ok(!reached.includes('test/architecture/unused.test.ts'));
 });
 
@@ -37,9 +37,9 @@ test('the lock file reaches everything', () => {
 
 test('pure tests start nothing', () => {
   const pure = pureOf(tests);
-  assert.ok(pure.includes('test/rules/mirrors.test.ts') && pure.length > 25, `${pure.length}`);
+  assert.ok(pure.includes('test/core/mirrors.test.ts') && pure.length > 25, `${pure.length}`);
   assert.ok(!pure.includes('test/charts/apply.test.ts'));
-  assert.ok(!pure.includes('test/commands/mirrors-clusters.test.ts'));
+  assert.ok(!pure.includes('test/diagnose/mirrors-clusters.test.ts'));
 });
 
 test.run();

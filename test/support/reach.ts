@@ -7,10 +7,10 @@ const root = new URL('../..', import.meta.url).pathname;
 /** Programs that tests start as processes of their own, by what stands in the code of a test or of what it imports. */
 const STARTED: readonly (readonly [sign: RegExp, file: string])[] = [
   [/\bmain\.ts['"`]/, 'main.ts'],
-  [/\bexecutable\(/, 'runtime/bin/main.ts'],
+  [/\bexecutable\(/, 'runtime/commands/executable.ts'],
   [/\btest\/run\.ts['"`]/, 'test/run.ts'],
   // What these print is held against schemas.
-  [/\b(?:main|in-process)\.ts['"`]|\bexecutable\(/, 'runtime/commands/output/outputs.ts'],
+  [/\b(?:main|in-process)\.ts['"`]|\bexecutable\(/, 'build/reference/outputs/outputs.ts'],
 ];
 /** Loads schemas where JSON is printed, which most tests with a process do not. */
 const HOLDS_OUTPUT = 'test/support/output-schema.ts';

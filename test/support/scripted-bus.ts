@@ -1,6 +1,7 @@
 /** A bus whose systemd does what a script says: for orders of messages that a real one gives only by luck. */
-import { type Bus, type BusCall, BusRefused, type BusSignal } from '../../runtime/host/bus.ts';
-import { PullwrightError } from '../../runtime/rules/errors.ts';
+
+import { PullwrightError } from '../../runtime/core/errors.ts';
+import { type Bus, type BusCall, BusRefused, type BusSignal } from '../../runtime/node/systemd.ts';
 
 export interface BusScript {
   /** Result of the job; null: it never ends. */

@@ -2,14 +2,11 @@
 import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import type { ClusterInput } from '../../charts/fleet-schema.ts';
-import { agentDaemonSet } from '../../charts/global-pull-secret/objects.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 
 export const WORKLOAD_IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 export const WORKLOAD_PULL_SECRET = 'image-pull';

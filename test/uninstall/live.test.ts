@@ -2,7 +2,8 @@
 /** `pullwright uninstall` on a real control plane: killed again and again, it ends with nothing of ours and all of others. */
 import assert from 'node:assert/strict';
 import { realpathSync } from 'node:fs';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE } from '../reconcile/process.ts';
 import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts';

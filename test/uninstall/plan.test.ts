@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { heldUp, nodesToGo } from '../../runtime/uninstall/leave-nodes.ts';
-import { nameOf, planUninstall, STAGES } from '../../runtime/uninstall/plan.ts';
+import { heldUp, nodesToGo } from '../../runtime/commands/uninstall/carry-out.ts';
+import { nameOf, planUninstall, STAGES } from '../../runtime/commands/uninstall/plan.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('planUninstall()');

@@ -7,8 +7,8 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { redact } from '../../runtime/core/redacted.ts';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
-import { redact } from '../../runtime/rules/redacted.ts';
 import { NODE } from '../reconcile/process.ts';
 import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
 import { runProcess } from '../support/process.ts';

@@ -16,11 +16,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
-import type { Clock } from '../../runtime/host/clock.ts';
-import type { Systemd } from '../../runtime/host/systemd.ts';
-import type { UnitState } from '../../runtime/host/unit-state.ts';
+import type { Clock } from '../../runtime/node/clock.ts';
 import { NodeEngine } from '../../runtime/node/engine.ts';
-import { StateFolder } from '../../runtime/node/state-folder.ts';
+import { StateFolder } from '../../runtime/node/state.ts';
+import type { Systemd, UnitState } from '../../runtime/node/systemd.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('state of other versions on a node');

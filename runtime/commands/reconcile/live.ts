@@ -1,14 +1,305 @@
 /** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until told to stop. */
+
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../host/clock.ts';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { CommandIo, ExitCode } from '../../cli/command.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import type { SecretObject } from '../../core/kubernetes/object.ts';
+import { createLogger, type Logger, lineBuffer } from '../../core/logger.ts';
+import { redact } from '../../core/redacted.ts';
+import { VERSION } from '../../core/version.ts';
+import { ClusterCache } from '../../engine/cache.ts';
+import { Cluster, notLeader } from '../../engine/cluster.ts';
+import type { Reconciler, Scope } from '../../engine/contract.ts';
+import { Discovery, type HostedClusters, readHostedKubeconfig } from '../../engine/hosted-clusters.ts';
+import { SHARD_LABEL } from '../../engine/hosted-status.ts';
+import { FactCache, type LookUp, noLookUp } from '../../engine/lookups.ts';
+import { Manager } from '../../engine/manager.ts';
+import {
+  createMetrics,
+  type Metrics,
+  type ProbeServer,
+  type ServeOptions,
+  serveProbes,
+} from '../../engine/metrics.ts';
+import { runOffline } from '../../engine/offline/offline.ts';
+import { systemQueueClock } from '../../engine/queue.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { networksOf } from '../../http/addresses.ts';
+import { proxyFor, takeProxySettings } from '../../http/proxy.ts';
+import type { Connection } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/events.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import type { InformerTiming } from '../../kube/informer.ts';
+import { loadConnection } from '../../kube/kubeconfig.ts';
+import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
-import { type ProbeServer, type ServeOptions, serveProbes } from '../../telemetry/probes.ts';
-import type { CommandIo, ExitCode } from '../command.ts';
-import { takeProxySettings } from '../proxy-settings.ts';
-import { dryRunLive } from './live-dry-run.ts';
-import { type LiveRun, prepareRun, runReadiness, startWatching } from './live-run.ts';
-import { liveSettings } from './live-settings.ts';
-import type { ReconcileFlags } from './reconcile-flags.ts';
+import { parseShortYaml as parse, toYaml } from '../../kube/yaml.ts';
+import { systemClock } from '../../node/clock.ts';
+import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
+import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
+import { allScopes, LOCAL_SCOPE } from './scopes.ts';
+import { type LiveSettings, liveSettings, type ReconcileFlags } from './settings.ts';
+
+// Opens the clusters that the flags of `reconcile` name.
+
+export interface ClusterOpener {
+  readonly io: CommandIo;
+  readonly metrics: Metrics;
+  /** Pod name, for events. */
+  readonly instance: string;
+  readonly mayWrite: () => boolean;
+  readonly timing?: Partial<InformerTiming>;
+}
+
+/** Written by those that do not lead, too: it is how one comes to lead. */
+const LEASES = '/apis/coordination.k8s.io/';
+
+/** The cluster of a kubeconfig, or of the pod. */
+export async function openKubeconfig(file: string | undefined, opener: ClusterOpener): Promise<Cluster> {
+  return openCluster(await loadConnection(file, opener.io.env), opener);
+}
+
+/** The cluster at the other end of `connection`. */
+export async function openCluster(connection: Connection, opener: ClusterOpener): Promise<Cluster> {
+  const { metrics, io } = opener;
+  const proxy = connection.proxy === undefined ? proxyFor(connection.server, io.env) : undefined;
+  const proxied = proxy === undefined ? connection : { ...connection, proxy: redact(proxy) };
+  const { host } = new URL(connection.server);
+  const client = new HttpKubeClient({
+    connection: proxied,
+    // Which replica it was stands in the API server's audit log.
+    userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
+    onRequest: (seen) => metrics.request({ ...seen, host }),
+    // The pass has asked before; since then it may have waited for its turn, a token or another try, and this process may have been frozen.
+    fence: ({ path }) => {
+      if (!opener.mayWrite() && !path.startsWith(LEASES)) throw notLeader();
+    },
+  });
+  return new Cluster({
+    server: connection.server,
+    client,
+    cache: new ClusterCache(client, opener.timing),
+    events: new EventRecorder({
+      client,
+      controller: 'pullwright.dev/reconciler',
+      instance: opener.instance,
+      now: () => Date.now(),
+    }),
+    mayWrite: opener.mayWrite,
+  });
+}
+
+// Everything that one run of `reconcile` in a cluster holds on to.
+
+export interface LiveRun {
+  readonly settings: LiveSettings;
+  readonly io: CommandIo;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly reconcilers: readonly Reconciler[];
+  readonly manager: Manager;
+  /** The management cluster, or the one there is. */
+  readonly main: Cluster;
+  readonly discovery: Discovery | undefined;
+  /** Set once the election has begun. Without a leader nothing is written. */
+  readonly leadership: { election: LeaderElection | undefined };
+  readonly instance: string;
+}
+
+/** Opens what the settings name. Nothing is watched yet. */
+export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise<LiveRun> {
+  const log = liveLogger(settings, io);
+  const metrics = createMetrics();
+  const reconcilers = await loadReconcilers(parseReconcileConfig(configText(settings.config)));
+  const leadership: LiveRun['leadership'] = { election: undefined };
+  const instance = io.env['HOSTNAME'] ?? hostname();
+  const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
+  const main = await openKubeconfig(settings.mainKubeconfig, opener);
+  const manager = new Manager({
+    reconcilers,
+    facts: new FactCache(await lookUpOf(settings, io.env, main)),
+    log,
+    metrics,
+    clock: systemQueueClock,
+  });
+  const discovery = settings.discover
+    ? new Discovery({
+        management: main,
+        manager,
+        scopesOf: (store) => wantedScopes(store, settings, log),
+        hosted: hostedClusters(settings, main, opener),
+        log,
+        metrics,
+        refreshMs: settings.refreshMs,
+        ...(settings.leaseNamespace === undefined
+          ? {}
+          : {
+              lease: {
+                namespace: settings.leaseNamespace,
+                name: settings.leaseName,
+                isHeld: () => leadership.election?.isLeader() === true,
+              },
+            }),
+      })
+    : undefined;
+  return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
+}
+
+/** Registries are asked only where somebody said so: by a file with credentials, or in the options of a cluster. */
+async function lookUpOf(
+  { registryAuthfile: authfile, allowAddresses }: LiveSettings,
+  env: CommandIo['env'],
+  { client }: Cluster,
+): Promise<LookUp> {
+  const readSecret = async (ref: { readonly namespace: string; readonly name: string }) =>
+    (await client.get({ apiVersion: 'v1', kind: 'Secret', ...ref })) as SecretObject | undefined;
+  const load = async (): Promise<LookUp> =>
+    (await import('../../diagnose/model/registries.ts')).registryLookUp({
+      authfile,
+      readSecret,
+      env,
+      access: { 'allow-address': allowAddresses },
+    });
+  if (authfile !== undefined) return load();
+  // Not loaded before it is needed.
+  let loaded: Promise<LookUp> | undefined;
+  return async (need) => {
+    if (need.asked !== true) return noLookUp(need);
+    loaded ??= load();
+    return (await loaded)(need);
+  };
+}
+
+/** Starts to watch. */
+export function startWatching(run: LiveRun): void {
+  if (run.discovery === undefined) run.manager.add(LOCAL_SCOPE, { hosted: run.main, management: run.main });
+  else run.discovery.start();
+}
+
+/** Why the caches are not filled; undefined when they are. A hosted cluster that is down does not count. */
+export function runReadiness(run: LiveRun): string | undefined {
+  return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
+}
+
+function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): boolean {
+  if (settings.dryRun) return false;
+  return settings.leaseNamespace === undefined || election?.isLeader() === true;
+}
+
+function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {
+  const { hostedKubeconfig, kubeconfigSecret } = settings;
+  const allow = networksOf(settings.allowAddresses);
+  if (hostedKubeconfig !== undefined)
+    return {
+      read: () => Promise.resolve(redact(hostedKubeconfig)),
+      open: () => openKubeconfig(hostedKubeconfig, opener),
+      subject: () => hostedKubeconfig,
+    };
+  const subject = (scope: Scope): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
+  return {
+    read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
+    open: (text, scope) =>
+      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), opener),
+    subject,
+  };
+}
+
+/** Those of this shard. One kubeconfig is one cluster: which one, must be clear. */
+function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly Scope[] {
+  const all = allScopes(store);
+  const wanted = all.filter(
+    ({ name }) => settings.hostedCluster === undefined || name === settings.hostedCluster,
+  );
+  if (settings.hostedKubeconfig === undefined)
+    return wanted.filter((scope) => isOfShard(store, scope, settings));
+  if (wanted.length === 1) return wanted;
+  const found = all.map(({ name }) => name);
+  log.error('cannot tell which hosted cluster --kubeconfig is: name it with --hosted-cluster', { found });
+  return [];
+}
+
+function isOfShard(store: ObjectStore, { hostedCluster }: Scope, { shard }: LiveSettings): boolean {
+  const ref = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' };
+  const found = hostedCluster === undefined ? undefined : store.get({ ...ref, ...hostedCluster });
+  return (found?.metadata.labels?.[SHARD_LABEL] ?? '') === (shard ?? '');
+}
+
+function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
+  let level = settings.logLevel;
+  // SIGUSR1 belongs to Node's debugger.
+  const toggle = (): void => {
+    level = level === 'debug' ? settings.logLevel : 'debug';
+  };
+  if (!settings.dryRun) process.on('SIGUSR2', toggle);
+  const out = settings.dryRun ? io.stderr : io.stdout;
+  const write = lineBuffer((text) => out.write(text));
+  return createLogger({ write, format: settings.logFormat, level: () => level });
+}
+
+function configText(path: string | undefined): string {
+  if (path === undefined) return '';
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? 'unknown failure';
+    throw new UsageError(`Cannot read configuration "${path}": ${code}`);
+  }
+}
+
+// `reconcile --dry-run` in a cluster: fills the caches, then reconciles over them as offline, and prints what would change.
+
+/** A cluster that does not answer within this time has failed. */
+const PATIENCE_MS = 30_000;
+
+export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
+  startWatching(run);
+  const waiting = await filled(run);
+  const { scopes } = run.manager;
+  const readable = scopes.filter(({ name }) => run.manager.waitingFor(name) === undefined);
+  const reports = readable.map((scope) => reportFor(run, scope));
+  print(run, reports);
+  await run.discovery?.stop();
+  await run.manager.stop();
+  if (waiting !== undefined)
+    throw new PullwrightError(`Cannot read everything within ${PATIENCE_MS / 1000} s: ${waiting}`, {
+      code: 'CachesNotFilled',
+    });
+  return reports.some(({ problems }) => problems.length > 0) ? 1 : 0;
+}
+
+/** Waits for every cluster; what is still missing at the end. */
+async function filled(run: LiveRun): Promise<string | undefined> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const waiting = missing(run);
+    if (waiting === undefined || performance.now() > deadline || run.io.signal.aborted) return waiting;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function missing(run: LiveRun): string | undefined {
+  const first = runReadiness(run) ?? run.discovery?.unopened;
+  if (first !== undefined) return first;
+  return run.manager.scopes
+    .map(({ name }) => run.manager.waitingFor(name))
+    .find((text) => text !== undefined);
+}
+
+function reportFor(run: LiveRun, scope: Scope): RunReport {
+  const clusters = run.manager.clustersOf(scope.name);
+  const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
+  const { reconcilers } = run;
+  return reportOf(scope.name, runOffline({ reconcilers, scope, stores, now: new Date() }));
+}
+
+function print(run: LiveRun, reports: readonly RunReport[]): void {
+  const { output, verbose } = run.settings;
+  if (output === 'json') run.io.stdout.write(reportsJson(reports));
+  else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(reportsJson(reports))));
+  else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
+}
 
 export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   const settings = liveSettings(flags);

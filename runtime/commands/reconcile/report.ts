@@ -1,18 +1,143 @@
 /** What an offline run found, as text for people or as data for programs. No Secret value gets in: they are `Redacted`. */
 
-import type { EventNote, Key, Problem } from '../../controller/contract.ts';
-import { type ObjectResult, type OfflineResult } from '../../controller/offline.ts';
-import { diff, pathStep } from '../../kube/diff.ts';
-import type { Difference } from '../../kube/difference.ts';
-import type { Condition } from '../../rules/kubernetes/conditions.ts';
-import { describeObject } from '../../rules/kubernetes/object.ts';
-import { isRecord } from '../../rules/record.ts';
-import { Redacted } from '../../rules/redacted.ts';
-import { capped } from '../../rules/text/capped.ts';
-import { jsonText } from '../../rules/text/json-text.ts';
-import { oneLined } from '../../rules/text/printable.ts';
-import { describeSecretValue } from './secret-summary.ts';
-import { type TemplatePull, templateLine } from './templates.ts';
+import { capped, textTable } from '../../cli/terminal.ts';
+import { digestOfNode } from '../../core/docker-config/encode.ts';
+import { readEntryMembers } from '../../core/docker-config/fields.ts';
+import { secretDataText } from '../../core/docker-config/pull-secret.ts';
+import type { Condition } from '../../core/kubernetes/conditions.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { isRecord } from '../../core/record.ts';
+import { Redacted, reveal } from '../../core/redacted.ts';
+import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { plannedNames } from '../../diagnose/model/admission.ts';
+import {
+  effectiveNames,
+  type PodPuller,
+  podMetadataIn,
+  podSpecIn,
+  WORKLOADS,
+} from '../../diagnose/model/pull.ts';
+import type { EventNote, Key, Problem } from '../../engine/contract.ts';
+import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { type Difference, diff, pathStep } from '../../kube/drift.ts';
+import type { ReconcileFlags } from './settings.ts';
+
+// What can be said of a Secret value without showing it: which registries a pull secret names, what was added, what rotated.
+
+/**
+ * Describes the change of one `data` value (base64) of a Secret.
+ */
+export function describeSecretValue(
+  before: Redacted<string> | undefined,
+  after: Redacted<string> | undefined,
+): string {
+  const [old, next] = [entriesOf(before), entriesOf(after)];
+  if (next !== undefined && old === undefined)
+    return `pull secret for ${[...next.keys()].join(', ') || 'no registry'}`;
+  if (next !== undefined && old !== undefined) return describeEntries(old, next);
+  if (after === undefined) return 'removed';
+  const size = Buffer.from(reveal(after), 'base64').length;
+  return before === undefined ? `[redacted] (${size} bytes)` : `[redacted] (changed, ${size} bytes)`;
+}
+
+function describeEntries(old: ReadonlyMap<string, string>, next: ReadonlyMap<string, string>): string {
+  const lists = {
+    added: [...next.keys()].filter((key) => !old.has(key)),
+    removed: [...old.keys()].filter((key) => !next.has(key)),
+    changed: [...next].flatMap(([key, entry]) => (old.has(key) && old.get(key) !== entry ? [key] : [])),
+  };
+  const parts = Object.entries(lists).flatMap(([word, keys]) =>
+    keys.length === 0 ? [] : [`${word} ${keys.join(', ')}`],
+  );
+  return `pull secret: ${parts.join('; ') || 'the same entries, written otherwise'}`;
+}
+
+/** Registry to the digest of its entry, or undefined when the value is no pull secret. */
+function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, string> | undefined {
+  if (value === undefined) return undefined;
+  const found = readEntryMembers(reveal(secretDataText(value)), 'config.json');
+  if (found?.present !== true) return undefined;
+  return new Map([...found.entries].map(([key, member]) => [key, digestOfNode(member.value)]));
+}
+
+// What the pods of templates will pull with, for `reconcile --from`: templates are never changed, so that no diff shows what admission
+// adds to their pods.
+
+/** A pull secret of the pods of a template. */
+export interface TemplateSecret {
+  readonly name: string;
+  /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
+  readonly by: string;
+  /** Whether it is in the namespace, or will be brought there. */
+  readonly present: boolean;
+}
+
+/** A template whose pods are given Secrets by profiles or SidecarSets. */
+export interface TemplatePull {
+  readonly template: string;
+  /** In the order in which a kubelet tries them. */
+  readonly secrets: readonly TemplateSecret[];
+  /** Names that would be added and are not, because nothing injects into such pods. */
+  readonly notInjected: readonly string[];
+}
+
+/** Kinds that are read for it, beside those of the reconcilers. */
+export const TEMPLATE_KINDS: readonly string[] = [
+  ...new Set(Object.values(WORKLOADS).map(({ kind }) => kind)),
+  'ServiceAccount',
+  'MutatingWebhookConfiguration',
+];
+
+/**
+ * What stands in the store after the run counts: copies that were made, and the policy that was compiled.
+ *
+ * @param isOff the configuration says that nobody injects
+ */
+export function templatePulls(store: ObjectStore, isOff: boolean): readonly TemplatePull[] {
+  const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
+  return kinds
+    .filter(({ kind }) => kind !== 'Pod')
+    .flatMap((kind) => store.list(kind).filter((object) => !isMade(object)))
+    .flatMap((object) => pullOf(store, object, isOff) ?? []);
+}
+
+/** By another template, which is listed itself: a ReplicaSet of a Deployment, a Job of a CronJob. */
+function isMade({ metadata }: KubeObject): boolean {
+  return (metadata.ownerReferences ?? []).some(({ controller }) => controller === true);
+}
+
+function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): TemplatePull | undefined {
+  const { namespace = 'default', name } = object.metadata;
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+  const names = effectiveNames(store, puller, podSpecIn(object));
+  const given = names.filter(({ listedBy }) => /^(PullSecretProfile|SidecarSet)\//.test(listedBy));
+  const { labels = {}, annotations = {} } = podMetadataIn(object);
+  const listed = names.map((one) => one.name);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  if (given.length + planned.length === 0) return undefined;
+  return {
+    template: describeObject({ kind: object.kind, namespace, name }),
+    secrets: names
+      .filter((one) => !isOff || !given.includes(one))
+      .map((one) => ({
+        name: one.name,
+        by: one.listedBy,
+        present: store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: one.name }) !== undefined,
+      })),
+    notInjected: [...(isOff ? given : []), ...planned].map((one) => one.name),
+  };
+}
+
+/** One line for each. */
+export function templateLine({ template, secrets, notInjected }: TemplatePull): string {
+  const names = secrets.map(
+    ({ name, by, present }) => `${name} (${by === template ? 'its own' : by}${present ? '' : ', not there'})`,
+  );
+  const list = names.length === 0 ? 'nothing' : names.join(', ');
+  const rest = notInjected.length === 0 ? '' : `; nothing injects ${notInjected.join(', ')}`;
+  return `${template}: ${list}${rest}`;
+}
 
 /** One line of a diff: a sign and a text. */
 export interface DiffLine {
@@ -257,4 +382,88 @@ function objectLines(entry: ReportEntry, options: RenderOptions): string[] {
 
 function dryRunMark({ dryRun = false }: RenderOptions): string {
   return dryRun ? ' (dry run)' : '';
+}
+
+// What stands at the end of a run over several clusters: a line for each, the worst first, and what to ask next.
+
+/** What a summary is made from. */
+export interface SummaryInput {
+  readonly reports: readonly RunReport[];
+  readonly flags: Pick<ReconcileFlags, 'from' | 'management'>;
+  /** How the program was called: `pullwright`, `node main.ts`. */
+  readonly program: string;
+}
+
+interface Row {
+  readonly scope: string;
+  readonly errors: number;
+  readonly warnings: number;
+  readonly changes: number;
+}
+
+/**
+ * The table and three commands. Errors are entries that nothing uses, problems and conditions `Ready=False`; warnings are entries
+ * that others win against, and remarks.
+ */
+export function runSummary({ reports, flags, program }: SummaryInput): string {
+  const rows = reports
+    .map(rowOf)
+    .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || compare(a.scope, b.scope));
+  const [worst] = rows;
+  if (worst === undefined) return '';
+  const sum = (pick: (row: Row) => number): string =>
+    String(rows.reduce((total, row) => total + pick(row), 0));
+  const table = textTable(
+    [
+      ['CLUSTER', 'ERRORS', 'WARNINGS', 'CHANGES'],
+      ...rows.map((row) => [row.scope, String(row.errors), String(row.warnings), String(row.changes)]),
+      [
+        counted(rows.length, 'cluster'),
+        sum((row) => row.errors),
+        sum((row) => row.warnings),
+        sum((row) => row.changes),
+      ],
+    ],
+    undefined,
+  );
+  const next = nextCommands(reports.find(({ scope }) => scope === worst.scope) ?? reports[0], flags);
+  return `summary\n\n${table}\nto see more\n${next.map((line) => `  ${program} ${line}\n`).join('')}`;
+}
+
+function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport): Row {
+  const count = (names: readonly string[]): number =>
+    verdicts.filter(({ verdict }) => names.includes(verdict)).length;
+  const notReady = conditions.filter(({ type, status }) => type === 'Ready' && status === 'False').length;
+  return {
+    scope,
+    errors: count(['Rejected']) + notReady + problems.length,
+    warnings: count(['Shadowed', 'Warning']),
+    changes: counts.created + counts.configured + counts.removed,
+  };
+}
+
+/** Of the cluster that needs most: its report, an image of the registry that is in trouble, and its files. */
+function nextCommands(
+  report: RunReport | undefined,
+  { from = '', management }: SummaryInput['flags'],
+): readonly string[] {
+  if (report === undefined) return [];
+  const { scope, verdicts } = report;
+  const folder = `${from}/${scope}`;
+  const subject = verdicts.find(({ verdict }) => verdict === 'Rejected')?.subject;
+  const image =
+    subject === undefined || !SUMMARY_PLAIN.test(subject) ? 'quay.io/team/app:1' : `${subject}/app:1`;
+  const both = management === undefined ? '' : ` --management ${management}`;
+  return [
+    `reconcile --from ${from}${both} --hosted-cluster ${scope} --dry-run`,
+    `explain ${image} --from ${folder}`,
+    `validate ${folder}`,
+  ];
+}
+
+/** A subject that is written by a tenant is put into a command only where it can be nothing but a place. */
+const SUMMARY_PLAIN = /^[a-z0-9][a-z0-9.:/-]*$/;
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : 1;
 }

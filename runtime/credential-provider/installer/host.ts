@@ -1,11 +1,11 @@
 /** The host as the installer sees it: the kubelet's unit with its drop-ins, and the files that its command line comes from. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
-import { fileError } from '../../host/file-errors.ts';
-import type { LoadedService } from '../../host/loaded-service.ts';
-import { environmentFiles, serviceSettings } from '../../rules/credential-provider/kubelet-unit.ts';
-import { errnoOf, PullwrightError } from '../../rules/errors.ts';
+import { errnoOf, PullwrightError } from '../../core/errors.ts';
+import { fileError } from '../../node/atomic-file.ts';
+import type { LoadedService } from '../../node/systemd.ts';
+import { environmentFiles, serviceSettings } from '../kubelet-unit.ts';
+import type { NodeFile } from '../objects.ts';
 import { OWN_FILE } from './managed.ts';
 
 /** Where units are, most important first, as systemd has them. */

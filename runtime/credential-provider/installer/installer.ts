@@ -1,7 +1,11 @@
 /** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
+
+import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { systemClock } from '../../host/clock.ts';
-import { type ServiceSystemd, systemdOverBus } from '../../host/systemd.ts';
+import { describeError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { removeFile } from '../../node/atomic-file.ts';
+import { systemClock } from '../../node/clock.ts';
 import {
   type Daemon,
   type DaemonIo,
@@ -9,30 +13,142 @@ import {
   healthOf,
   restartLimit,
   runDaemon,
+  runLoop,
 } from '../../node/daemon.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import type { NodeState } from '../../node/events.ts';
-import { AUTH_FILE_LIFE_MS } from '../../node/janitor.ts';
-import { runLoop } from '../../node/loop.ts';
-import { Wake } from '../../node/mount-watcher.ts';
-import type { NodeReporter } from '../../node/reporter.ts';
-import { StateFolder } from '../../node/state-folder.ts';
-import { describeError } from '../../rules/errors.ts';
-import type { Policy } from '../../rules/rollout/rollout.ts';
-import { windowOf } from '../../rules/rollout/spread.ts';
-import type { FailureNote } from '../plugin/failure-note.ts';
-import { accountOf, FailureNews, failureEvent, readFailures, withFailures } from './failures.ts';
+import { windowOf } from '../../node/journal.ts';
+import type { Gauge, NodeReporter } from '../../node/report.ts';
+import type { Policy } from '../../node/rollout.ts';
+import { StateFolder } from '../../node/state.ts';
+import {
+  type ReloadingSystemd,
+  type ServiceSystemd,
+  type Systemd,
+  systemdOverBus,
+} from '../../node/systemd.ts';
+import type { NodeState } from '../../node/task.ts';
+import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
+import type { FailureNote } from '../plugin/journal.ts';
 import { read } from './host.ts';
-import { installerGauges } from './metrics.ts';
+import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { InstallPlan } from './plan.ts';
-import { previewInstaller } from './preview.ts';
-import { Proof } from './proof.ts';
-import { renderReport } from './render.ts';
-import { makeFolder, NodeSource, type SourceOptions } from './source.ts';
-import { type TrialFailure, tryOut } from './trial.ts';
-import { removeAll } from './uninstall.ts';
-import { FreshUnits } from './units.ts';
-import { dropInFile } from './wanted.ts';
+import {
+  accountOf,
+  FailureNews,
+  failureEvent,
+  previewInstaller,
+  readFailures,
+  renderReport,
+  withFailures,
+} from './report.ts';
+import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
+import { Proof, type TrialFailure, tryOut } from './trial.ts';
+import { dropInFile, type HostPlaces, recordFile } from './wanted.ts';
+
+// What is installed, for `/metrics` of the installer.
+
+/** Beside what every program on a node counts. `reason`: that of the node's state. */
+export function installerGauges(
+  places: Pick<HostPlaces, 'root' | 'stateDir'> & { readonly authDir: string },
+  plan: InstallPlan | undefined,
+  reason: string,
+): readonly Gauge[] {
+  const record = readRecord(recordFile(places));
+  const verdicts = plan?.ok === true ? plan.verdicts : [];
+  const rendered = verdicts.filter(({ verdict }) => verdict === 'Rendered').length;
+  const entries = 'Entries of CRIOCredentialProviderConfig/cluster, by what became of them';
+  return [
+    {
+      sample: `pullwright_installer_state_info{reason="${reason}"}`,
+      help: 'Last result, as in /readyz',
+      value: 1,
+    },
+    { sample: 'pullwright_installer_entries{verdict="rendered"}', help: entries, value: rendered },
+    {
+      sample: 'pullwright_installer_entries{verdict="left_out"}',
+      help: entries,
+      value: verdicts.length - rendered,
+    },
+    {
+      sample: 'pullwright_installer_failing_accounts',
+      help: 'ServiceAccounts for whose pods the last run of the provider failed; the node itself counts as one',
+      value: readFailures(places.root + places.authDir).length,
+    },
+    ...(record === undefined
+      ? []
+      : [
+          {
+            sample: `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
+            help: 'The executable that was copied to the node',
+            value: 1,
+          },
+        ]),
+  ];
+}
+
+// Takes back what the installer put on a node, once the kubelet runs without it.
+
+/**
+ * Removes drop-in, files, executable, journal, and auth files that wait for a pull; each may be gone already. The drop-in has no effect any more when this is
+ * called, so that the kubelet needs no restart. An executable with other bytes than were copied stays.
+ */
+export function removeAll(places: HostPlaces & { readonly authDir: string }, log: Logger): void {
+  const { root, configDir, stateDir, authDir } = places;
+  const file = dropInFile(places);
+  if (read('', file)?.text === NEUTRAL) removeFile(file);
+  removeConfigs(root + configDir, (name) => OWN_FILE.test(name) || OWN_LEFTOVER.test(name));
+  const record = readRecord(recordFile(places));
+  if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
+  // The kubelet does not ask any more, so that no pull takes what is there.
+  removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
+  for (const folder of [stateDir, `${authDir}/${NOTES}`])
+    rmSync(root + folder, { recursive: true, force: true });
+}
+
+function removeExecutable(path: string, sha256: string, log: Logger): void {
+  if (!existsSync(path)) return;
+  if (digestOf(path) === sha256) removeFile(path);
+  else log.warn('Executable stays: somebody else has replaced it since', { file: path });
+}
+
+// systemd for a task whose file is a drop-in of the unit.
+// The drop-in is the whole state. The file of the kubelet has its digest in its name and is never changed, and nothing uses it
+// or the executable before the drop-in names them, so that putting the drop-in back puts everything back.
+
+/** A drop-in counts only when systemd has read it, so units are read again before the unit is looked at or restarted. */
+export class FreshUnits implements Systemd {
+  readonly #systemd: ReloadingSystemd;
+  /** At the start too: a killed run may have written and not come to this. */
+  #stale = true;
+
+  constructor(systemd: ReloadingSystemd) {
+    this.#systemd = systemd;
+  }
+
+  changed(): void {
+    this.#stale = true;
+  }
+
+  async state(unit: string): ReturnType<Systemd['state']> {
+    await this.#fresh();
+    return this.#systemd.state(unit);
+  }
+
+  async restart(unit: string, signal: AbortSignal): ReturnType<Systemd['restart']> {
+    await this.#fresh();
+    return this.#systemd.restart(unit, signal);
+  }
+
+  resetFailed(unit: string): Promise<void> {
+    return this.#systemd.resetFailed(unit);
+  }
+
+  async #fresh(): Promise<void> {
+    if (!this.#stale) return;
+    await this.#systemd.reload();
+    this.#stale = false;
+  }
+}
 
 /** How the installer runs. Times are milliseconds. */
 export interface InstallerSettings extends SourceOptions, DaemonSettings {
@@ -205,7 +321,7 @@ async function openReporter(
   { env, log }: Daemon,
 ): Promise<NodeReporter> {
   const [{ NodeReporter }, { installerWords }, { connect }] = await Promise.all([
-    import('../../node/reporter.ts'),
+    import('../../node/report.ts'),
     import('./report.ts'),
     import('./wanted.ts'),
   ]);

@@ -4,7 +4,7 @@
  * On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name, the operator would put it
  * back and mark the node as degraded, and each would restart the kubelet.
  */
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 
 /** Files of the host that only nodes of the Machine Config Operator have. */
 export const MANAGED_MARKS: readonly string[] = [
@@ -23,17 +23,6 @@ const NODE_POOL = 'hypershift.openshift.io/nodePool';
  *
  * Source of the rule: the Machine Config Daemon's annotations and state files, the label that HyperShift puts on nodes of a
  * NodePool.
- *
- * @example
- * ```ts
- * import { managedBy } from './managed.ts';
- * import assert from 'node:assert/strict';
- *
- * const annotations = { 'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1' };
- * const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a', annotations } };
- * assert.match(managedBy(node, []) ?? '', /Machine Config Operator/);
- * assert.equal(managedBy({ ...node, metadata: { name: 'a' } }, []), undefined);
- * ```
  */
 export function managedBy({ metadata }: KubeObject, marks: readonly string[]): string | undefined {
   const pool = metadata.labels?.[NODE_POOL];

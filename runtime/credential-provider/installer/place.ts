@@ -1,5 +1,5 @@
 /** Where in the kubelet's command the flags go, or why nowhere. Pure. */
-import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
+
 import {
   type FlagVariable,
   flagVariable,
@@ -7,8 +7,9 @@ import {
   serviceSettings,
   type UnitCommand,
   unitValue,
-} from '../../rules/credential-provider/kubelet-unit.ts';
-import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
+} from '../kubelet-unit.ts';
+import type { NodeFile } from '../objects.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
 
 /** What systemd has made of the files of a unit, ours included. */
 export interface LoadedUnit {

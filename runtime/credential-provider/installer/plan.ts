@@ -5,22 +5,21 @@
  * The file's name holds its digest and the file never changes, so the drop-in decides everything: putting the old drop-in back
  * puts the whole old state back.
  */
-import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   type CredentialProviderConfig,
   decodeCredentialProviderConfig,
+  kubeletRefusal,
   type YamlParser,
-} from '../../rules/credential-provider/config.ts';
-import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
-import { type FlagVariable, fileLine, unitLine } from '../../rules/credential-provider/kubelet-unit.ts';
-import {
-  type MatchImageVerdict,
-  mergeCredentialProviderConfig,
-} from '../../rules/credential-provider/merge.ts';
-import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { type NodeObject, tooOld } from '../pools.ts';
-import { configText } from '../render.ts';
+} from '../config.ts';
+import { type FlagVariable, fileLine, unitLine } from '../kubelet-unit.ts';
+import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
+import type { NodeFile } from '../objects.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { defaultOptions } from '../plugin/options.ts';
+import { configText, type NodeObject, tooOld } from '../pools.ts';
+import { PROVIDER_PATH } from '../provider-flags.ts';
 import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
 import { type LoadedUnit, type PlaceRefusal, placeOf, refusedPlace, unitNameOf } from './place.ts';
 
@@ -231,4 +230,151 @@ function presentConfig({
     `the kubelet would refuse its present file "${pointers.config}": ${refusal ?? ''}`,
     hint,
   );
+}
+
+// What a run would change on a node, by meaning: which file, and what of it is another thing afterwards. Pure.
+
+/** One file as it is; undefined where there is none. */
+type Text = string | undefined;
+
+/** The node as it is. */
+export interface PresentState {
+  readonly dropInPath: string;
+  readonly dropIn: Text;
+  /** Text of the file that the kubelet is pointed at now, the present drop-in included. */
+  readonly config: Text;
+  /** Where the executable goes, and whether it is this program already; `foreign` for any other bytes. */
+  readonly executablePath: string;
+  readonly executable: 'absent' | 'same' | 'foreign';
+  /** Files of ours in the folder of configurations. */
+  readonly configFiles: readonly string[];
+  /** Text of the planned configuration file, if it is there. */
+  readonly plannedConfig: Text;
+}
+
+/** One thing that would happen. */
+export interface HostChange {
+  readonly action: 'create' | 'replace' | 'remove' | 'reload' | 'restart';
+  /** A path of the host, or a unit. */
+  readonly what: string;
+  /** What differs, by meaning. */
+  readonly details: readonly string[];
+}
+
+/** Changes in the order in which they would happen; none when the node is as it should be. */
+export function nodeChanges(
+  plan: InstallPlan & { readonly ok: true },
+  present: PresentState,
+  { unit, parseYaml }: { readonly unit: string; readonly parseYaml: YamlParser },
+): readonly HostChange[] {
+  const dropIn = dropInChange(plan.dropIn, present);
+  return [
+    ...executableChange(plan, present),
+    ...configChange(plan, present, parseYaml),
+    ...(dropIn === undefined
+      ? []
+      : [
+          dropIn,
+          { action: 'reload', what: 'systemd', details: [] } as const,
+          {
+            action: 'restart',
+            what: unit,
+            details: ['when it does not stay up, three times, the old drop-in is put back'],
+          } as const,
+        ]),
+    ...present.configFiles
+      .filter((path) => path !== plan.config?.path && path !== plan.environment?.path)
+      .map((path): HostChange => ({ action: 'remove', what: path, details: ['once the kubelet is up'] })),
+  ];
+}
+
+function executableChange(plan: InstallPlan & { ok: true }, present: PresentState): readonly HostChange[] {
+  if (plan.config === undefined || present.executable === 'same') return [];
+  return [
+    {
+      action: present.executable === 'absent' ? 'create' : 'replace',
+      what: present.executablePath,
+      details: ['a copy of this program, mode 0755'],
+    },
+  ];
+}
+
+function configChange(
+  { config }: InstallPlan & { ok: true },
+  present: PresentState,
+  parseYaml: YamlParser,
+): readonly HostChange[] {
+  if (config === undefined || present.plannedConfig === config.text) return [];
+  const action = present.plannedConfig === undefined ? 'create' : 'replace';
+  const details = providerChanges(present.config, config.text, parseYaml);
+  return [{ action, what: config.path, details }];
+}
+
+/** Providers that come, go, or are asked for other images. */
+function providerChanges(before: Text, after: string, parseYaml: YamlParser): readonly string[] {
+  const [old, next] = [providersOf(before, parseYaml), providersOf(after, parseYaml)];
+  return [...new Set([...old.keys(), ...next.keys()])].flatMap((name) => {
+    const [was, is] = [old.get(name), next.get(name)];
+    if (was === undefined) return [`provider ${name}: added for ${(is ?? []).join(', ')}`];
+    if (is === undefined) return [`provider ${name}: removed`];
+    const added = is.filter((image) => !was.includes(image)).map((image) => `+${image}`);
+    const removed = was.filter((image) => !is.includes(image)).map((image) => `-${image}`);
+    const differs = [...added, ...removed];
+    return [`provider ${name}: ${differs.length === 0 ? 'kept' : differs.join(' ')}`];
+  });
+}
+
+function providersOf(text: Text, parseYaml: YamlParser): ReadonlyMap<string, readonly string[]> {
+  const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parseYaml);
+  const providers = decoded?.ok === true ? (decoded.config.providers ?? []) : [];
+  return new Map(providers.map(({ name = '', matchImages = [] }) => [name, matchImages]));
+}
+
+function dropInChange(wanted: string, { dropIn, dropInPath }: PresentState): HostChange | undefined {
+  if (dropIn === wanted || (dropIn === undefined && wanted === NEUTRAL)) return undefined;
+  return {
+    action: dropIn === undefined ? 'create' : 'replace',
+    what: dropInPath,
+    details: [
+      ...(dropIn === undefined || isOwnDropIn(dropIn) ? [] : ['somebody else wrote what is there']),
+      ...flagChanges(dropIn ?? '', wanted),
+    ],
+  };
+}
+
+function flagChanges(before: string, after: string): readonly string[] {
+  const [old, next] = [ownPointers(before), ownPointers(after)];
+  const flags = [
+    ['--image-credential-provider-config', old.config, next.config],
+    ['--image-credential-provider-bin-dir', old.binDir, next.binDir],
+  ] as const;
+  const changed = flags
+    .filter(([, was, is]) => was !== is)
+    .map(([flag, was, is]) => `${flag}: ${was ?? 'none'} -> ${is ?? 'none'}`);
+  return changed.length > 0 ? changed : ['the other flags in the variable, as they are now'];
+}
+
+/** Where the executable goes by a plan. */
+export function executablePath({ binDir }: InstallPlan & { readonly ok: true }): string {
+  return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
+}
+
+// Which kubeconfig the executable is told of. Pure.
+
+/**
+ * The arguments of the executable, with the kubeconfig of the running kubelet first where the executable would not look there,
+ * or would find another one before it. `commandLine`: of the kubelet, as one text.
+ */
+export function withKubeconfig(
+  args: readonly string[],
+  commandLine: string,
+  isThere: (path: string) => boolean,
+): readonly string[] {
+  const path = [...commandLine.matchAll(/ --?kubeconfig[= ]["']?([^\s"']+)/g)].at(-1)?.[1];
+  const isGiven = args.some((arg) => /^--?kubeconfig(?:=|$)/.test(arg));
+  if (path === undefined || isGiven || !PROVIDER_PATH.test(path)) return args;
+  const { kubeconfigs } = defaultOptions(undefined);
+  const at = kubeconfigs.indexOf(path);
+  if (at !== -1 && !kubeconfigs.slice(0, at).some(isThere)) return args;
+  return [...args, `--kubeconfig=${[path, ...kubeconfigs.filter((one) => one !== path)].join(',')}`];
 }

@@ -1,14 +1,127 @@
 /** What the API server is told about the installation on a node: a PullStatus, and Events on the Node. Pure. */
-import { type NodeEvent, type NodeState, stateConditions } from '../../node/events.ts';
-import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
-import { installerStatusName } from '../../rules/credential-provider/report-names.ts';
-import { describeError } from '../../rules/errors.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { pullStatus, type Verdict } from '../../rules/kubernetes/pull-status.ts';
-import { counted } from '../../rules/text/counted.ts';
-import type { FailureNote } from '../plugin/failure-note.ts';
-import { failureVerdict } from './failures.ts';
-import type { InstallPlan } from './plan.ts';
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { describeError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { pullStatus, type Verdict } from '../../core/kubernetes/pull-status.ts';
+import { isRecord } from '../../core/record.ts';
+import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { parseYaml, toYaml } from '../../kube/yaml.ts';
+import { systemClock } from '../../node/clock.ts';
+import { NodeEngine } from '../../node/engine.ts';
+import type { NodeIdentity, NodeWords, Said } from '../../node/report.ts';
+import type { Policy } from '../../node/rollout.ts';
+import { StateFolder } from '../../node/state.ts';
+import { type NodeEvent, type NodeState, stateConditions } from '../../node/task.ts';
+import { NOTES } from '../../node/watch.ts';
+import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
+import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
+import { read } from './host.ts';
+import { OWN_FILE } from './managed.ts';
+import {
+  executablePath,
+  type HostChange,
+  type InstallPlan,
+  nodeChanges,
+  ownPointers,
+  type PresentState,
+} from './plan.ts';
+import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
+import { askWanted, dropInFile, type Env } from './wanted.ts';
+
+// What the provider's runs on this node failed with lately: read from its notes, and said to those who look.
+
+const MOST_BYTES = 16_384;
+const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const;
+
+/** The notes in the folder of auth files, by name of the file; what is none is skipped. */
+export function readFailures(authDir: string): readonly FailureNote[] {
+  const folder = `${authDir}/${NOTES}`;
+  return namesIn(folder)
+    .toSorted()
+    .slice(0, MOST_NOTES)
+    .flatMap((name) => noteIn(`${folder}/${name}`));
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.json'));
+  } catch {
+    return [];
+  }
+}
+
+function noteIn(path: string): readonly FailureNote[] {
+  try {
+    const stat = lstatSync(path);
+    if (!stat.isFile() || stat.size > MOST_BYTES) return [];
+    const note: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (!isRecord(note) || typeof note['message'] !== 'string') return [];
+    const known = TEXTS.flatMap((name) => (typeof note[name] === 'string' ? [[name, note[name]]] : []));
+    return [{ ...Object.fromEntries(known), message: note['message'] }];
+  } catch {
+    // It was taken back just now, or was being written when the machine stopped.
+    return [];
+  }
+}
+
+/** Whom a note is about: `team-a/app`, or the node. */
+export function accountOf({ namespace, serviceAccount = '' }: FailureNote): string {
+  return namespace === undefined ? 'node' : `${namespace}/${serviceAccount}`;
+}
+
+/** The Event has the rest: a hundred verdicts with a Role each would be a large object. */
+const MOST_VERDICT = 500;
+
+function shortened(text: string): string {
+  return text.length > MOST_VERDICT ? `${text.slice(0, MOST_VERDICT - 3)}...` : text;
+}
+
+/** One entry of the node's PullStatus. */
+export function failureVerdict(note: FailureNote): Verdict {
+  const image = note.image === undefined ? '' : `image "${note.image}": `;
+  return {
+    subject: accountOf(note),
+    verdict: 'Warning',
+    reason: PROVIDER_FAILED,
+    message: shortened(`${image}${note.message}`),
+  };
+}
+
+/** The state of the node with who gets no credentials, by name as far as a line goes. The node is as it should be all the same. */
+export function withFailures(state: NodeState, notes: readonly FailureNote[]): NodeState {
+  return notes.length === 0 ? state : { ...state, message: `${state.message}; ${failureText(notes)}` };
+}
+
+function failureText(notes: readonly FailureNote[]): string {
+  const shown = notes.slice(0, 3).map(accountOf).join(', ');
+  const more = notes.length > 3 ? ` and ${notes.length - 3} more` : '';
+  return `the last run of the provider failed for ${shown}${more}`;
+}
+
+/** Remembers what was said, so that a pod which tries again and again is spoken of once for each cause. */
+export class FailureNews {
+  #said: ReadonlyMap<string, string> = new Map();
+
+  /** The notes that say something new. */
+  newIn(notes: readonly FailureNote[]): readonly FailureNote[] {
+    const before = this.#said;
+    const now = notes.map((note) => [accountOf(note), `${note.podUid ?? ''} ${note.message}`] as const);
+    this.#said = new Map(now);
+    return notes.filter((_, index) => {
+      const [account, text] = now[index] ?? ['', ''];
+      return before.get(account) !== text;
+    });
+  }
+}
+
+/** The Event on the pod, where its owner looks; on the node where no pod is known. */
+export function failureEvent(note: FailureNote): Said {
+  const { namespace, pod, podUid, message } = note;
+  const said = { type: 'Warning', reason: PROVIDER_FAILED, action: 'Pull', note: message } as const;
+  if (namespace === undefined || pod === undefined) return said;
+  const uid = podUid === undefined ? {} : { uid: podUid };
+  return { ...said, regarding: { apiVersion: 'v1', kind: 'Pod', namespace, name: pod, ...uid } };
+}
 
 /** Where the DaemonSet runs. */
 const NAMESPACE = 'kube-system';
@@ -96,4 +209,117 @@ function eventOf(happened: NodeEvent): Said | undefined {
 function eventOfState({ ready, busy, reason, message }: NodeState): Said | undefined {
   if (ready || busy === true || reason === 'Starting') return undefined;
   return { type: 'Warning', reason, action: 'Install', note: message };
+}
+
+// `install-provider --dry-run`: what a run would do on this node. Reads, and writes nothing.
+
+/** What `--dry-run` and `--once` print. */
+export interface InstallerReport {
+  readonly node: string;
+  readonly ready: boolean;
+  readonly reason: string;
+  readonly message: string;
+  /** With `--dry-run`: what would happen, in order. */
+  readonly would?: readonly HostChange[];
+  /** With `--dry-run`: what the journal says is to be done first, when a run was interrupted. */
+  readonly resumes?: string;
+  readonly entries?: readonly {
+    readonly pattern: string;
+    readonly verdict: string;
+    readonly message: string;
+  }[];
+}
+
+/** Gives the report. Rejects with what could not be asked. */
+export async function previewInstaller(
+  options: SourceOptions,
+  policy: Policy,
+  env: Env,
+): Promise<InstallerReport> {
+  const plan = await askWanted(options, env);
+  const file = dropInFile(options);
+  const { journal, ledger } = new StateFolder(options.root + options.stateDir).load();
+  const task = {
+    name: 'credential-provider',
+    file,
+    unit: options.unit,
+    look: (present: unknown) => lookAtNode(plan, present === undefined ? undefined : read('', file)?.text),
+  };
+  const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, { journal, ledger });
+  const resumes = journal.change === undefined ? {} : { resumes: journal.change.phase };
+  const { ready, reason, message } = state;
+  const node = options.nodeName;
+  if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
+  const would = nodeChanges(plan, presentState(plan, options), {
+    unit: options.unit,
+    parseYaml,
+  });
+  const isHeld = state.reason === 'BreakerOpen';
+  return {
+    node,
+    ready: ready && would.length === 0,
+    reason,
+    message,
+    would: isHeld ? [] : would,
+    ...resumes,
+    entries: plan.verdicts.map(({ pattern, verdict, message }) => ({ pattern, verdict, message })),
+  };
+}
+
+function presentState(plan: InstallPlan & { ok: true }, options: SourceOptions): PresentState {
+  const { root, configDir } = options;
+  const file = dropInFile(options);
+  const dropIn = read('', file)?.text;
+  const pointed = dropIn === undefined ? undefined : ownPointers(dropIn).config;
+  const path = executablePath(plan);
+  return {
+    dropInPath: file.slice(root.length),
+    dropIn,
+    config: textOf(root, pointed ?? plan.pointedAt),
+    executablePath: path,
+    executable: executableState(root + path, options.executable),
+    configFiles: namesInOfPreview(root + configDir).map((name) => `${configDir}/${name}`),
+    plannedConfig: plan.config === undefined ? undefined : read(root, plan.config.path)?.text,
+  };
+}
+
+function textOf(root: string, path: string | undefined): string | undefined {
+  return path === undefined ? undefined : read(root, path)?.text;
+}
+
+function executableState(path: string, program: string): PresentState['executable'] {
+  if (!existsSync(path)) return 'absent';
+  return digestOf(path) === digestOf(program) ? 'same' : 'foreign';
+}
+
+function namesInOfPreview(folder: string): readonly string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => OWN_FILE.test(name)) : [];
+}
+
+// The report of `install-provider` as text, JSON or YAML.
+
+/**
+ * The text for stdout, ending with a line end.
+ */
+export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
+  if (output === 'json') return jsonText<InstallerReport>(report);
+  if (output === 'yaml') return toYaml(report);
+  const { reason, message, would, resumes, entries = [] } = oneLined(report);
+  return [
+    `${reason}: ${message}`,
+    ...(resumes === undefined ? [] : [`an interrupted run goes on first (${resumes})`]),
+    ...(would === undefined ? [] : wouldLines(would)),
+    ...entries
+      .filter(({ verdict }) => verdict !== 'Rendered')
+      .map((entry) => `left out: ${entry.pattern}: ${entry.message}`),
+    '',
+  ].join('\n');
+}
+
+function wouldLines(would: readonly HostChange[]): readonly string[] {
+  if (would.length === 0) return ['would do nothing'];
+  return would.flatMap(({ action, what, details }) => [
+    `would ${action.padEnd(7)} ${what}`,
+    ...details.map((detail) => `              ${detail}`),
+  ]);
 }

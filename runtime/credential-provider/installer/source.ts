@@ -1,23 +1,51 @@
 /** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
+
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { removeFile, replaceFile, sweepLeftovers } from '../../host/atomic-file.ts';
-import { fileError } from '../../host/file-errors.ts';
-import { giveToRoot } from '../../host/ownership.ts';
-import { sha256Hex } from '../../host/sha256.ts';
+import { describeError, PullwrightError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { redact } from '../../core/redacted.ts';
+import { VERSION } from '../../core/version.ts';
+import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
+import { ABSENT } from '../../node/journal.ts';
+import { giveToRoot } from '../../node/state.ts';
 import type { Look } from '../../node/task.ts';
-import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
-import { describeError, PullwrightError } from '../../rules/errors.ts';
-import { redact } from '../../rules/redacted.ts';
-import { ABSENT } from '../../rules/rollout/journal.ts';
-import { VERSION } from '../../rules/version.ts';
-import type { Logger } from '../../telemetry/logger.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { sha256Hex } from '../plugin/conf-files.ts';
 import { read } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { InstallPlan } from './plan.ts';
-import { storeRecord } from './record.ts';
 import { askWanted, dropInFile, type Env, recordFile, type WantedOptions } from './wanted.ts';
+
+// What the installer remembers of the executable that it copied, so that it takes back that file and no other.
+
+/** The copied executable. */
+export interface InstalledExecutable {
+  /** Absolute path on the host. */
+  readonly path: string;
+  /** Lower-case hexadecimal SHA-256 of its bytes. */
+  readonly sha256: string;
+  readonly version: string;
+}
+
+/** Reads the record `file`; undefined when there is none that can be understood. */
+export function readRecord(file: string): InstalledExecutable | undefined {
+  try {
+    const value = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, unknown>>;
+    const { path, sha256, version } = value;
+    return typeof path === 'string' && typeof sha256 === 'string' && typeof version === 'string'
+      ? { path, sha256, version }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stores the record, whole or not at all. */
+export function storeRecord(file: string, record: InstalledExecutable): void {
+  replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
+}
 
 export interface SourceOptions extends WantedOptions {
   /** What is copied to the node. */

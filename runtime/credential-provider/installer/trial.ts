@@ -2,17 +2,15 @@
  * Whether what was installed works: the kubelet runs with the flags, and the executable, started by systemd on the host with the
  * arguments and variables that the kubelet gives it, reaches the API server.
  */
+
 import { mkdirSync, readFileSync } from 'node:fs';
-import { removeFile } from '../../host/atomic-file.ts';
-import type { LoadedService } from '../../host/loaded-service.ts';
-import type { ServiceProperties, ServiceSystemd } from '../../host/systemd.ts';
+import { describeError } from '../../core/errors.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import {
-  decodeCredentialProviderConfig,
-  PLUGIN_API_VERSION,
-} from '../../rules/credential-provider/config.ts';
-import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
-import { describeError } from '../../rules/errors.ts';
+import { removeFile } from '../../node/atomic-file.ts';
+import type { LoadedService, ServiceProperties, ServiceSystemd } from '../../node/systemd.ts';
+import type { NodeState } from '../../node/task.ts';
+import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
 import { type InstallPlan, kubeletPointers } from './plan.ts';
 import type { HostPlaces } from './wanted.ts';
@@ -43,18 +41,6 @@ export async function tryOut(input: TrialInput): Promise<TrialFailure | undefine
 
 /**
  * What the command line of the running kubelet lacks.
- *
- * @example
- * ```ts
- * import { flagsFailure } from './trial.ts';
- * import assert from 'node:assert/strict';
- *
- * const plan = { ok: true, dropIn: '', config: { path: '/etc/p.yaml', text: '' }, binDir: '/opt', verdicts: [] } as const;
- * const kubelet = { files: [], command: [], isVerbatim: false, environment: [], environmentFiles: [], isStale: false, mainPid: 7 };
- * const line = 'kubelet --image-credential-provider-config=/etc/p.yaml --image-credential-provider-bin-dir=/opt';
- * assert.equal(flagsFailure({ ...kubelet, commandLine: line }, plan, 'kubelet.service'), undefined);
- * assert.equal(flagsFailure({ ...kubelet, commandLine: 'kubelet' }, plan, 'kubelet.service')?.reason, 'KubeletWithoutFlags');
- * ```
  */
 export function flagsFailure(
   kubelet: LoadedService | undefined,
@@ -152,5 +138,62 @@ function textOf(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     return describeError(error);
+  }
+}
+
+// A state of the node that is not called good before what was installed was tried.
+
+const TRYING: NodeState = {
+  ready: false,
+  busy: true,
+  reason: 'Trying',
+  message: 'The kubelet has the file; the executable is being run on the node',
+};
+
+/**
+ * Stands between the engine, which says what is on the node, and those who are told. `InSync` of the engine becomes that of the
+ * node when the trial has succeeded; each further look tries again, in the background.
+ */
+export class Proof {
+  readonly #attempt: () => Promise<TrialFailure | undefined>;
+  readonly #publish: (state: NodeState) => void;
+  /** What was tried last, and with what result. */
+  #tried: { readonly key: string; readonly state: NodeState | undefined } | undefined;
+  #running: Promise<void> | undefined;
+  #wanted: { readonly key: string; readonly state: NodeState } | undefined;
+
+  constructor(attempt: () => Promise<TrialFailure | undefined>, publish: (state: NodeState) => void) {
+    this.#attempt = attempt;
+    this.#publish = publish;
+  }
+
+  /** `key` names what is installed; undefined: nothing that could be tried. */
+  state(state: NodeState, key: string | undefined): void {
+    if (!state.ready || key === undefined) {
+      this.#wanted = undefined;
+      this.#publish(state);
+      return;
+    }
+    this.#wanted = { key, state };
+    const known = this.#tried?.key === key ? (this.#tried.state ?? state) : TRYING;
+    this.#publish(known);
+    this.#running ??= this.#run(key).finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Resolves when no trial is under way. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(key: string): Promise<void> {
+    const failure = await this.#attempt().catch(
+      (error: unknown): TrialFailure => ({ reason: 'ProviderNotTried', message: describeError(error) }),
+    );
+    this.#tried = { key, state: failure && { ready: false, ...failure } };
+    const wanted = this.#wanted;
+    // What was tried is no longer what is installed: the next look tries that.
+    if (wanted?.key === key) this.#publish(this.#tried.state ?? wanted.state);
   }
 }

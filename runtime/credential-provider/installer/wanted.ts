@@ -1,26 +1,19 @@
 /** What the installer wants of a node: API server and host are asked, the plan is made. Writes nothing. */
-
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { LoadedService } from '../../host/loaded-service.ts';
-import { sha256Hex } from '../../host/sha256.ts';
-import { systemdOverBus } from '../../host/systemd.ts';
+import { PullwrightError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { podConnection } from '../../node/pod-connection.ts';
-import {
-  kubeletArguments,
-  kubeletCommand,
-  serviceSettings,
-} from '../../rules/credential-provider/kubelet-unit.ts';
-import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
-import { PullwrightError } from '../../rules/errors.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { VERSION } from '../../rules/version.ts';
+import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
+import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
-import { withKubeconfig } from './kubeconfig-path.ts';
 import { MANAGED_MARKS } from './managed.ts';
 import {
   type InstallInput,
@@ -28,6 +21,7 @@ import {
   kubeletPointers,
   planInstall,
   planNodeUninstall,
+  withKubeconfig,
 } from './plan.ts';
 
 /** Where things are on the host. Paths are those of the host; `root` goes before each of them. */

@@ -4,15 +4,17 @@
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { readConfFiles, registriesFor } from '../../host/conf-files.ts';
-import { fileError } from '../../host/file-errors.ts';
-import { describeError, PullwrightError } from '../../rules/errors.ts';
-import { redact } from '../../rules/redacted.ts';
-import type { DryRunIo } from './dry-run.ts';
-import { collectingLog } from './log.ts';
+import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
+import { redact, reveal } from '../../core/redacted.ts';
+import { jsonText } from '../../core/text.ts';
+import { fileError } from '../../node/atomic-file.ts';
+import type { ApiAnswer, ApiClient } from './api-server.ts';
+import { readConfFiles, registriesFor } from './conf-files.ts';
+import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
+import { collectingLog } from './journal.ts';
 import type { ParsedArguments, ProviderOptions } from './options.ts';
-import { parseRequest } from './request.ts';
-import { nodeView } from './run.ts';
+import { MOST_REQUEST_BYTES, parseRequest, requestTooLarge } from './request.ts';
+import { authFilePath, nodeView } from './run.ts';
 
 /** What `--check --output json` prints. */
 export interface CheckReport {
@@ -60,4 +62,168 @@ function writable(folder: string): void {
   } catch (error) {
     throw fileError('write', folder, error);
   }
+}
+
+// A request answered on paper: what would be pulled from where, with whose credentials, and the auth file without its values.
+
+/** What a request may carry under `dryRun`, in place of the node's files and the API server. */
+interface Stand {
+  readonly registriesConf?: string;
+  /** The node's own auth file, as an object. */
+  readonly globalAuth?: unknown;
+  /** Secrets of the namespace, as the API server gives them. */
+  readonly secrets?: readonly Named[];
+  /** Names in the pod's and the ServiceAccount's imagePullSecrets. */
+  readonly podSecrets?: readonly string[];
+  readonly serviceAccountSecrets?: readonly string[];
+}
+
+interface Named {
+  readonly type?: string;
+  readonly metadata?: { readonly name?: string };
+}
+
+export interface DryRunIo {
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/** Prints the decision. Writes no file. */
+export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo): Promise<number> {
+  const log = collectingLog(options.verbose, ({ text }) => io.stderr.write(`${text}\n`));
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of io.stdin) {
+    chunks.push(Buffer.from(chunk));
+    size += chunk.length;
+    if (size > MOST_REQUEST_BYTES) throw requestTooLarge();
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  const real = nodeView(options, { env: io.env, signal: io.signal }, log);
+  const decision = await answerPull(
+    standIn(text, { ...real, stdin: () => Promise.resolve(text) }, options),
+    options,
+    log,
+  );
+  const report = reportOf(decision, options);
+  io.stdout.write(output === 'json' ? jsonText<DryRunReport>(report) : textOf(report));
+  if (decision.failure === undefined) return 0;
+  throw decision.failure;
+}
+
+function standIn(text: string, real: NodeView, options: ProviderOptions): NodeView {
+  const stand = standOf(text);
+  const { registriesConf, globalAuth, secrets } = stand;
+  return {
+    stdin: real.stdin,
+    now: real.now,
+    confFiles: () =>
+      registriesConf === undefined
+        ? readConfFiles(options, undefined)
+        : [{ path: options.registriesConf, text: registriesConf }],
+    globalAuth: () => (globalAuth === undefined ? real.globalAuth() : redact(JSON.stringify(globalAuth))),
+    connect: (token) =>
+      secrets === undefined ? real.connect(token) : Promise.resolve(paperClient(stand, secrets)),
+  };
+}
+
+function standOf(text: string): Stand {
+  try {
+    const request = JSON.parse(text) as { readonly dryRun?: Stand } | null;
+    return request?.dryRun ?? {};
+  } catch {
+    throw new UsageError('Cannot read the request: stdin is no JSON, expected a CredentialProviderRequest');
+  }
+}
+
+/** Answers as the API server would for the requests that the provider makes. */
+function paperClient(stand: Stand, secrets: readonly Named[]): ApiClient {
+  const references = (names: readonly string[] = []) => names.map((name) => ({ name }));
+  return {
+    get: (path) => {
+      if (path.includes('/pods/'))
+        return answer({ spec: { imagePullSecrets: references(stand.podSecrets) } });
+      if (path.includes('/serviceaccounts/'))
+        return answer({ imagePullSecrets: references(stand.serviceAccountSecrets) });
+      const named = /\/secrets\/([^/?]+)$/.exec(path)?.[1];
+      if (named === undefined) return answer({ items: secrets.filter(({ type }) => isListed(path, type)) });
+      const secret = secrets.find(({ metadata }) => metadata?.name === named);
+      return secret === undefined
+        ? Promise.resolve({ code: 404, message: `secrets "${named}" not found` })
+        : answer(secret);
+    },
+  };
+}
+
+function isListed(path: string, type = 'Opaque'): boolean {
+  const selector = decodeURIComponent(path.split('fieldSelector=')[1] ?? '');
+  return selector
+    .split(',')
+    .every((term) => (term.includes('!=') ? term !== `type!=${type}` : term === `type=${type}`));
+}
+
+function answer(body: unknown): Promise<ApiAnswer> {
+  return Promise.resolve({ code: 200, body });
+}
+
+/** What `--dry-run --output json` prints. */
+export interface DryRunReport {
+  readonly image: string;
+  readonly namespace: string | undefined;
+  readonly sources: readonly {
+    readonly repository: string;
+    readonly kind: string;
+    readonly key?: string;
+    readonly secret?: string;
+  }[];
+  readonly file: string | undefined;
+  /** The auth file with every credential as `[redacted]`. */
+  readonly content: unknown;
+}
+
+function reportOf(
+  { request, puller, sources, choice, file }: PullAnswer,
+  options: ProviderOptions,
+): DryRunReport {
+  const secretOf = new Map(choice?.entries.map(({ key, secret }) => [key, secret]));
+  const isWritten = request !== undefined && puller !== undefined && file !== undefined;
+  return {
+    image: request?.image ?? '',
+    namespace: puller?.namespace,
+    sources: sources.map(({ repository, kind }) => {
+      const key = choice?.keyBySource.get(repository);
+      return key === undefined
+        ? { repository, kind }
+        : { repository, kind, key, secret: secretOf.get(key) ?? '' };
+    }),
+    file: isWritten ? authFilePath(options.authDir, puller.namespace, request.image) : undefined,
+    content: file === undefined ? undefined : redactedContent(reveal(file.text)),
+  };
+}
+
+/** Keys and field names stay, every text value goes. */
+function redactedContent(text: string): unknown {
+  return JSON.parse(text, (_, value: unknown) =>
+    typeof value === 'string' ? '[redacted]' : value,
+  ) as unknown;
+}
+
+function textOf({ image, namespace, sources, file, content }: DryRunReport): string {
+  const width = Math.max(0, ...sources.map(({ repository }) => repository.length));
+  const lines = sources.map(
+    ({ repository, kind, key, secret }) =>
+      `  ${kind.padEnd(8)} ${repository.padEnd(width)}  ${key === undefined ? '(nothing of the namespace)' : `${key} of secret ${secret}`}`,
+  );
+  return [
+    `image      ${image}`,
+    `namespace  ${namespace ?? '(none)'}`,
+    'sources',
+    ...(lines.length === 0 ? ['  (no mirror applies)'] : lines),
+    `file       ${file ?? '(none)'}`,
+    ...(content === undefined ? [] : [JSON.stringify(content, null, 2)]),
+    '',
+  ].join('\n');
 }

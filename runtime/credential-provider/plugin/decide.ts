@@ -1,30 +1,28 @@
 /** From a request to the auth file that should be there: the whole decision, without writing anything. */
 
-import { type ConfFile, registriesFor } from '../../host/conf-files.ts';
-import { AUTH_FILE_LIFE_MS } from '../../node/janitor.ts';
+import { errnoOf, PullwrightError } from '../../core/errors.ts';
+import type { Redacted } from '../../core/redacted.ts';
+import { AUTH_FILE_LIFE_MS } from '../../node/watch.ts';
 import {
   type AuthFile,
   authFile,
-  type GlobalAuth,
-  globalCovers,
-  NO_GLOBAL_AUTH,
-  parseGlobalAuth,
-} from '../../rules/credential-provider/namespace-auth-file.ts';
-import {
   type Choice,
   chooseCredentials,
   collectOffers,
+  type GlobalAuth,
+  globalCovers,
+  NO_GLOBAL_AUTH,
   type Offers,
-} from '../../rules/credential-provider/namespace-credentials.ts';
-import { errnoOf, PullwrightError } from '../../rules/errors.ts';
-import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.ts';
-import type { Redacted } from '../../rules/redacted.ts';
-import type { ApiClient } from './api-client.ts';
-import type { Log, LogSubject } from './log.ts';
+  type PullSource,
+  parseGlobalAuth,
+  pullSources,
+} from '../auth-file.ts';
+import type { ApiClient } from './api-server.ts';
+import { type ConfFile, registriesFor } from './conf-files.ts';
+import type { Log, LogSubject } from './journal.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
-import { readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
-import { type Puller, pullerOf } from './token.ts';
+import { type Puller, pullerOf, readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
 
 /** What the decision looks at. */
 export interface NodeView {

@@ -7,8 +7,83 @@
  * Neither Node nor the compiled runtime has datagrams on local sockets, and the stream that journald offers to services carries
  * no fields and took a millisecond to open; hence the C library.
  */
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { replaceFile } from '../../node/atomic-file.ts';
+import { NOTES } from '../../node/watch.ts';
+import { sha256Hex } from './conf-files.ts';
 
-import { type LogLine, type LogSubject, oneLine } from './log.ts';
+// Lines for a person at night: to stderr, which the kubelet keeps and shows only when a run fails, and to the journal, when
+// there is one. So they are few: at most twenty unless `verbose` asks for more. No line holds a token or a credential.
+
+export interface Log {
+  /** What all lines of the run are about, earlier ones included. */
+  about(subject: LogSubject): void;
+  info(line: string): void;
+  warn(line: string): void;
+  error(line: string): void;
+  /** Only with `verbose`: there can be thousands. */
+  detail(line: string): void;
+}
+
+export interface LogLine {
+  /** Syslog priority: 3 error, 4 warning, 6 information, 7 detail. */
+  readonly priority: 3 | 4 | 6 | 7;
+  readonly text: string;
+}
+
+/** Control characters, as what they are not: a look-up of their Unicode class takes longer than all lines of a run. */
+const CONTROL = /[^ -~\u00a0-\uffff]/g;
+
+/** What the lines of a run are about. */
+export interface LogSubject {
+  readonly namespace?: string;
+  readonly serviceAccount?: string;
+  readonly pod?: string;
+  readonly podUid?: string;
+  readonly image?: string;
+}
+
+/** `text` without what could begin a line of its own. */
+export function oneLine(text: string): string {
+  // Nearly all text is plain, and a pattern takes longer to make than plain text to look through.
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20 || code > 0x7e) return text.replace(CONTROL, ' ');
+  }
+  return text;
+}
+
+/** A log that keeps its lines. */
+export interface CollectedLog extends Log {
+  readonly lines: readonly LogLine[];
+  /** What was learnt so far. */
+  readonly subject: LogSubject;
+}
+
+/** Keeps the lines and hands each to `write` as it comes. Control characters cannot start a line of their own. */
+export function collectingLog(verbose: boolean, write: (line: LogLine) => void): CollectedLog {
+  const lines: LogLine[] = [];
+  let subject: LogSubject = {};
+  const add = (priority: LogLine['priority'], text: string): void => {
+    const line = { priority, text: oneLine(text) };
+    lines.push(line);
+    write(line);
+  };
+  return {
+    lines,
+    get subject() {
+      return subject;
+    },
+    about: (learnt) => {
+      subject = { ...subject, ...learnt };
+    },
+    info: (text) => add(6, text),
+    warn: (text) => add(4, text),
+    error: (text) => add(3, text),
+    detail: (text) => (verbose ? add(7, text) : undefined),
+  };
+}
 
 interface Symbols {
   socket(domain: number, type: number, protocol: number): number;
@@ -74,15 +149,6 @@ export const IDENTIFIER = 'crio-credential-provider';
 /**
  * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be asked
  * for (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are left out; no value can begin a line of its own.
- *
- * @example
- * ```ts
- * import { journalEntry } from './journal.ts';
- * import assert from 'node:assert/strict';
- *
- * const entry = journalEntry({ priority: 6, text: 'Got 2 secret(s)' }, { namespace: 'team-a' }, 7);
- * assert.equal(entry, 'MESSAGE=Got 2 secret(s)\nPRIORITY=6\nSYSLOG_IDENTIFIER=crio-credential-provider\nSYSLOG_PID=7\nNAMESPACE=team-a\n');
- * ```
  */
 export function journalEntry({ priority, text }: LogLine, subject: LogSubject, pid: number): string {
   const fields = [
@@ -99,4 +165,85 @@ export function journalEntry({ priority, text }: LogLine, subject: LogSubject, p
   return fields
     .map(([name, value]) => (value === undefined || value === '' ? '' : `${name}=${oneLine(value)}\n`))
     .join('');
+}
+
+// What the last run for a ServiceAccount failed with, in a file that root alone reads: the kubelet shows a user only that the
+// registry wants a password. The installer of the node reads the notes and tells the API server.
+// One file for each account of a namespace, beside CRI-O's auth files, and one for what concerns the node; the next run that
+// does well removes it. No line of a run holds a token or a credential, and so does no note.
+
+/** A run that failed. */
+export interface FailureNote {
+  /** Of the pod; absent where the run did not come to know it. */
+  readonly namespace?: string;
+  readonly serviceAccount?: string;
+  readonly pod?: string;
+  readonly podUid?: string;
+  readonly image?: string;
+  /** What failed, and what to do. */
+  readonly message: string;
+}
+
+/** Notes on a node at most: a tenant makes namespaces and accounts as it likes. */
+export const MOST_NOTES = 100;
+/** Characters of a note's text; a Role to apply is in the longest. */
+const MOST_TEXT = 2000;
+
+/**
+ * Keeps the note of a run's account, or takes it back, and with it that of the node, where the run did well. Gives up quietly:
+ * it must not fail a pull.
+ *
+ * @param failure the last line of a run that failed
+ */
+export function noteOutcome(authDir: string, subject: LogSubject, failure: string | undefined): void {
+  const folder = `${authDir}/${NOTES}`;
+  try {
+    if (failure === undefined)
+      for (const about of [subject, {}]) rmSync(`${folder}/${noteName(about)}`, { force: true });
+    else write(folder, noteName(subject), { ...subject, message: failure.slice(0, MOST_TEXT) });
+  } catch {
+    // The journal has it.
+  }
+}
+
+/** The file of an account's note; of the node's, where the run did not come to know the pod. */
+function noteName({ namespace, serviceAccount = '' }: LogSubject): string {
+  const account = namespace === undefined ? '' : `${namespace}/${serviceAccount}`;
+  // By hash alone: no name from outside becomes a part of a path.
+  return `${sha256Hex(account)}.json`;
+}
+
+function write(folder: string, name: string, note: FailureNote): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const names = readdirSync(folder);
+  if (names.length >= MOST_NOTES && !names.includes(name)) return;
+  const bytes = new TextEncoder().encode(JSON.stringify(note));
+  replaceFile(`${folder}/${name}`, bytes, { mode: 0o600, durable: false, verify: false });
+}
+
+// Sends lines to the journal over its stream socket, as a service's stdout would go there.
+
+const PATIENCE_MS = 200;
+
+/**
+ * Sends the lines under `identifier`; gives up quietly, because a journal that is away must not fail a pull. The first lines
+ * of the stream are its header: identifier, unit, default priority, whether lines carry a priority, and no forwarding.
+ */
+export async function sendToJournal(
+  socket: string,
+  identifier: string,
+  lines: readonly LogLine[],
+): Promise<void> {
+  const body = lines.map(({ priority, text }) => `<${priority}>${text}\n`).join('');
+  await new Promise<void>((resolve) => {
+    const connection = createConnection(socket);
+    const timer = setTimeout(() => connection.destroy(), PATIENCE_MS);
+    connection.on('error', () => undefined);
+    connection.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    connection.on('finish', () => connection.destroy());
+    connection.end(`${identifier}\n\n6\n1\n0\n0\n0\n${body}`);
+  });
 }

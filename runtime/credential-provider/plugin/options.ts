@@ -1,13 +1,13 @@
 /** Where the provider reads and writes, and how long it may take: flags over a config file over the paths of a node. */
 
+import { UsageError } from '../../core/errors.ts';
+import { isRecord, scalarText } from '../../core/record.ts';
 import {
   flagFault,
   PROVIDER_FLAGS,
   type ProviderFlagKind,
   type ProviderSettings,
-} from '../../rules/credential-provider/provider-flags.ts';
-import { UsageError } from '../../rules/errors.ts';
-import { isRecord, scalarText } from '../../rules/record.ts';
+} from '../provider-flags.ts';
 
 /** All options of a run; see {@link ProviderSettings} for what each is. */
 export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
@@ -66,17 +66,6 @@ export interface ParsedArguments {
  * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
  * `--config` over the one at `beside`, if there is one. Arguments that are no flags are skipped, as kubelet configurations
  * give them to every provider.
- *
- * @example
- * ```ts
- * import { parseArguments } from './options.ts';
- * import assert from 'node:assert/strict';
- *
- * const read = () => '{"auth-dir":"/run/auth","budget-ms":5000}';
- * const { options } = parseArguments(['--config', '/etc/provider.json', '--auth-dir=/tmp/auth'], undefined, read);
- * assert.equal(options.authDir, '/tmp/auth');
- * assert.equal(options.budgetMs, 5000);
- * ```
  */
 export function parseArguments(
   args: readonly string[],

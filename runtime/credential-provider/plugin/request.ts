@@ -1,8 +1,7 @@
 /** What the kubelet writes on stdin, and what it expects on stdout. */
-
-import { PullwrightError } from '../../rules/errors.ts';
-import { isRecord } from '../../rules/record.ts';
-import { type Redacted, redact } from '../../rules/redacted.ts';
+import { PullwrightError } from '../../core/errors.ts';
+import { isRecord } from '../../core/record.ts';
+import { type Redacted, redact } from '../../core/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
 export interface ProviderRequest {
@@ -26,15 +25,6 @@ const LONGEST_IMAGE = 4096;
 /**
  * Reads the first JSON value of `text`. As the kubelet's own decoders do, field names match in any case, unknown fields and
  * whatever follows the value are skipped.
- *
- * @example
- * ```ts
- * import { parseRequest } from './request.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(parseRequest('{"image":"docker.io/library/nginx"}\n').image, 'docker.io/library/nginx');
- * assert.throws(() => parseRequest('{nope'), /from stdin/);
- * ```
  */
 export function parseRequest(text: string): ProviderRequest {
   const value = firstValue(text);

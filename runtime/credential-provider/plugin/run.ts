@@ -1,17 +1,160 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
-import { existsSync, readFileSync, readSync } from 'node:fs';
-import { readConfFiles } from '../../host/conf-files.ts';
-import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/janitor.ts';
-import { errnoOf, PullwrightError } from '../../rules/errors.ts';
-import { redact } from '../../rules/redacted.ts';
-import { type ApiClient, apiClient, httpClientFor } from './api-client.ts';
-import { type ApiServer, findApiServer } from './api-server.ts';
-import type { NodeView } from './decide.ts';
-import { IDENTIFIER, journalEntry, sendDatagrams } from './journal.ts';
-import { type CollectedLog, collectingLog, type Log } from './log.ts';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { trimEndOf } from '../../core/text.ts';
+import { fileError, replaceFile } from '../../node/atomic-file.ts';
+import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
+import { recordIn } from '../auth-file.ts';
+import { type ApiClient, type ApiServer, apiClient, findApiServer, httpClientFor } from './api-server.ts';
+import { readConfFiles, sha256Hex } from './conf-files.ts';
+import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
+import {
+  type CollectedLog,
+  collectingLog,
+  IDENTIFIER,
+  journalEntry,
+  type Log,
+  sendDatagrams,
+} from './journal.ts';
 import type { ProviderOptions } from './options.ts';
-import { type ProvideResult, provide } from './provide.ts';
-import { MOST_REQUEST_BYTES, requestTooLarge } from './request.ts';
+import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
+
+// One run for the kubelet: decide, write or remove the auth file, answer.
+
+export interface ProvideResult {
+  /** Response, or empty on failure. */
+  readonly stdout: string;
+  readonly exitCode: 0 | 1;
+}
+
+/**
+ * Where CRI-O looks for the auth file of an image in a namespace.
+ */
+export function authFilePath(dir: string, namespace: string, image: string): string {
+  if (!dir.startsWith('/')) throw noPath(`provided "${dir}" directory is not an absolute path`);
+  if (namespace === '') throw noPath('no namespace provided');
+  if (image === '') throw noPath('no image ref provided');
+  const hash = sha256Hex(image);
+  return `${trimEndOf(dir, '/')}/${namespace}-${hash}.json`;
+}
+
+function noPath(message: string): PullwrightError {
+  return new PullwrightError(message, { code: 'AuthFilePath', disposition: 'terminal' });
+}
+
+/** Never rejects: what goes wrong is a line in the log and exit code 1, after which the kubelet goes on without us. */
+export async function provide(view: NodeView, options: ProviderOptions, log: Log): Promise<ProvideResult> {
+  log.info('Running credential provider');
+  try {
+    return act(await answerPull(view, options, log), options, log);
+  } catch (error) {
+    log.error(`Failed to run credential provider: ${describeError(error)}`);
+    return { stdout: '', exitCode: 1 };
+  }
+}
+
+/** Codes of failures that are answers of the API server about this pod: it has no right, or there is nothing. */
+const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
+
+function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideResult {
+  const { request, puller, file, failure } = decision;
+  if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
+  const answer = (keepPrivate: boolean): ProvideResult => ({
+    stdout: responseText(request, keepPrivate),
+    exitCode: 0,
+  });
+  if (puller === undefined) return answer(false);
+  const path = authFilePath(options.authDir, puller.namespace, request.image);
+  if (file !== undefined) {
+    writeAuthFile(path, options.authDir, file.text);
+    log.info(`Wrote auth file to ${path} with ${file.entries} number of entries`);
+    return answer(options.keepImagesPrivate);
+  }
+  if (failure === undefined) {
+    removeOwn(path, fileWriterOf(puller));
+    log.info(
+      `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
+    );
+    return answer(options.keepImagesPrivate && existsSync(path));
+  }
+  return withoutCredentials(decision, failure, options, { log, answer, path });
+}
+
+/**
+ * The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
+ * about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
+ * whose ServiceAccount has pulled the image before.
+ *
+ * Where another account of the namespace has left a file for the image, CRI-O takes it whatever is answered. A pull with it
+ * must not be recorded as one without credentials, which would open the image to every pod on the node.
+ */
+function withoutCredentials(
+  { covered }: PullAnswer,
+  failure: unknown,
+  { keepImagesPrivate }: ProviderOptions,
+  {
+    log,
+    answer,
+    path,
+  }: {
+    readonly log: Log;
+    readonly answer: (keepPrivate: boolean) => ProvideResult;
+    readonly path: string;
+  },
+): ProvideResult {
+  const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
+  const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
+  if (covered !== true && !keepsIdentity) throw failure;
+  log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
+  return answer(keepsIdentity);
+}
+
+/**
+ * The folder is for root alone, whatever made it; the file appears whole and with mode 0600, and a write that fails leaves what
+ * was there. It is not read back: CRI-O may have taken it by then.
+ */
+function writeAuthFile(path: string, dir: string, text: Redacted<string>): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
+    const old = lstatSync(path, { throwIfNoEntry: false });
+    // A link, or whatever else is no file of ours, cannot be replaced in place.
+    if (old !== undefined && !old.isFile()) unlinkSync(path);
+    replaceFile(path, new TextEncoder().encode(reveal(text)), {
+      mode: 0o600,
+      fresh: true,
+      durable: 'content',
+      verify: false,
+    });
+  } catch (error) {
+    const cause = fileError('write', path, error);
+    throw new PullwrightError(`unable to create auth file: ${cause.message}`, {
+      code: cause.code,
+      ...(cause.hint === undefined ? {} : { hint: cause.hint }),
+      cause,
+    });
+  }
+}
+
+/** A file of this account that no longer says what it may have would be used in place of the node's own. */
+function removeOwn(path: string, writer: string): void {
+  try {
+    const text = readFileSync(path, 'utf8');
+    if (recordIn(redact(text))?.by === writer) unlinkSync(path);
+  } catch {
+    // None is there, or CRI-O took it just now.
+  }
+}
 
 export interface RunContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -36,7 +179,7 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   const failure = log.lines.findLast(({ priority }) => priority === 3)?.text;
   // Loaded for a node where something fails.
   if (failure !== undefined || existsSync(`${options.authDir}/${NOTES}`))
-    (await import('./failure-note.ts')).noteOutcome(options.authDir, log.subject, failure);
+    (await import('./journal.ts')).noteOutcome(options.authDir, log.subject, failure);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
   await tellJournal(options.journalSocket, log);
@@ -58,8 +201,7 @@ async function tellJournal(socket: string, { lines, subject }: CollectedLog): Pr
   if (sendDatagrams(socket, entries) !== undefined) return;
   // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
   const stream = `${socket.slice(0, socket.lastIndexOf('/'))}/stdout`;
-  if (existsSync(stream))
-    await (await import('./journal-stream.ts')).sendToJournal(stream, IDENTIFIER, lines);
+  if (existsSync(stream)) await (await import('./journal.ts')).sendToJournal(stream, IDENTIFIER, lines);
 }
 
 /** A request is some kilobytes: an image, a token, and annotations of a ServiceAccount. */
@@ -82,7 +224,7 @@ export function nodeView(
       const open = (one: ApiServer): ApiClient =>
         apiClient(one, token, context.signal, httpClientFor(one, context.env));
       return withOtherAuthorities(open(server), async (error) =>
-        (await import('./other-authority.ts')).otherClients(error, { options, server, open, log }),
+        (await import('./api-server.ts')).otherClients(error, { options, server, open, log }),
       );
     },
   };

@@ -1,7 +1,7 @@
 /** The conditions of a CRIOCredentialProviderConfig, with the reasons and texts that its readers know. */
 
-import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
-import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
+import type { ConditionInput } from '../../core/kubernetes/conditions.ts';
+import type { MatchImageVerdict } from '../merge.ts';
 
 export type ConditionType = 'Validated' | 'MachineConfigRendered';
 
@@ -24,15 +24,6 @@ export interface ConditionFacts {
 
 /**
  * One condition: true unless there is an error or a reason other than success.
- *
- * @example
- * ```ts
- * import { conditionOf } from './conditions.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(conditionOf({ type: 'Validated' }).reason, 'Succeeded');
- * assert.equal(conditionOf({ error: 'boom' }).message, 'Error: boom');
- * ```
  */
 export function conditionOf({
   type = 'MachineConfigRendered',

@@ -2,18 +2,12 @@
  * The Role of a namespace whose ServiceAccounts read their own pull secrets, kept equal to the secrets that are in use: nobody has
  * to write names by hand, and no ServiceAccount can list.
  */
-import { namespaceRole } from '../../../charts/credential-provider/access.ts';
-import type { Outcome, Read, Reconciler, World } from '../../controller/contract.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 
-/** A namespace that is looked after. */
-export interface FollowedNamespace {
-  /** ServiceAccounts whose pods pull. */
-  readonly serviceAccounts: readonly string[];
-  /** Whether pod and ServiceAccount may be read too. */
-  readonly readReferences: boolean;
-}
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Outcome, Read, Reconciler, World } from '../../engine/contract.ts';
+import { namespaceRole } from '../access.ts';
+import type { FollowedNamespace } from '../options.ts';
+import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 
 const NAME = 'credential-provider-roles';
 const kindsOf = (namespace: string): readonly Read[] => [

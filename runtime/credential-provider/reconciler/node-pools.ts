@@ -4,9 +4,10 @@
  * A NodePool gates itself: all of a hosted cluster share one ConfigMap and may be versions apart, so only nodes count whose
  * NodePool refers to it.
  */
-import { HOSTED_CLUSTER_NAMESPACE, type Read, type Scope, type World } from '../../controller/contract.ts';
-import type { Condition } from '../../rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+
+import type { Condition } from '../../core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { HOSTED_CLUSTER_NAMESPACE, type Read, type Scope, type World } from '../../engine/contract.ts';
 import { type NodeObject, type Rollout, tooOld } from '../pools.ts';
 
 /** Label of the hosted cluster's nodes; its value is the NodePool's name. */
@@ -94,14 +95,6 @@ function rolloutOf({ metadata, status }: NodePoolObject): Rollout {
 
 /**
  * How a NodePool is made to take the ConfigMap: the YAML to paste, with what is there already.
- *
- * @example
- * ```ts
- * import { configToPaste } from './node-pools.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(configToPaste(['chrony'], 'east-crio-credential-provider'), 'spec:\n  config:\n  - name: chrony\n  - name: east-crio-credential-provider');
- * ```
  */
 export function configToPaste(configs: readonly string[], configMap: string): string {
   return ['spec:', '  config:', ...[...configs, configMap].map((name) => `  - name: ${name}`)].join('\n');

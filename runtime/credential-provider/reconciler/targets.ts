@@ -1,25 +1,73 @@
 /** What is rendered and where it goes: a MachineConfig per pool, or the one ConfigMap of a hosted cluster. */
-import { executableParts, type OwnExecutable } from '../../../charts/credential-provider/executable.ts';
+import { gunzipSync } from 'node:zlib';
+import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts';
+import type { Apply, Ref, Scope, World } from '../../engine/contract.ts';
+import { kubeletPointers } from '../installer/plan.ts';
 import {
+  executableParts,
   hostedConfigMap,
   hostedConfigMapName,
-} from '../../../charts/credential-provider/hosted-config-map.ts';
-import {
   machineConfig,
   machineConfigName,
   type NodeFile,
-} from '../../../charts/credential-provider/machine-config.ts';
-import type { Apply, Ref, Scope, World } from '../../controller/contract.ts';
-import {
-  CREDENTIAL_PROVIDER,
-  type PlatformFile,
-  platformFile,
-} from '../../rules/credential-provider/platform.ts';
-import type { KubeObject, OwnerReference } from '../../rules/kubernetes/object.ts';
-import { kubeletPointers } from '../installer/plan.ts';
+} from '../objects.ts';
+import type { HostedExecutable } from '../options.ts';
+import { CREDENTIAL_PROVIDER, type PlatformFile, platformFile } from '../platform.ts';
 import { type Pool, type Rollout, readPools } from '../pools.ts';
-import { unitText } from './ignition-files.ts';
 import { type NodePool, readNodePools } from './node-pools.ts';
+
+// Reads files and units out of the Ignition config of a rendered MachineConfig.
+
+/** Unpacked; what is larger is no configuration of a container runtime or a kubelet. */
+const MAX_FILE = 4 * 1024 * 1024;
+
+interface IgnitionConfig {
+  readonly storage?: { readonly files?: readonly IgnitionFile[] };
+  readonly systemd?: { readonly units?: readonly IgnitionUnit[] };
+}
+
+interface IgnitionFile {
+  readonly path?: string;
+  readonly contents?: { readonly source?: string; readonly compression?: string };
+}
+
+interface IgnitionUnit {
+  readonly name?: string;
+  readonly contents?: string;
+  readonly dropins?: readonly { readonly name?: string; readonly contents?: string }[];
+}
+
+function configOf(machineConfig: KubeObject | undefined): IgnitionConfig {
+  return (machineConfig?.spec as { readonly config?: IgnitionConfig } | undefined)?.config ?? {};
+}
+
+/**
+ * Text of the file at `path`; undefined when the config has no such file or it cannot be read (a remote source, or more than 4 MiB when unpacked).
+ */
+export function fileText(machineConfig: KubeObject | undefined, path: string): string | undefined {
+  const files = configOf(machineConfig).storage?.files ?? [];
+  const { source = '', compression } = files.findLast((one) => one.path === path)?.contents ?? {};
+  const match = /^data:([^,]*),(.*)$/s.exec(source);
+  return match === null ? undefined : decoded(match[1] ?? '', match[2] ?? '', compression === 'gzip');
+}
+
+function decoded(kind: string, body: string, isPacked: boolean): string | undefined {
+  try {
+    const bytes = kind.endsWith(';base64')
+      ? Buffer.from(body, 'base64')
+      : Buffer.from(decodeURIComponent(body));
+    return (isPacked ? gunzipSync(bytes, { maxOutputLength: MAX_FILE }) : bytes).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** A unit with its drop-ins, one after the other, but for the drop-in that is ours. */
+export function unitText(machineConfig: KubeObject | undefined, name: string): string | undefined {
+  const unit = (configOf(machineConfig).systemd?.units ?? []).findLast((one) => one.name === name);
+  if (unit?.contents === undefined) return undefined;
+  return [unit.contents, ...(unit.dropins ?? []).map(({ contents }) => contents ?? '')].join('\n');
+}
 
 export const PROVIDER_MACHINE_CONFIG: Pick<Ref, 'apiVersion' | 'kind'> & { readonly role: 'hosted' } = {
   role: 'hosted',
@@ -46,9 +94,6 @@ export interface Target {
   /** For a hosted cluster: its NodePools. */
   readonly nodePools: readonly NodePool[];
 }
-
-/** What a hosted cluster's nodes get beside the kubelet's file. */
-export type HostedExecutable = Omit<OwnExecutable, 'pools'>;
 
 /** All of them; none where there are no pools. `assumed`: the platform where the cluster does not say. */
 export function targetsOf(

@@ -1,28 +1,156 @@
 /** The node agent put together: what it does with a node, and what it shows of itself. */
 import { dirname } from 'node:path';
-import { systemClock } from '../../host/clock.ts';
-import { systemdOverBus } from '../../host/systemd.ts';
+import { describeError } from '../../core/errors.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { jsonText, onOneLine } from '../../core/text.ts';
+import { VERSION } from '../../core/version.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import { systemClock } from '../../node/clock.ts';
 import {
   type Daemon,
   type DaemonIo,
   type DaemonSettings,
   healthOf,
+  leaveNode,
   restartLimit,
   runDaemon,
+  runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import type { NodeState } from '../../node/events.ts';
-import { leaveNode } from '../../node/leave.ts';
-import { runLoop } from '../../node/loop.ts';
-import type { Gauge } from '../../node/metrics.ts';
-import { Wake } from '../../node/mount-watcher.ts';
-import { StateFolder } from '../../node/state-folder.ts';
-import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
-import { windowOf } from '../../rules/rollout/spread.ts';
-import { openReporter, openTurns, openWatch } from './api-server.ts';
-import { renderPreview } from './preview.ts';
-import type { SecretWatch } from './secret-watch.ts';
+import { windowOf } from '../../node/journal.ts';
+import { podConnection } from '../../node/pod-connection.ts';
+import type { Gauge, NodeReporter } from '../../node/report.ts';
+import type { Turns } from '../../node/restart-leases.ts';
+import type { Decision } from '../../node/rollout.ts';
+import { StateFolder } from '../../node/state.ts';
+import { systemdOverBus } from '../../node/systemd.ts';
+import { type Look, NODE_HOLDS_REMOVAL, type NodeState } from '../../node/task.ts';
+import { Wake } from '../../node/watch.ts';
+import type { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
+
+// What the agent asks the API server, each only when an option wants it: a node that asks nobody loads none of it.
+
+export interface ApiServerOptions {
+  readonly nodeName: string;
+  readonly serviceAccountDir: string;
+}
+
+/** What every one of them works with. */
+export interface Surroundings extends Daemon {
+  /** Ends the wait of the loop. */
+  readonly notice: () => void;
+}
+
+/** The window of those who cannot ask: the time in which the kubelet reads its file anew by itself. */
+const FALLBACK_WINDOW_MS = 300_000;
+/** How long the first look waits for the secrets. */
+const FIRST_SIGHT_MS = 3000;
+
+/** Books the turn of this node at the restart. */
+export async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Turns> {
+  const { env, clock, event, notice } = around;
+  const [{ BookedTurns }, { podClient }] = await Promise.all([
+    import('../../node/restart-leases.ts'),
+    import('./agent.ts'),
+  ]);
+  const { namespace } = NAMES;
+  return new BookedTurns({
+    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    lease: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAMES.turns },
+    daemonSet: { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace, name: NAMES.syncer },
+    nodeName: options.nodeName,
+    fallbackMs: FALLBACK_WINDOW_MS,
+    clock,
+    granted: notice,
+    onError: (error) => event({ event: 'turn-failed', error }),
+  });
+}
+
+/** Tells about the node. A report that takes long is no longer worth it. */
+export async function openReporter(options: ApiServerOptions, around: Daemon): Promise<NodeReporter> {
+  const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
+    import('../../node/report.ts'),
+    import('./report.ts'),
+    import('./agent.ts'),
+  ]);
+  const { env, clock, log } = around;
+  return new NodeReporter({
+    words: AGENT_WORDS,
+    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    nodeName: options.nodeName,
+    clock,
+    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
+  });
+}
+
+/** Watches the two secrets. Comes back when they are known, or when that takes too long. */
+export async function openWatch(options: ApiServerOptions, around: Surroundings): Promise<SecretWatch> {
+  const [{ SecretWatch }, { podClient }] = await Promise.all([import('./sources.ts'), import('./agent.ts')]);
+  const { env, clock, log, notice } = around;
+  const client = () => podClient(env, options.serviceAccountDir);
+  const watch = new SecretWatch({ client, clock, log, changed: notice });
+  await watch.open(FIRST_SIGHT_MS);
+  return watch;
+}
+
+// What `agent --once` prints: the state, and with `--dry-run` what would be done.
+
+export interface Preview {
+  readonly state: NodeState;
+  readonly look?: Look;
+  readonly decision?: Decision;
+}
+
+/** What is printed. */
+export interface PreviewFacts {
+  /** With `--dry-run`: what would be done next. */
+  readonly would?: string;
+  /** Of a change under way: whether the unit is restarted for it. */
+  readonly restart?: boolean;
+  /** Where the pull secret was read. */
+  readonly source?: string;
+  /** Entries of the pull secret. */
+  readonly entries?: number;
+  /** Those of them that belong to others. */
+  readonly foreign?: number;
+  readonly ready: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const WOULD: Readonly<Record<string, string>> = {
+  write: 'write the file',
+  restart: 'restart the unit',
+  'roll-back': 'put the saved file back',
+  recover: 'bring the unit up',
+  wait: 'wait',
+  rest: 'do nothing',
+};
+
+/** The text for stdout, ending with a line end. */
+export async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml'): Promise<string> {
+  const facts = factsOf(preview);
+  if (output === 'json') return jsonText<PreviewFacts>(facts);
+  if (output === 'yaml') return (await import('yaml')).stringify(facts);
+  return `${Object.entries(facts)
+    .map(([name, value]) => `${`${name}:`.padEnd(10)} ${onOneLine(String(value))}`)
+    .join('\n')}\n`;
+}
+
+function factsOf({ state, look, decision }: Preview): PreviewFacts {
+  const change = decision?.journal.change;
+  return {
+    ...(decision === undefined ? {} : { would: WOULD[decision.step.do] ?? decision.step.do }),
+    ...(change === undefined ? {} : { restart: change.restart }),
+    ...(look?.from === undefined ? {} : { source: look.from }),
+    ...(look?.entries === undefined ? {} : { entries: look.entries, foreign: look.foreign ?? 0 }),
+    ready: state.ready,
+    reason: state.reason,
+    message: state.message,
+  };
+}
 
 /** How the agent runs. Times are milliseconds. */
 export interface AgentSettings
@@ -131,4 +259,26 @@ function engineOptions(
 function heldGauge({ reason }: NodeState): Gauge {
   const help = 'Whether a removal is held until it is confirmed';
   return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
+}
+
+// The API server as the agent's pod reaches it. Imported only when something needs it: most nodes ask nobody.
+
+/** How patient the client is; see RequesterOptions. */
+export interface Patience {
+  readonly timeoutMs?: number;
+  readonly tries?: number;
+}
+
+/** @throws PullwrightError when this is no pod with a token */
+export async function podClient(
+  env: Readonly<Record<string, string | undefined>>,
+  serviceAccountDir: string,
+  patience: Patience = {},
+): Promise<KubeClient> {
+  const connection = podConnection(env, serviceAccountDir);
+  return new HttpKubeClient({
+    connection,
+    userAgent: `pullwright-agent/${VERSION}`,
+    ...patience,
+  });
 }

@@ -6,27 +6,74 @@
  * node every credential of the file, so that such an entry is never written: it is left out, or stays as it was last good.
  */
 import { createHash } from 'node:crypto';
-import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
-import { registryKey } from '../../rules/docker-config/registry-key.ts';
-import {
-  type HeldEntryRemoval,
-  heldEntryRemoval,
-  type RemovalInput,
-} from '../../rules/docker-config/removal-guard.ts';
-import { MISSING_AUTHS, upstreamAgentFault } from '../../rules/docker-config/upstream.ts';
 import {
   digestOfNode,
   encodeUsable,
   meaningOf,
   usableDigest,
   usablePart,
-} from '../../rules/docker-config/usable.ts';
-import { PullwrightError } from '../../rules/errors.ts';
-import { decodeUtf8 } from '../../rules/go/bytes.ts';
-import type { JsonNode } from '../../rules/go/json.ts';
-import { goQuote } from '../../rules/go/quote.ts';
-import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
-import { mergeThreeWays, type OwnedDigests, ownedAlso } from '../reconciler/three-way-merge.ts';
+} from '../../core/docker-config/encode.ts';
+import {
+  type DockerConfigEntry,
+  MISSING_AUTHS,
+  parseDockerConfig,
+  upstreamAgentFault,
+} from '../../core/docker-config/pull-secret.ts';
+import { registryKey } from '../../core/docker-config/registry-key.ts';
+import { PullwrightError } from '../../core/errors.ts';
+import type { JsonNode } from '../../core/go/json.ts';
+import { decodeUtf8, goQuote } from '../../core/go/text.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { type HeldEntryRemoval, heldEntryRemoval, type RemovalInput } from '../removal-guard.ts';
+
+// Merges what we want into a map that others write to as well: ours are added and changed, what we put there earlier and no
+// longer want is removed, and everything else stays.
+// What is ours is known from a ledger: for each key the digests of the values that we wrote. A key whose value is not one of
+// them was changed by somebody else and is theirs from then on.
+
+/** A map of values that are only ever compared by digest. */
+export type Entries<V> = ReadonlyMap<string, V>;
+
+/** For each key, the digests of values that we wrote. */
+export type OwnedDigests = Readonly<Record<string, readonly string[]>>;
+
+export interface ThreeWay<V> {
+  readonly present: Entries<V>;
+  readonly wanted: Entries<V>;
+  readonly owned: OwnedDigests;
+  readonly digest: (value: V) => string;
+}
+
+/** The merged map, and the keys in it that belong to others; both sorted by key. */
+export interface Merged<V> {
+  readonly entries: Entries<V>;
+  readonly foreign: readonly string[];
+}
+
+/**
+ * The merged map. A key that both want is ours.
+ */
+export function mergeThreeWays<V>(input: ThreeWay<V>): Merged<V> {
+  const foreign = [...input.present].filter(([key, value]) => {
+    if (input.wanted.has(key)) return false;
+    const digests = Object.hasOwn(input.owned, key) ? input.owned[key] : undefined;
+    return digests === undefined || !digests.includes(input.digest(value));
+  });
+  const entries = new Map([...foreign, ...input.wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { entries, foreign: foreign.map(([key]) => key).sort() };
+}
+
+/** The ledger for `entries`, with what `before` owned of them and of everything else. */
+export function ownedAlso<V>(
+  before: OwnedDigests,
+  entries: Entries<V>,
+  digest: (value: V) => string,
+): OwnedDigests {
+  const after = new Map(Object.entries(before));
+  for (const [key, value] of entries)
+    after.set(key, [...new Set([...(after.get(key) ?? []), digest(value)])]);
+  return Object.fromEntries([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
 
 /** A docker config, as far as its readers can use it. */
 export interface AgentDocument {
@@ -55,17 +102,6 @@ export type Foreign = 'drop' | 'keep';
  * Reads a docker config. `subject` names it in the error, which shows no value.
  *
  * @throws PullwrightError with code `SourceInvalid` when nothing of it can be used
- * @example
- * ```ts
- * import { parseDocument } from './document.ts';
- * import { redact } from '../../rules/redacted.ts';
- * import assert from 'node:assert/strict';
- *
- * const read = (text: string) => parseDocument(redact(new Uint8Array(Buffer.from(text))), 'test');
- * assert.equal(read('{"auths":{}}').digest, read(' { "auths" : { } }\n').digest);
- * assert.deepEqual(read('{"auths":{"a.io":{"auth":"dTpw"},"b.io":{"auth":"-"}}}').broken, ['b.io']);
- * assert.throws(() => read('{}'), /missing 'auths' key/);
- * ```
  */
 export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): AgentDocument {
   const text = redact(decodeUtf8(reveal(bytes)));

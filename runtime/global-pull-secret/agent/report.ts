@@ -1,17 +1,13 @@
 /** What the API server is told about a node: the state as a PullStatus, what happened as Events on the Node. Pure. */
-import { type NodeEvent, type NodeState, stateConditions } from '../../node/events.ts';
-import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
-import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
-import { describeError } from '../../rules/errors.ts';
-import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
-import {
-  GLOBAL_PULL_SECRET,
-  NODE_REPORT,
-  NODE_REPORT_LABEL,
-} from '../../rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { pullStatus } from '../../rules/kubernetes/pull-status.ts';
-import { counted } from '../../rules/text/counted.ts';
+
+import { describeError } from '../../core/errors.ts';
+import type { ConditionInput } from '../../core/kubernetes/conditions.ts';
+import { GLOBAL_PULL_SECRET, NODE_REPORT, NODE_REPORT_LABEL } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { pullStatus } from '../../core/kubernetes/pull-status.ts';
+import { counted } from '../../core/text.ts';
+import type { NodeIdentity, NodeWords, Said } from '../../node/report.ts';
+import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState, stateConditions } from '../../node/task.ts';
 
 /** Gives the PullStatus of a node and its status. The Node owns it, so that it goes when the Node goes. */
 export function nodeStatus(

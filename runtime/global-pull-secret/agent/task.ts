@@ -5,21 +5,92 @@
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
  * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
  */
-import type { FileContent } from '../../host/atomic-file.ts';
-import type { Ledger, Look, NodeTask } from '../../node/task.ts';
-import { describeError, PullwrightError } from '../../rules/errors.ts';
-import type { Redacted } from '../../rules/redacted.ts';
-import { ABSENT } from '../../rules/rollout/journal.ts';
-import { type ChosenSource, chosenSource, type Mounts, type SecretPlaces } from './chosen-source.ts';
+
+import { describeError, PullwrightError } from '../../core/errors.ts';
+import { decodeUtf8 } from '../../core/go/text.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import type { FileContent } from '../../node/atomic-file.ts';
+import { ABSENT } from '../../node/journal.ts';
+import { type Ledger, type Look, NODE_HOLDS_REMOVAL, type NodeTask } from '../../node/task.ts';
+import {
+  CONFIRM_REMOVAL,
+  type HeldEntryRemoval,
+  judgedMark,
+  type RemovalOptions,
+  removalText,
+  UNJUDGED,
+} from '../removal-guard.ts';
 import {
   type AgentDocument,
   EMPTY_DOCUMENT,
   type Foreign,
   parseDocument,
+  type RemovalGuard,
   wantedDocument,
 } from './document.ts';
-import { type GuardOptions, guardOf, lookProblem } from './look-problems.ts';
-import type { MountedSecret } from './mounted-secret.ts';
+import {
+  type ChosenSource,
+  chosenSource,
+  type MountedSecret,
+  type Mounts,
+  type SecretPlaces,
+} from './sources.ts';
+
+// What a look at a node may not do by itself, and what it says of it: removals that are held, entries that cannot be used.
+
+export interface GuardOptions {
+  /** How much a source may lose whose writer has not judged it. @default {whoever writes the source has judged it} */
+  readonly removals?: RemovalOptions;
+  /** Removals that may go on, beside those that the Secret names. */
+  readonly confirmed?: readonly string[];
+  /** Milliseconds since 1970. @default {the clock of the machine} */
+  readonly now?: () => number;
+}
+
+/** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
+const MAX_FAULTS = 3;
+
+/** A mark says that who wrote the source has judged what it no longer has, with the confirmations of people at hand. */
+export function guardOf(
+  source: MountedSecret,
+  { removals, confirmed = [], now = Date.now }: GuardOptions,
+): RemovalGuard | undefined {
+  if (removals === undefined) return undefined;
+  const text = redact(decodeUtf8(reveal(source.bytes)));
+  if (source.judged === judgedMark(text)) return undefined;
+  const all = [...confirmed, ...(source.confirmed ?? [])];
+  const options = source.judged === UNJUDGED ? { ...removals, share: 0 } : removals;
+  return { options, confirmed: all, now: new Date(now()) };
+}
+
+export function lookProblem(
+  from: string,
+  source: AgentDocument,
+  held: HeldEntryRemoval | undefined,
+): Pick<Look, 'problem'> {
+  const partly = leftOut(from, source);
+  if (held === undefined) return partly;
+  const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
+  const more = partly.problem === undefined ? '' : `. ${partly.problem.message}`;
+  return {
+    problem: new PullwrightError(
+      `The ${from} pull secret ${removalText(held)} on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
+      { code: NODE_HOLDS_REMOVAL, hint: 'Put back what is missing, or confirm the removal' },
+    ),
+  };
+}
+
+function leftOut(from: string, { faults }: AgentDocument): Pick<Look, 'problem'> {
+  if (faults.length === 0) return {};
+  const rest = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
+  const what = faults.slice(0, MAX_FAULTS).join('; ');
+  return {
+    problem: new PullwrightError(`Left out what cannot be used of the ${from} pull secret: ${what}${rest}`, {
+      code: 'SourcePartlyInvalid',
+      hint: 'An entry that is left out stays as it was last good. Correct the Secret that is mounted here',
+    }),
+  };
+}
 
 /** Where things are. */
 export interface AgentTaskOptions extends SecretPlaces, GuardOptions {

@@ -1,15 +1,11 @@
 /** The node agent's objects in the hosted cluster: applied by us, or expected from git. */
-import {
-  AGENT_POLICY_NAME,
-  additionalSecretPolicies,
-  agentBounds,
-  agentDaemonSet,
-  agentRbac,
-  POLICY_NAME,
-  upstreamDaemonSet,
-} from '../../../charts/global-pull-secret/objects.ts';
-import { pullStatusCrd } from '../../../charts/shared/pull-status.ts';
-import { refOf } from '../../controller/changes.ts';
+
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { PULL_STATUS_CRD_NAME } from '../../core/kubernetes/pull-status.ts';
+import { pullStatusCrd } from '../../core/kubernetes/pull-status-kind.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { refOf } from '../../engine/changes.ts';
 import {
   type ApplyObject,
   OWNER_LABEL,
@@ -17,13 +13,12 @@ import {
   type Read,
   type Ref,
   type World,
-} from '../../controller/contract.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { PULL_STATUS_CRD_NAME } from '../../rules/kubernetes/pull-status.ts';
-import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
-import { configHash } from './config-hash.ts';
-import type { GlobalPullSecretOptions } from './options.ts';
+} from '../../engine/contract.ts';
+import { AGENT_POLICY_NAME, agentBounds, agentRbac } from '../agent-access.ts';
+import { agentDaemonSet, upstreamDaemonSet } from '../daemon-set.ts';
+import { configHash } from '../eligibility.ts';
+import { additionalSecretPolicies, POLICY_NAME } from '../objects.ts';
+import type { GlobalPullSecretOptions } from '../options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
 

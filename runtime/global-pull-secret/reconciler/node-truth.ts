@@ -2,29 +2,28 @@
  * Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
  * concluded from the absence of a report. Pure.
  */
-import { reports } from '../../../charts/global-pull-secret/options.ts';
-import type { Problem, Read, World } from '../../controller/contract.ts';
-import type { Condition, ConditionInput } from '../../rules/kubernetes/conditions.ts';
+
+import { fromBase64, secretText } from '../../core/docker-config/pull-secret.ts';
+import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
 import {
   GLOBAL_PULL_SECRET as NAMES,
   NODE_REPORT,
   NODE_REPORT_LABEL,
-} from '../../rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { startsReporting } from '../../rules/kubernetes/pod-template.ts';
+} from '../../core/kubernetes/hypershift.ts';
+import { type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import {
   nodeSubject,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
   type Verdict,
-} from '../../rules/kubernetes/pull-status.ts';
-import type { Redacted } from '../../rules/redacted.ts';
-import { counted } from '../../rules/text/counted.ts';
+} from '../../core/kubernetes/pull-status.ts';
+import type { Redacted } from '../../core/redacted.ts';
+import { counted } from '../../core/text.ts';
+import type { Problem, Read, World } from '../../engine/contract.ts';
 import { sourceDigestOf } from '../agent/document.ts';
-import type { NodeDecision } from './eligibility.ts';
-import type { GlobalPullSecretOptions } from './options.ts';
-import { fromBase64, secretText } from './platform.ts';
+import type { NodeDecision } from '../eligibility.ts';
+import { type GlobalPullSecretOptions, reports } from '../options.ts';
 
 const REPORTS = {
   role: 'hosted',

@@ -1,15 +1,18 @@
 /** What a pass wants done in the cluster of the Jobs. */
-import { type ApiError, isApiError } from '../../kube/api-error.ts';
+
+import { PullwrightError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Metrics } from '../../engine/metrics.ts';
+import { type ApiError, immutableText, isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { PullwrightError } from '../../rules/errors.ts';
-import { immutableText } from '../../rules/kubernetes/immutable-field.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { EventRecorder } from '../../kube/events.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
-import { CLUSTER_LABEL, dataSecretName, recordName } from '../names.ts';
+import { CLUSTER_LABEL, dataSecretName, jobLabels, recordName } from '../names.ts';
+import type { AdapterSettings } from '../options.ts';
 import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
-import type { AdapterSettings } from './settings.ts';
-import { contentHash, type Effect } from './situation.ts';
+import { contentHash, type Effect, type Situation } from './situation.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
@@ -250,4 +253,57 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
   } catch (error) {
     if (!isApiError(error, 404, 409)) throw error;
   }
+}
+
+// Labels of Jobs that somebody changed, to what puts them back.
+// What a Job is for stands in its template, which the API server lets nobody change; labels, which anybody with `patch` can
+// change, only select.
+
+/** By their labels Jobs are found, and shown to people and policies. */
+export function labelRepairs({ cluster, jobs }: Situation, effects: readonly Effect[]): readonly Effect[] {
+  const leaving = new Set(effects.flatMap((effect) => (effect.do === 'remove-job' ? [effect.uid] : [])));
+  return jobs
+    .filter(({ removing, uid }) => !removing && !leaving.has(uid))
+    .flatMap(({ name: job, uid: jobUid, purpose, labels: present }): readonly Effect[] => {
+      const wanted = Object.entries(jobLabels(cluster, purpose));
+      const labels = Object.fromEntries(wanted.filter(([key, value]) => present[key] !== value));
+      return Object.keys(labels).length === 0 ? [] : [{ do: 'repair-labels', job, jobUid, labels }];
+    });
+}
+
+// Tells of labels of a Job that somebody changed and the adapter put back: in the log, by an Event on the Job, by a counter.
+
+/** Makes the reporter of one process. */
+export function labelReporter(process: {
+  readonly kube: KubeClient;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly instance: string;
+  readonly settings: { readonly namespace: string };
+}): NonNullable<EffectContext['onRepair']> {
+  const { kube, logger, metrics, instance, settings } = process;
+  const events = new EventRecorder({
+    client: kube,
+    controller: 'pullwright.dev/pull-secret-adapter',
+    instance,
+    now: () => Date.now(),
+  });
+  return ({ name, uid }, labels) => {
+    logger.warn('labels of a Job were put back', { job: name, labels });
+    metrics.count({
+      name: 'pullwright_adapter_repairs_total',
+      help: 'What somebody changed by hand and the adapter put back',
+      labels: { what: 'job-labels' },
+    });
+    events
+      .record({
+        regarding: { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name, uid },
+        type: 'Warning',
+        reason: 'LabelsPutBack',
+        action: 'Repair',
+        note: `Changed by somebody and put back: ${labels.join(', ')}. By them the Job is found; it goes on as it was`,
+      })
+      // A courtesy: the log has said it.
+      .catch(() => undefined);
+  };
 }

@@ -1,12 +1,42 @@
 /** From a message to a look, and from its end to what happens to the message. */
-import type { Handled, Handler } from '../../brokers/broker.ts';
-import { parseCloudEvent } from '../../brokers/cloud-event.ts';
-import { backOffMs } from '../../rules/back-off.ts';
-import { describeError, PullwrightError } from '../../rules/errors.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import { clusterHint } from '../cluster-event.ts';
+
+import { backOffMs } from '../../core/back-off.ts';
+import { describeError, PullwrightError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Handled, Handler } from '../broker/broker.ts';
+import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';
-import { RecentKeys } from './recent-keys.ts';
+
+/** A map that forgets what was written longest ago. */
+export class RecentKeys<V> {
+  readonly #limit: number;
+  readonly #entries = new Map<string, V>();
+
+  /**
+   * @param limit entries that are kept
+   */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#limit) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
+      return;
+    }
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+}
 
 /** Between looks at one cluster. */
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;

@@ -1,6 +1,6 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
-import { JOB_CONTAINER } from '../../../charts/pull-secret-adapter/objects.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   ATTEMPT_ANNOTATION,
   CLUSTER_LABEL,
@@ -11,6 +11,7 @@ import {
   TARGET_ANNOTATION,
   VERIFY_ANNOTATION,
 } from '../names.ts';
+import { JOB_CONTAINER } from '../objects.ts';
 import { type JobResult, NOT_THERE, readJobResult } from '../outcome.ts';
 import { uniquePlaces } from '../places.ts';
 

@@ -6,12 +6,17 @@
  * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
  * seconds later, so that a slow clock cannot hide the end of a Job.
  */
+
+import { describeError } from '../../core/errors.ts';
+import { isApiError } from '../../kube/api-error.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { clusterSelector, dataSecretName, recordName } from '../names.ts';
+import type { AdapterSettings } from '../options.ts';
+import type { OutcomeReason } from '../outcome.ts';
 import { readPlace, wantedPlaces } from '../places.ts';
+import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
 import { type EffectContext, Overtaken, removeJob, removeSecret, runEffect } from './effects.ts';
-import { faultReport } from './fault-report.ts';
 import {
   type JobView,
   jobIdentity,
@@ -24,9 +29,45 @@ import {
   viewSecret,
 } from './observe.ts';
 import { reconcile } from './reconcile.ts';
-import type { AdapterSettings } from './settings.ts';
-import { type ClusterOutcome, recordedPlaces } from './situation.ts';
-import { type StatusReport, sameReport } from './status-report.ts';
+import { type ClusterOutcome, contentHash, recordedPlaces } from './situation.ts';
+
+// What is reported when the cluster of the Jobs cannot be worked with: silence would leave the user without a cause, and Sentinel without
+// an age. What was true of the pull secret stays true, and what the report remembers of attempts stays in it.
+
+/** @param own our report as the API holds it, of whatever generation */
+export function faultReport(
+  cluster: HyperfleetCluster,
+  own: AdapterStatus | undefined,
+  settings: Pick<AdapterSettings, 'adapterName'>,
+  error: unknown,
+): StatusReport {
+  const reason: OutcomeReason = isApiError(error, 401, 403)
+    ? 'ManagementPermissionDenied'
+    : 'ManagementClusterUnavailable';
+  const fault: AvailabilityVerdict = [false, reason, describeError(error)];
+  const current = own !== undefined && speaksOf(own, cluster) ? own : undefined;
+  const stands = (type: string): AvailabilityVerdict => {
+    const found = current?.conditions.find((condition) => condition.type === type);
+    if (found === undefined) return fault;
+    return [found.status === 'True', found.reason ?? 'Reported', found.message ?? ''];
+  };
+  const content = { content: contentHash(cluster), gcpProject: cluster.projectId ?? '' };
+  return statusReport({
+    adapter: settings.adapterName,
+    generation: cluster.generation,
+    available: stands('Available'),
+    applied: stands('Applied'),
+    health: fault,
+    ...(cluster.deleting ? { finalized: fault } : {}),
+    // Of whatever generation: what is remembered there must not be lost.
+    data: current?.data ?? { ...own?.data, ...content, failed: false },
+    metadata: (current?.metadata ?? {}) as Readonly<Record<string, string | number>>,
+  });
+}
+
+function speaksOf(own: AdapterStatus, cluster: HyperfleetCluster): boolean {
+  return own.observed_generation === cluster.generation && own.data?.['content'] === contentHash(cluster);
+}
 
 export interface PassContext extends EffectContext {
   readonly api: Pick<HyperfleetApi, 'cluster' | 'statuses' | 'report'>;

@@ -5,6 +5,8 @@
 import { jobName } from '../names.ts';
 import { type OutcomeClass, readReceipt } from '../outcome.ts';
 import { type Place, readPlace, wantedPlaces } from '../places.ts';
+import { type AvailabilityVerdict, statusReport } from '../status-report.ts';
+import { tenancyFault } from './gate.ts';
 import type { JobView } from './observe.ts';
 import {
   type ClusterOutcome,
@@ -17,8 +19,6 @@ import {
   retryPauseMs,
   type Situation,
 } from './situation.ts';
-import { type AvailabilityVerdict, statusReport } from './status-report.ts';
-import { tenancyFault } from './store-gate.ts';
 
 type Receipt = Readonly<Record<string, string>>;
 

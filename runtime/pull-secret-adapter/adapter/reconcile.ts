@@ -9,26 +9,34 @@ import { jobName } from '../names.ts';
 import { outcomeClass } from '../outcome.ts';
 import { wantedPlaces } from '../places.ts';
 import { type Plan, planCluster } from '../plan.ts';
-import { labelRepairs } from './label-repairs.ts';
-import { availability, failureVerdicts, livingReport, metadata, times, work } from './living-report.ts';
-import { type Attempt, attemptOf, currentStored, type StoredState, storedOf } from './memory.ts';
+import { labelRepairs } from './effects.ts';
+import { failedBefore, gated, standing, storeGate } from './gate.ts';
 import type { JobView } from './observe.ts';
 import { reconcileDeletion } from './reconcile-deletion.ts';
-import { failedBefore, gated, standing } from './resting.ts';
 import {
+  type Attempt,
+  attemptOf,
+  availability,
   type ClusterOutcome,
   contentHash,
+  currentStored,
   type Effect,
   failureOf,
+  failureVerdicts,
+  livingReport,
+  metadata,
   pauseLeftMs,
   recordedPlaces,
   removal,
   retryPauseMs,
   type Situation,
+  type StoredState,
   secretRemoval,
+  storedOf,
   targetHash,
+  times,
+  work,
 } from './situation.ts';
-import { storeGate } from './store-gate.ts';
 
 /** Reconciles one cluster. */
 export function reconcile(situation: Situation): ClusterOutcome {

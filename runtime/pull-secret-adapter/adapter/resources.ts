@@ -1,17 +1,14 @@
 /** The objects that a step makes: temporary Secret, Job, binding. */
-import {
-  PULL_SECRET_KEY,
-  pullSecretBinding,
-  pullSecretJob,
-  RESULTS_MOUNT,
-} from '../../../charts/pull-secret-adapter/objects.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { redact, reveal } from '../../rules/redacted.ts';
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { redact, reveal } from '../../core/redacted.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
+  accountDomain,
   clusterLabels,
   dataSecretName,
+  fillTemplate,
   GENERATION_ANNOTATION,
   gcpSecretName,
   HASH_ANNOTATION,
@@ -22,12 +19,11 @@ import {
   TARGET_ANNOTATION,
   VERIFY_ANNOTATION,
 } from '../names.ts';
+import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
+import type { AdapterSettings } from '../options.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
-import { managementNamespace, readPlace, secretLocation } from '../places.ts';
-import { accountDomain, fillTemplate } from '../templates.ts';
-import { challengeOf } from '../tenancy.ts';
+import { challengeOf, managementNamespace, readPlace, secretLocation } from '../places.ts';
 import type { Purpose } from './observe.ts';
-import type { AdapterSettings } from './settings.ts';
 import { contentHash, targetHash } from './situation.ts';
 
 /** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */

@@ -6,14 +6,15 @@
  */
 
 import { createHash } from 'node:crypto';
-import { exponentialMs } from '../../rules/back-off.ts';
+import { exponentialMs } from '../../core/back-off.ts';
+import { isRecord } from '../../core/record.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
-import { type OutcomeClass, outcomeClass } from '../outcome.ts';
+import type { AdapterSettings } from '../options.ts';
+import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
 import { pullSecretHash } from '../pull-secret.ts';
+import { type AvailabilityVerdict, type StatusReport, statusReport } from '../status-report.ts';
 import type { JobView, NamespaceState, RecordView, SecretView } from './observe.ts';
-import type { AdapterSettings } from './settings.ts';
-import type { StatusReport } from './status-report.ts';
 
 /** All that is known. */
 export interface Situation {
@@ -168,4 +169,216 @@ export function failureOf(job: JobView): Failure {
 export function pauseLeftMs(pause: number | undefined, job: JobView, now: Date): number | undefined {
   if (pause === undefined) return undefined;
   return pause - (now.getTime() - Date.parse(job.finishedAt ?? now.toISOString()));
+}
+
+// What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these
+// say otherwise, and across generations: labels of a cluster may change without anything changing for its pull secret.
+
+/** What a Job stored, and proved by reading it back. */
+export interface StoredState {
+  readonly content: string;
+  readonly target: string;
+  readonly message: string;
+  /** When it was last proved. */
+  readonly verifiedTime: string;
+  /** The request that was answered by that. */
+  readonly verifyRequest: string;
+  /** What the Job said of it. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** The last attempt, if it failed. */
+export interface Attempt {
+  readonly number: number;
+  readonly failed: boolean;
+  readonly reason: string;
+  readonly message: string;
+  /** The request that it answered. */
+  readonly verifyRequest: string;
+  /** Since it ended. */
+  readonly ageMs: number;
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** Whatever was stored last, for this cluster's content and places or for others. */
+export function storedOf(situation: Situation): StoredState | undefined {
+  const own = ownStatus(situation);
+  const { stored } = own?.data ?? {};
+  return isRecord(stored) ? readStored(stored) : storedBefore(situation, own);
+}
+
+/** What is stored, if it is what the cluster wants now. */
+export function currentStored(situation: Situation): StoredState | undefined {
+  const stored = storedOf(situation);
+  const { cluster, settings } = situation;
+  const isCurrent =
+    stored?.content === contentHash(cluster) && stored.target === targetHash(cluster, settings);
+  return isCurrent && stored.content !== '' ? stored : undefined;
+}
+
+function readStored(stored: Data): StoredState {
+  const text = (name: string): string => {
+    const { [name]: value } = stored;
+    return typeof value === 'string' ? value : '';
+  };
+  const { details } = stored;
+  return {
+    content: text('content'),
+    target: text('target'),
+    message: text('message'),
+    verifiedTime: text('verifiedTime'),
+    verifyRequest: text('verifyRequest'),
+    details: isRecord(details) ? details : {},
+  };
+}
+
+/** A report from before that was remembered says it for its own generation. */
+function storedBefore(
+  { cluster, settings }: Situation,
+  own: AdapterStatus | undefined,
+): StoredState | undefined {
+  const available = own?.conditions.find((condition) => condition.type === 'Available');
+  if (own === undefined || available?.status !== 'True') return undefined;
+  if (own.observed_generation !== cluster.generation || own.data?.['content'] !== contentHash(cluster))
+    return undefined;
+  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
+  const { places: _places, content: _content, ...details } = own.data;
+  return {
+    content: contentHash(cluster),
+    target: targetHash(cluster, settings),
+    message: available.message ?? '',
+    verifiedTime: typeof finished === 'string' ? finished : '',
+    verifyRequest: '',
+    details,
+  };
+}
+
+/** The last attempt at this content and these places; undefined: there was none. */
+export function attemptOf(situation: Situation): Attempt | undefined {
+  const own = ownStatus(situation);
+  if (own === undefined || !speaksOfThis(own, situation)) return undefined;
+  const { failed, failure } = own.data ?? {};
+  const available = own.conditions.find((condition) => condition.type === 'Available');
+  const { reason, message, verifyRequest }: Data = isRecord(failure) ? failure : { ...available };
+  return {
+    number: Number(own.metadata?.['attempt']) || 0,
+    failed: failed === true,
+    reason: typeof reason === 'string' ? reason : '',
+    message: typeof message === 'string' ? message : '',
+    verifyRequest: typeof verifyRequest === 'string' ? verifyRequest : '',
+    ageMs: situation.now.getTime() - endOf(own),
+  };
+}
+
+/** A failure counts for its generation: whoever changes anything of the cluster wants it to be tried again. */
+function speaksOfThis(own: AdapterStatus, { cluster, settings }: Situation): boolean {
+  const { content, target = targetHash(cluster, settings) } = own.data ?? {};
+  return (
+    own.observed_generation === cluster.generation &&
+    content === contentHash(cluster) &&
+    target === targetHash(cluster, settings)
+  );
+}
+
+/** When the attempt that a report speaks of ended; 0 when it does not say. */
+function endOf(own: AdapterStatus): number {
+  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
+  return typeof finished === 'string' ? Date.parse(finished) : 0;
+}
+
+// How the reports of a cluster that lives are made: what is stored, what was tried, where.
+
+/** What is known in every report of a cluster that lives. */
+export interface Told {
+  readonly available: AvailabilityVerdict;
+  readonly applied: AvailabilityVerdict;
+  readonly health?: AvailabilityVerdict;
+  readonly stored: StoredState | undefined;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, string | number>>;
+}
+
+export function livingReport(situation: Situation, told: Told, started: boolean): ClusterOutcome['report'] {
+  const { cluster, settings } = situation;
+  const places = started
+    ? [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort()
+    : recordedPlaces(situation);
+  return statusReport({
+    adapter: settings.adapterName,
+    generation: cluster.generation,
+    available: told.available,
+    applied: told.applied,
+    ...(told.health === undefined ? {} : { health: told.health }),
+    data: {
+      ...(told.stored === undefined ? {} : { ...told.stored.details, stored: told.stored }),
+      ...told.data,
+      ...(places.length === 0 ? {} : { places }),
+    },
+    ...(told.metadata === undefined ? {} : { metadata: told.metadata }),
+  });
+}
+
+/** `Available` speaks of what is stored, whatever is being done. */
+export function availability(
+  stored: StoredState | undefined,
+  otherwise: AvailabilityVerdict,
+): AvailabilityVerdict {
+  return stored === undefined ? otherwise : [true, 'SecretAvailable', stored.message];
+}
+
+/** The memory of the last attempt, carried on. */
+export function attemptData(situation: Situation): Readonly<Record<string, unknown>> {
+  const attempt = attemptOf(situation);
+  if (attempt?.failed !== true) return {};
+  const { reason, message, verifyRequest } = attempt;
+  return { ...work(situation), failed: true, failure: { reason, message, verifyRequest } };
+}
+
+/** What the report is about. */
+export function work({ cluster, settings }: Situation): Readonly<Record<string, unknown>> {
+  return {
+    content: contentHash(cluster),
+    target: targetHash(cluster, settings),
+    gcpProject: cluster.projectId ?? '',
+  };
+}
+
+/** Reasons by which a Job has seen that what is stored is not as it should be. The others: that it could not look. */
+const CONTRADICTS: readonly OutcomeReason[] = [
+  'PayloadCorrupted',
+  'ManagementNamespaceMissing',
+  'SupersededByNewer',
+];
+
+/** A failure to look at what is stored does not take it away. */
+export function failureVerdicts(
+  situation: Situation,
+  reason: string,
+  message: string,
+): Pick<Told, 'available' | 'health' | 'stored'> {
+  const kind = outcomeClass(reason, undefined);
+  const contradicted = kind === 'terminal' || CONTRADICTS.some((one) => one === reason);
+  const stored = contradicted ? undefined : currentStored(situation);
+  const verdict: AvailabilityVerdict = [false, reason, message];
+  return {
+    available: availability(stored, verdict),
+    ...(kind === 'retry' || stored !== undefined ? { health: verdict } : {}),
+    stored: contradicted ? undefined : storedOf(situation),
+  };
+}
+
+export function metadata({ settings }: Situation, job: JobView): Readonly<Record<string, string | number>> {
+  return { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt, ...times(job) };
+}
+
+export function times(job: JobView | undefined): Readonly<Record<string, string>> {
+  const started = job?.startedAt;
+  const completed = job?.finishedAt;
+  const seconds = (Date.parse(completed ?? '') - Date.parse(started ?? '')) / 1000;
+  return {
+    ...(started === undefined ? {} : { started_time: started }),
+    ...(completed === undefined ? {} : { completed_time: completed }),
+    ...(Number.isFinite(seconds) ? { duration: `${seconds}s` } : {}),
+  };
 }

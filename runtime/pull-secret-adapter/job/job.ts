@@ -2,20 +2,188 @@
  * One run of the Job: judge, store at Google, store for HyperShift; or, on deletion, remove both. Whatever happens, the end is a
  * result with a reason.
  */
-import { type Redacted, reveal } from '../../rules/redacted.ts';
+
+import { type BackOff, backOffMs } from '../../core/back-off.ts';
+import { type Redacted, reveal, sameSecret } from '../../core/redacted.ts';
+import { retry } from '../../http/client.ts';
 import { gcpLabels } from '../names.ts';
-import { type JobResult, OUTCOMES } from '../outcome.ts';
-import { placeText } from '../places.ts';
+import { type JobResult, NOT_THERE, OUTCOMES } from '../outcome.ts';
+import { CHALLENGE_LABEL, type GooglePlace, type KubernetesPlace, type Place, placeText } from '../places.ts';
 import { judgePullSecret } from '../pull-secret.ts';
 import type { JobConfig } from './config.ts';
-import { JobError, permissionOf } from './gcp-error.ts';
-import { writeManagementSecret } from './management-secret.ts';
-import { assertTenant } from './project-challenge.ts';
-import { versionNumber } from './read-version.ts';
-import { removePlaces } from './remove-places.ts';
-import type { Replication } from './secret-manager.ts';
-import { done, explained, type JobExit, type JobLog, type JobShell, retried } from './shell.ts';
-import { type StoreResult, storeSecret } from './store-secret.ts';
+import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } from './gcp-error.ts';
+import {
+  type ManagementSecretInput,
+  removeManagementSecret,
+  tryManagementSecret,
+  writeManagementSecret,
+} from './management-secret.ts';
+import type { Replication, SecretManager } from './secret-manager.ts';
+import { assertOurs, type StoreResult, storeSecret } from './store-secret.ts';
+import { readNewest, versionNumber } from './versions.ts';
+
+// Proof that the project lets the tenant in, before Secret Manager of that project is asked for anything.
+
+/** @throws JobError TenancyUnproven; GcpError when the project does not say */
+export async function assertTenant(
+  { challenge, gcpProjectId: project }: Pick<JobConfig, 'challenge' | 'gcpProjectId'>,
+  { manager }: Pick<JobShell, 'manager'>,
+): Promise<void> {
+  if (challenge === '') return;
+  const { [CHALLENGE_LABEL]: present } = await manager.projectLabels();
+  if (present === challenge) return;
+  const state = present === undefined ? 'has no label' : 'has another tenant in its label';
+  throw new JobError(
+    'TenancyUnproven',
+    `Project "${project}" ${state} "${CHALLENGE_LABEL}": its owner lets this tenant in with "gcloud projects update ${project} --update-labels=${CHALLENGE_LABEL}=${challenge}"`,
+  );
+}
+
+// What a run of the Job is given, how it can end, and how often it tries.
+
+export interface JobShell {
+  readonly manager: SecretManager;
+  /** Absent: no Secret for HyperShift. */
+  readonly management: ManagementSecretInput | undefined;
+  /** Of the project and location of a place that a deletion goes to. */
+  readonly managerOf: (place: GooglePlace) => SecretManager;
+  /** Of the namespace of such a place. */
+  readonly managementOf: (place: KubernetesPlace) => ManagementSecretInput;
+  readonly runner: string;
+  readonly now: () => number;
+  /** Rejects when the run is interrupted. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly log: JobLog;
+}
+
+/** A line of the existing job's log: operation, message, and where it fits the full name of a version. */
+export type JobLog = (level: 'info' | 'error', operation: string, message: string, version?: string) => void;
+
+export interface JobExit {
+  readonly exitCode: number;
+  readonly result: JobResult;
+}
+
+/** Any failure, as one with a reason. */
+export function explained(project: string, error: unknown): JobError {
+  if (error instanceof JobError) return error;
+  if (error instanceof GcpError) return explainGcpError(error, project);
+  if (error instanceof Error && error.name === 'AbortError') {
+    // A pause that was cut: by the run's time limit, or by a signal.
+    if (error.cause instanceof JobError) return error.cause;
+    return new JobError('Interrupted', 'The run was interrupted and will be made again', error);
+  }
+  const kind = error instanceof Error ? error.name : typeof error;
+  return new JobError(
+    'UnexpectedFailure',
+    `The run failed in a way that was not foreseen (${kind}); it will be made again`,
+    error,
+  );
+}
+
+/** A good end. */
+export function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
+  return { exitCode: 0, result: { status: 'success', reason, message, details } };
+}
+
+/** The whole exchange again: what a lost answer left behind is then seen. */
+export async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
+  return retry(operation, {
+    tries: TRIES,
+    waitMs: (round) => Math.round(backOffMs(JOB_BACK_OFF, round, Math.random())),
+    longestWaitMs: LONGEST_WAIT_MS,
+    pause: shell.pause,
+    again: (tried) => ('error' in tried ? againAfter(tried.error) : undefined),
+  });
+}
+
+/** As the existing job: 1 s, 2 s, 4 s, 20 % more or less. */
+export const JOB_BACK_OFF: BackOff = { firstMs: 1000, maxMs: 60_000, spread: [0.8, 1.2] };
+const TRIES = 3;
+/** A pod that waits longer than this only costs: the Job is made again later. */
+const LONGEST_WAIT_MS = 30_000;
+
+/** Whether another try may succeed, and when. */
+export function againAfter(error: unknown): { readonly afterMs?: number | undefined } | undefined {
+  if (error instanceof GcpError)
+    return retryableStatus(error.status) ? { afterMs: error.retryAfterMs } : undefined;
+  return error instanceof JobError && error.reason === 'ManagementClusterUnavailable' ? {} : undefined;
+}
+
+// Deletion: every place is gone to, whatever the others say, and what became of each stands in the receipt of the result. A place counts
+// only when it was seen to be gone, or to be somebody else's.
+
+/** Never throws for a place: the first that failed is what the run ends with, after all were tried. */
+export async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
+  const receipt: Record<string, string> = {};
+  let failure: JobError | undefined;
+  for (const place of config.places) {
+    const text = placeText(place);
+    try {
+      const became = await retried(shell, () => removePlace(place, config, shell));
+      receipt[text] = became;
+      shell.log('info', 'delete-secret', `${text}: ${became}`);
+    } catch (error) {
+      const known = explained(place.kind === 'google' ? place.project : '', error);
+      shell.log('error', 'delete-secret', `${text}: ${known.message}`);
+      failure ??= known;
+    }
+  }
+  const details = { secretName: config.secretName, gcpProject: config.gcpProjectId };
+  if (failure !== undefined) return failedPart(failure, receipt, details);
+  shell.log('info', 'completed', 'Removed pull secret');
+  const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
+  const end = done('SecretDeleted', lines.join('; ').slice(0, 1024), details);
+  return { ...end, result: { ...end.result, receipt } };
+}
+
+function failedPart(
+  { reason, message, exitCode }: JobError,
+  receipt: Readonly<Record<string, string>>,
+  details: JobExit['result']['details'],
+): JobExit {
+  const retriable = OUTCOMES[reason].class !== 'terminal';
+  return {
+    exitCode,
+    result: {
+      status: 'failure',
+      reason,
+      message: message.slice(0, 1024),
+      details: { ...details, retriable },
+      receipt,
+    },
+  };
+}
+
+async function removePlace(place: Place, config: JobConfig, shell: JobShell): Promise<string> {
+  if (place.kind === 'kubernetes') return removeManagementSecret(shell.managementOf(place));
+  if (config.onDeletion === 'retain') return 'retained by policy';
+  return removeStored(place, config, shell);
+}
+
+async function removeStored(
+  place: GooglePlace,
+  { clusterId }: Pick<JobConfig, 'clusterId'>,
+  shell: JobShell,
+): Promise<string> {
+  const manager = shell.managerOf(place);
+  const secret = await manager.get(place.secret);
+  if (secret === undefined) return NOT_THERE;
+  const wanted = gcpLabels({ id: clusterId });
+  const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
+  // What somebody else made under this name is not ours to remove, and nothing of ours is left.
+  if (!ours) return 'is not ours: it stays';
+  try {
+    await manager.delete(place.secret, secret.etag);
+  } catch (error) {
+    // Somebody changed it since it was read: read it again.
+    const changed = error instanceof GcpError && error.status === 'FAILED_PRECONDITION';
+    throw changed ? new GcpError('DeleteSecret', 'ABORTED', { cause: error }) : error;
+  }
+  // An answer to the deletion is no proof that it is gone.
+  if ((await manager.get(place.secret)) !== undefined) throw new GcpError('DeleteSecret', 'ABORTED');
+  return 'removed';
+}
 
 /** Runs to an end; never throws. */
 export async function runJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
@@ -139,4 +307,110 @@ function storedDetails(config: JobConfig, stored: StoreResult): JobResult['detai
 function policyName(replication: Replication | undefined): string {
   if (replication?.regional !== undefined) return 'regional';
   return replication?.userManaged === undefined ? 'automatic' : 'user-managed';
+}
+
+// What a run would do, after really authenticating and asking for the permissions. Writes nothing.
+
+/** Storing fails without one of these. */
+const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];
+/** Only for a secret that is not there yet. */
+const TO_CREATE = 'secretmanager.secrets.create';
+/** Without these, labels and older versions stay as they are. */
+const WANTED = [
+  'secretmanager.secrets.update',
+  'secretmanager.versions.list',
+  'secretmanager.versions.disable',
+  'secretmanager.versions.destroy',
+];
+const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
+
+/** What is planned, as a word of the log, and what was found out about permissions. */
+interface Plan {
+  readonly plan: string;
+  readonly permissions: string;
+}
+
+/** @throws JobError, GcpError: what a run would end with */
+export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
+  const { log, management } = shell;
+  if (config.mode === 'store') assertPullSecret(config.pullSecret);
+  log('info', 'start', 'Starting pull secret storage operation (DRY RUN MODE)');
+  if (config.mode === 'store') await assertTenant(config, shell);
+  const { plan, permissions } = await planned(config, shell);
+  log('info', 'dry-run', `DRY RUN: Would ${plan} secret: ${config.secretName}`);
+  const details: Record<string, string> = {
+    plan,
+    permissions,
+    secretName: config.secretName,
+    gcpProject: config.gcpProjectId,
+  };
+  let second = '';
+  if (management !== undefined && config.mode === 'store') {
+    const what = await tryManagementSecret(management, config.pullSecret);
+    details['managementSecret'] = `${management.namespace}/${management.name}`;
+    details['managementPlan'] = what;
+    second = `, and ${what} Secret/${management.namespace}/${management.name}`;
+    log('info', 'dry-run', `DRY RUN: Would ${what} Secret/${management.namespace}/${management.name}`);
+  }
+  const message = `Would ${plan} secret "${config.secretName}" in project "${config.gcpProjectId}"${second}`;
+  return { exitCode: 0, result: { status: 'success', reason: 'DryRunPassed', message, details } };
+}
+
+async function planned(config: JobConfig, shell: JobShell): Promise<Plan> {
+  const { manager } = shell;
+  const secret = await manager.get(config.secretName);
+  if (config.mode === 'delete') {
+    if (secret === undefined) return { plan: 'find no', permissions: 'tested' };
+    if (config.onDeletion === 'retain') return { plan: 'retain', permissions: 'tested' };
+    return { plan: 'delete', permissions: await tested(config, shell, TO_DELETE, []) };
+  }
+  if (secret === undefined) return { plan: 'create', permissions: await testedOnProject(config, shell) };
+  const labels = gcpLabels({ id: config.clusterId, name: config.clusterName });
+  assertOurs({ ...config, labels }, secret);
+  const permissions = await tested(config, shell, NEEDED, WANTED);
+  const present = await readNewest({ manager, secretName: config.secretName, pause: shell.pause });
+  const same = present !== undefined && sameSecret(present.text, config.pullSecret);
+  return { plan: same ? 'leave as it is' : 'add a version to', permissions };
+}
+
+async function tested(
+  config: JobConfig,
+  shell: JobShell,
+  needed: readonly string[],
+  wanted: readonly string[],
+): Promise<string> {
+  const granted = await shell.manager.testPermissions(config.secretName, [...needed, ...wanted]);
+  return judged({ granted, needed, wanted, where: `on secret "${config.secretName}"` });
+}
+
+/** The project is asked by another API, which may not be enabled: then the run itself has to show it. */
+async function testedOnProject(config: JobConfig, { manager, log }: JobShell): Promise<string> {
+  const needed = [...NEEDED, TO_CREATE];
+  let granted: readonly string[];
+  try {
+    granted = await manager.testProjectPermissions([...needed, ...WANTED]);
+  } catch (error) {
+    if (!(error instanceof GcpError)) throw error;
+    const text = `Permissions on project "${config.gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
+    log('info', 'dry-run', text);
+    return 'not tested';
+  }
+  return judged({ granted, needed, wanted: WANTED, where: `in project "${config.gcpProjectId}"` });
+}
+
+function judged(test: {
+  readonly granted: readonly string[];
+  readonly needed: readonly string[];
+  readonly wanted: readonly string[];
+  readonly where: string;
+}): string {
+  const missing = test.needed.filter((permission) => !test.granted.includes(permission));
+  if (missing.length > 0) {
+    throw new JobError(
+      'IamPermissionDenied',
+      `Cannot store: the identity of the Job has no ${missing.join(', ')} ${test.where}; grant it`,
+    );
+  }
+  const left = test.wanted.filter((permission) => !test.granted.includes(permission));
+  return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
 }

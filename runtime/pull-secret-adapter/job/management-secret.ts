@@ -4,10 +4,11 @@
  * The API server checks rights before it looks, so that "forbidden" is also the answer where the namespace, and with it our
  * RoleBinding, does not exist yet: that is tried again soon.
  */
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { Redacted, redact, reveal, sameSecret } from '../../rules/redacted.ts';
 import { CLUSTER_LABEL, clusterLabels } from '../names.ts';
 import { NOT_THERE } from '../outcome.ts';
 import { JobError } from './gcp-error.ts';

@@ -3,22 +3,18 @@ import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Redacted, redact } from '../../core/redacted.ts';
 import type { HttpClient } from '../../http/client.ts';
 import { openHttpClient } from '../../http/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type Redacted, redact } from '../../rules/redacted.ts';
-import { readTraceparent } from '../names.ts';
+import { accountDomain, readTraceparent } from '../names.ts';
 import type { GooglePlace, KubernetesPlace } from '../places.ts';
-import { accountDomain } from '../templates.ts';
-import { type JobConfig, readJobConfig, secretNameOf } from './config.ts';
-import type { JobEnvironment } from './config-values.ts';
-import { dryRunJob } from './dry-run.ts';
+import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
 import { JobError } from './gcp-error.ts';
-import { gcpIdentity } from './gcp-identity.ts';
-import { failedEnd, runJob } from './job.ts';
+import { gcpIdentity } from './identity.ts';
+import { dryRunJob, failedEnd, type JobExit, type JobLog, runJob } from './job.ts';
 import type { ManagementSecretInput } from './management-secret.ts';
 import { SecretManager } from './secret-manager.ts';
-import type { JobExit, JobLog } from './shell.ts';
 
 export interface JobProcess {
   readonly env: JobEnvironment;

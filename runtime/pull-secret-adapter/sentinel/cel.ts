@@ -4,8 +4,8 @@
  * have no bound here, and without one comprehension inside another.
  */
 import { type ASTNode, Environment, type Context as Variables } from '@marcbachmann/cel-js';
-import { scalarText } from '../../rules/record.ts';
-import { onOneLine } from '../../rules/text/printable.ts';
+import { scalarText } from '../../core/record.ts';
+import { onOneLine } from '../../core/text.ts';
 
 /** A compiled expression. */
 export interface CelProgram {
@@ -52,15 +52,6 @@ export interface CelNames {
 export type CelCompiler = (expression: string) => CelProgram;
 
 /**
- * @example
- * ```ts
- * import { celCompiler } from './cel.ts';
- * import assert from 'node:assert/strict';
- *
- * const compile = celCompiler({ variables: { resource: 'map' } });
- * assert.equal(compile('resource.generation > 1').evaluate({ resource: { generation: 2n } }), true);
- * assert.throws(() => compile('resource.id.matches("(a+)+")'), /"matches" is not known here/);
- * ```
  */
 export function celCompiler({ variables, condition }: CelNames): CelCompiler {
   const environment = new Environment({ limits: LIMITS });

@@ -1,12 +1,10 @@
 /** Sentinel as a process: a go over all clusters, a pause, the next go. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exponentialMs } from '../../rules/back-off.ts';
-import { describeError } from '../../rules/errors.ts';
-import { scalarText } from '../../rules/record.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
-import { type ProbeServer, serveProbes } from '../../telemetry/probes.ts';
+import { exponentialMs } from '../../core/back-off.ts';
+import { describeError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { scalarText } from '../../core/record.ts';
+import { type Metrics, type ProbeServer, serveProbes } from '../../engine/metrics.ts';
 import type { Sentinel, SentinelCount } from './sentinel.ts';
 
 export interface SentinelProcess {

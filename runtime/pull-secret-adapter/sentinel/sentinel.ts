@@ -5,16 +5,73 @@
  * Where nobody reports, the age of a report stands still and the running system publishes at every poll, so the pause before
  * the next event about the same observation doubles.
  */
+
 import { randomUUID } from 'node:crypto';
-import type { Publisher } from '../../brokers/broker.ts';
-import { encodeCloudEvent } from '../../brokers/cloud-event.ts';
-import { inParallel } from '../../controller/parallel.ts';
-import type { HyperfleetCluster } from '../cluster.ts';
+import { inParallel } from '../../engine/queue.ts';
+import type { Publisher } from '../broker/broker.ts';
+import { encodeCloudEvent } from '../cloud-event.ts';
+import type { ApiCondition, HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { planCluster } from '../plan.ts';
-import { decideToPublish, type SentinelAges, searchByLabels } from './decision.ts';
-import type { MessageResource } from './message-data.ts';
-import type { Messages } from './messages.ts';
+import type { MessageResource, Messages } from './messages.ts';
+
+// When Sentinel sends an event about a cluster. Two rules: `reconcile` as the running system decides (generation and age, strict), and
+// `dependencies` as the requirement has it.
+
+/** Ages in seconds. */
+export interface SentinelAges {
+  /** @default {1800} */
+  readonly reconciled: number;
+  /** @default {10} */
+  readonly notReconciled: number;
+}
+
+export const DEFAULT_AGES: SentinelAges = { reconciled: 1800, notReconciled: 10 };
+
+export interface SentinelDecision {
+  readonly publish: boolean;
+  readonly reason: string;
+}
+
+/** What the decision looks at. */
+export interface SentinelResource {
+  readonly generation: number;
+  readonly conditions: readonly ApiCondition[];
+}
+
+/**
+ * @param now undefined: the clock is not known, and nothing is sent
+ */
+export function decideToPublish(
+  resource: SentinelResource,
+  now: Date | undefined,
+  ages: SentinelAges = DEFAULT_AGES,
+): SentinelDecision {
+  if (now === undefined) return { publish: false, reason: 'now time is zero' };
+  const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
+  const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
+  const publish =
+    resource.generation > (condition?.observed_generation ?? 0) ||
+    isOld(age, resource.generation, limitOf(condition, ages));
+  return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
+}
+
+function limitOf(condition: ApiCondition | undefined, ages: SentinelAges): number {
+  return condition?.status === 'True' ? ages.reconciled : ages.notReconciled;
+}
+
+/** @param age NaN when nothing was reported yet: then only a new resource counts */
+function isOld(age: number, generation: number, limit: number): boolean {
+  return Number.isNaN(age) ? generation === 1 : age > limit;
+}
+
+/** The `search` parameter that selects clusters by label: sorted, quotes doubled. */
+export function searchByLabels(selector: Readonly<Record<string, string>>): string {
+  return Object.keys(selector)
+    .sort()
+    .map((key) => `labels.${key}='${(selector[key] ?? '').replaceAll("'", "''")}'`)
+    .join(' and ');
+}
 
 export interface SentinelSettings {
   /** `reconcile`: generation and age, as the running system. `dependencies`: as the requirement, `cluster.create` once they are complete. */

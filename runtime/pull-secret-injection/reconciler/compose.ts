@@ -5,13 +5,17 @@
  * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
  * more than all copies together.
  */
-import { isLightened } from '../../controller/on-demand-values.ts';
-import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
-import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
-import { secretDataText } from '../../rules/docker-config/secret-text.ts';
-import type { ProfileSource } from '../../rules/injection/profile.ts';
-import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.ts';
+
+import { MAX_SECRET_BYTES, mergePullSecrets } from '../../core/docker-config/merge.ts';
+import {
+  type DockerConfigEntry,
+  parseDockerConfig,
+  secretDataText,
+} from '../../core/docker-config/pull-secret.ts';
+import type { SecretObject } from '../../core/kubernetes/object.ts';
+import { type Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
+import { isLightened } from '../../engine/on-demand-values.ts';
+import type { ProfileSource } from '../kinds/profile.ts';
 
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 const DATA_KEY = '.dockerconfigjson';

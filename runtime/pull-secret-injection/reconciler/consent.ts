@@ -2,23 +2,96 @@
  * Whether the owner of a source lets a profile bring it to a namespace: by a PullSecretGrant beside it, or by the annotation of
  * the Secret itself. A grant that was withdrawn takes the copy away, and one that was lost does not.
  */
-import type { World } from '../../controller/contract.ts';
-import type { ProfileSource } from '../../rules/injection/profile.ts';
-import { GRANT_ANNOTATION, type Grant, grants, readGrant } from '../../rules/injection/profile-grant.ts';
+
+import { createHash } from 'node:crypto';
+import { type LabelRequirement, type Labels, selects } from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import type { World } from '../../engine/contract.ts';
 import {
+  GRANT_ANNOTATION,
   GRANT_API_VERSION,
   GRANT_KIND,
+  type Grant,
+  grants,
   grantsTo,
   isGrantedTo,
   type PullSecretGrant,
+  readGrant,
   readPullSecretGrant,
-} from '../../rules/injection/pull-secret-grant.ts';
-import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+} from '../kinds/grant.ts';
+import type { ProfileSource } from '../kinds/profile.ts';
+import { namespaceRef, secretRef, sourceName } from '../names.ts';
 import type { InjectionOptions } from '../options.ts';
-import { type Giver, giverText, readGiver, selectorMark } from './granted-by.ts';
-import { namespaceRef, secretRef, sourceName } from './names.ts';
 import { isTerminating, namespaceLabels } from './view.ts';
+
+// What a copy says its sources were granted by. It is written on the copy because a grant that was withdrawn takes the copy away, and
+// one that was lost with what held it, or that the labels of the namespace no longer meet, does not.
+
+/**
+ * On a copy, separated by `, `: `<namespace>/<name> grant/<grant>@<uid of its namespace>` or
+ * `<namespace>/<name> annotation/<uid of the source>`, and behind either `#<selector>` where a selector gave it and not a name.
+ */
+export const GRANTED_BY_ANNOTATION = 'pullwright.dev/granted-by';
+
+/** What a copy says its sources were granted by: of each source, the text that {@link readGiver} reads. */
+export type GrantRecord = ReadonlyMap<string, string>;
+
+/** Who gave one source to a copy. */
+export interface Giver {
+  readonly kind: 'grant' | 'annotation' | 'unknown';
+  /** Of the grant. */
+  readonly name: string;
+  /** Of the namespace of the grant, or of the annotated Secret; undefined when it was not known. */
+  readonly uid: string | undefined;
+  /** {@link selectorMark}; undefined when a name gave it. */
+  readonly selector: string | undefined;
+}
+
+/** Reads the record of a copy. */
+export function grantRecordOf(copy: SecretObject | undefined): GrantRecord {
+  const text = copy?.metadata.annotations?.[GRANTED_BY_ANNOTATION];
+  const entries = typeof text === 'string' && text !== '' ? text.split(', ') : [];
+  return new Map(
+    entries.map((entry): [string, string] => {
+      const [source = '', by = ''] = entry.split(' ');
+      return [source, by];
+    }),
+  );
+}
+
+/** The annotation that {@link grantRecordOf} reads. */
+export function grantRecordText(record: GrantRecord): string {
+  return [...record].map(([source, by]) => `${source} ${by}`).join(', ');
+}
+
+/** One element of a record. */
+export function giverText({ kind, name, uid, selector }: Giver): string {
+  const behind = selector === undefined ? '' : `#${selector}`;
+  return kind === 'annotation'
+    ? `annotation/${uid ?? ''}${behind}`
+    : `grant/${name}${uid === undefined ? '' : `@${uid}`}${behind}`;
+}
+
+/** Reads one element of a record. Total: what nobody wrote so is `unknown`. */
+export function readGiver(text: string): Giver {
+  const [by = '', selector] = text.split('#');
+  if (by.startsWith('annotation/'))
+    return { kind: 'annotation', name: '', uid: by.slice('annotation/'.length), selector };
+  if (!by.startsWith('grant/')) return { kind: 'unknown', name: '', uid: undefined, selector: undefined };
+  const [name = '', uid] = by.slice('grant/'.length).split('@');
+  return { kind: 'grant', name, uid, selector };
+}
+
+const marks = new WeakMap<readonly LabelRequirement[], string>();
+
+/** A short text that is another one when the selector is. */
+export function selectorMark(requirements: readonly LabelRequirement[]): string {
+  const known = marks.get(requirements);
+  if (known !== undefined) return known;
+  const mark = createHash('sha256').update(JSON.stringify(requirements)).digest('hex').slice(0, 8);
+  marks.set(requirements, mark);
+  return mark;
+}
 
 /** Who asks. */
 export interface ConsentRequest {

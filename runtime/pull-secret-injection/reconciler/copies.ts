@@ -1,22 +1,345 @@
 /** What one namespace gets: for every secret of every profile that serves it, a copy, the last good one, or a reason. */
-import { keyText } from '../../controller/changes.ts';
+
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { keyText } from '../../engine/changes.ts';
+import { KEY_ANNOTATION, OWNER_LABEL, type Problem, type Ref, type World } from '../../engine/contract.ts';
+import { CAUSES } from '../causes.ts';
+import { GRANT_ANNOTATION } from '../kinds/grant.ts';
+import { compareProfiles, type ProfileSecret, type ProfileSource } from '../kinds/profile.ts';
+import { ADOPT_ANNOTATION, PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from '../names.ts';
+import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
+import { type Composed, compose, SECRET_TYPE } from './compose.ts';
 import {
-  KEY_ANNOTATION,
-  OWNER_LABEL,
-  type Problem,
-  type Ref,
-  type World,
-} from '../../controller/contract.ts';
-import type { ProfileSecret } from '../../rules/injection/profile.ts';
-import { CAUSES } from '../../rules/injection/profile-causes.ts';
-import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { RECONCILER_NAME } from '../name.ts';
-import { type Claim, claimsOf, decideClaim, type Holder, holderOf, isSource, writerOf } from './claims.ts';
-import { SECRET_TYPE } from './compose.ts';
-import { type CopyContext, isRevoked, type Trouble } from './decide.ts';
-import { ADOPT_ANNOTATION, secretRef } from './names.ts';
-import { unreadableIn } from './unreadable.ts';
-import { type Distributor, isSidecarSet, namespaceLabels, serves } from './view.ts';
+  type Consent,
+  consentTo,
+  GRANTED_BY_ANNOTATION,
+  type GrantRecord,
+  grantRecordOf,
+  grantRecordText,
+} from './consent.ts';
+import { expiryOf } from './missing-sources.ts';
+import {
+  type Distribution,
+  type Distributor,
+  isSidecarSet,
+  namespaceLabels,
+  serves,
+  unreadableIn,
+  unreadText,
+} from './view.ts';
+
+// What one profile makes of one Secret in one namespace, as if no other profile asked for the name.
+
+/** Copies live only at run time: GitOps tools must neither miss nor prune them. */
+const NOT_IN_GIT: Readonly<Record<string, string>> = {
+  'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+  'argocd.argoproj.io/sync-options': 'Prune=false',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+};
+
+/** Where a copy is looked at. */
+export interface CopyContext {
+  readonly world: World;
+  readonly distribution: Distribution;
+  readonly namespace: KubeObject;
+  readonly options: InjectionOptions;
+}
+
+/** The copy is not what the profile asks for: CamelCase reason and text. */
+export interface Trouble {
+  readonly reason: string;
+  readonly message: string;
+  /** Whether its owner grants the source cannot be told: the Secret that would say so is not there. */
+  readonly unasked?: boolean;
+}
+
+/** `write`: as in `object`; `keep`: what stands there stays; `drop`: nothing of ours may stand there. */
+export interface CopiesDecision {
+  readonly action: 'write' | 'keep' | 'drop';
+  readonly object?: SecretObject;
+  readonly trouble?: Trouble;
+}
+
+/**
+ * Decides.
+ *
+ * @param present the copy that the profile holds; undefined when there is none, or it is not its own
+ */
+export function decideCopies(
+  context: CopyContext,
+  one: Distributor,
+  secret: ProfileSecret,
+  present: SecretObject | undefined,
+): CopiesDecision {
+  const consents = consentsOf(context, one, secret, present);
+  const expired = expiryOf(context.world, one, context.options).sources;
+  const held = heldSources(present);
+  // What was taken back may not stay, whatever else is wrong: suspended, broken or missing sources, a collision.
+  const isTainted = held.some((name) => consents.get(name)?.is === 'revoked');
+  if (one.suspended && !isTainted) return { action: 'keep' };
+  const usable = secret.sources.filter(
+    (source) => consents.get(sourceName(source))?.is === 'granted' && !expired.has(sourceName(source)),
+  );
+  const composed = compose(
+    usable.map((source) => ({ source, object: sourceObject(context.world, source) })),
+    secret.onCollision,
+  );
+  const trouble = troubleOf(context, secret, { composed, consents, expired });
+  const isLost = held.some((name) => consents.get(name)?.is === 'lost' && !expired.has(name));
+  const loses =
+    isLost || composed.body === undefined || composed.bad.some(({ source }) => held.includes(source));
+  if (present !== undefined && loses && !isTainted)
+    return { action: composed.bad.length > 0 || isLost ? 'keep' : 'drop', ...trouble };
+  if (composed.body === undefined) return { action: 'drop', ...trouble };
+  return { action: 'write', object: copyObject(context, one, secret, { composed, consents }), ...trouble };
+}
+
+/** Whether a source that the copy holds was taken back by its owner. For copies whose profile cannot be read. */
+export function isRevoked(
+  context: Omit<CopyContext, 'distribution'>,
+  copy: SecretObject,
+  profile: string,
+): boolean {
+  const record = grantRecordOf(copy);
+  return heldSources(copy).some((name) => {
+    const [namespace = '', secret = ''] = name.split('/');
+    return (
+      consentTo({ ...context, profile }, { namespace, name: secret }, record.get(name) ?? '').is === 'revoked'
+    );
+  });
+}
+
+/** Of the sources that the profile names, and of those that the copy holds although it no longer does. */
+function consentsOf(
+  context: CopyContext,
+  one: Distributor,
+  secret: ProfileSecret,
+  present: SecretObject | undefined,
+): ReadonlyMap<string, Consent> {
+  const record = grantRecordOf(present);
+  const held = heldSources(present);
+  const request = { ...context, profile: one.name };
+  const former = held.map((text): ProfileSource => {
+    const [namespace = '', name = ''] = text.split('/');
+    return { namespace, name };
+  });
+  return new Map(
+    [...secret.sources, ...former].map((source): [string, Consent] => {
+      const name = sourceName(source);
+      return [name, consentTo(request, source, held.includes(name) ? (record.get(name) ?? '') : undefined)];
+    }),
+  );
+}
+
+function sourceObject(world: World, source: ProfileSource): SecretObject | undefined {
+  return world.get(secretRef(source.namespace, source.name)) as SecretObject | undefined;
+}
+
+interface Found {
+  readonly composed: Composed;
+  readonly consents: ReadonlyMap<string, Consent>;
+  readonly expired: ReadonlySet<string>;
+}
+
+function troubleOf(
+  { world, namespace, options }: CopyContext,
+  secret: ProfileSecret,
+  { composed, consents, expired }: Found,
+): Pick<CopiesDecision, 'trouble'> {
+  const unread = secret.sources.flatMap((source) => unreadText(world, source, options) ?? []);
+  if (unread[0] !== undefined) return { trouble: { reason: 'SourceUnread', message: unread[0] } };
+  const [bad] = composed.bad;
+  if (bad !== undefined) return { trouble: { reason: bad.reason, message: bad.message } };
+  const named = secret.sources.map(sourceName);
+  const missing = secret.sources.find(
+    (source) =>
+      (consents.get(sourceName(source))?.is !== 'granted' || expired.has(sourceName(source))) &&
+      sourceObject(world, source) === undefined,
+  );
+  if (missing !== undefined)
+    return {
+      trouble: {
+        reason: 'SourceMissing',
+        message: missingText(sourceName(missing)),
+        unasked: consents.get(sourceName(missing))?.is !== 'granted',
+      },
+    };
+  for (const name of named) {
+    const consent = consents.get(name);
+    if (consent?.is === 'lost')
+      return { trouble: { reason: 'GrantLost', message: lostText(name, consent.how) } };
+  }
+  const denied = named.find((name) => consents.get(name)?.is !== 'granted');
+  if (denied === undefined) return {};
+  const message = `Secret "${denied}" does not grant itself to namespace "${namespace.metadata.name}"; its owner writes a PullSecretGrant beside it, or lists the namespace in its annotation ${GRANT_ANNOTATION}`;
+  return { trouble: { reason: 'NotGranted', message } };
+}
+
+function missingText(name: string): string {
+  return `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;
+}
+
+const AGAIN = `annotate it or write a PullSecretGrant beside it again, or set the annotation ${GRANT_ANNOTATION} to the empty text to take the copies away`;
+/** What happened to the grant of a source, and what to do. */
+const LOST: Readonly<
+  Record<Extract<Consent, { is: 'lost' }>['how'], readonly [happened: string, remedy: string]>
+> = {
+  'with-secret': [`was created again without the annotation ${GRANT_ANNOTATION}`, AGAIN],
+  'with-namespace': ['lost its PullSecretGrant with its namespace, which was deleted', AGAIN],
+  'in-part': ['has a PullSecretGrant that lost a field on the way', 'its condition says what to correct'],
+};
+
+function lostText(name: string, how: keyof typeof LOST): string {
+  const [happened, remedy] = LOST[how];
+  return `Secret "${name}" ${happened}: copies stay as they are and nothing new is given; ${remedy}`;
+}
+
+/** The sources whose entries a copy holds. */
+export function heldSources(present: SecretObject | undefined): readonly string[] {
+  const text = present?.metadata.annotations?.[SOURCES_ANNOTATION];
+  return typeof text === 'string' && text !== '' ? text.split(', ') : [];
+}
+
+function copyObject(
+  { namespace }: CopyContext,
+  one: Distributor,
+  secret: ProfileSecret,
+  { composed, consents }: { readonly composed: Composed; readonly consents: ReadonlyMap<string, Consent> },
+): SecretObject {
+  const record: GrantRecord = new Map(
+    composed.good.flatMap((name): [string, string][] => {
+      const consent = consents.get(name);
+      return consent?.is === 'granted' ? [[name, consent.by]] : [];
+    }),
+  );
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: secret.name,
+      namespace: namespace.metadata.name,
+      ...(Object.keys(one.copies.labels).length === 0 ? {} : { labels: one.copies.labels }),
+      annotations: {
+        ...one.copies.annotations,
+        ...NOT_IN_GIT,
+        [PROFILE_ANNOTATION]: one.name,
+        [SOURCES_ANNOTATION]: composed.good.join(', '),
+        [GRANTED_BY_ANNOTATION]: grantRecordText(record),
+      },
+    },
+    type: SECRET_TYPE,
+    ...(composed.body === undefined ? {} : { data: { '.dockerconfigjson': composed.body } }),
+  };
+}
+
+// Whose Secret of a name stands in a namespace when several profiles ask for it.
+// Whoever holds the copy keeps the name until it lets go: it no longer asks for the name here, its source was taken back, or it
+// names its successor. A free name goes to who could write it now: granted, present, not suspended. Who was there first comes
+// first, so that nobody takes a name by an order of its own.
+
+/** One profile that asks for the name. */
+export interface Claim {
+  readonly one: Distributor;
+  readonly secret: ProfileSecret;
+}
+
+/** Who has the name. `unreadable`: a profile that holds the copy and cannot be read now. */
+export type Holder =
+  | { readonly is: 'claim'; readonly claim: Claim; readonly decision: CopiesDecision }
+  | { readonly is: 'unreadable'; readonly profile: string }
+  | { readonly is: 'nobody' };
+
+/** The name of the profile that wrote a copy. */
+export function writerOf(copy: SecretObject | undefined): string | undefined {
+  const name = copy?.metadata.annotations?.[PROFILE_ANNOTATION];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** Everybody who asks for the name in the namespace. */
+export function claimsOf({ distribution, namespace, options }: CopyContext, name: string): readonly Claim[] {
+  const claims = distribution.byName.get(name) ?? [];
+  const labels = namespaceLabels(namespace);
+  return claims.flatMap((one) => {
+    const secret = one.secrets.find((candidate) => candidate.name === name);
+    return secret !== undefined && serves(one, labels, options) && !isSource(namespace.metadata.name, secret)
+      ? [{ one, secret }]
+      : [];
+  });
+}
+
+/** The source itself stands there: it is no copy of itself. */
+export function isSource(namespace: string, secret: ProfileSecret): boolean {
+  return secret.sources.some((source) => source.namespace === namespace && source.name === secret.name);
+}
+
+/** What a claim comes to; a copy that somebody else holds is none of its business. */
+export function decideClaim(
+  where: CopyContext,
+  { one, secret }: Claim,
+  present: SecretObject | undefined,
+): CopiesDecision {
+  const isMine = writerOf(present) === one.name || (present !== undefined && writerOf(present) === undefined);
+  return decideCopies(where, one, secret, isMine ? present : undefined);
+}
+
+/** Who has the name. `present` is our copy, if there is one. */
+export function holderOf(
+  where: CopyContext,
+  claims: readonly Claim[],
+  present: SecretObject | undefined,
+): Holder {
+  const writer = writerOf(present);
+  if (
+    present !== undefined &&
+    writer !== undefined &&
+    unreadableIn(where.world).has(writer) &&
+    !isRevoked(where, present, writer)
+  )
+    return { is: 'unreadable', profile: writer };
+  const holder = present === undefined ? undefined : claims.find(({ one }) => one.name === writer);
+  const kept = holder === undefined ? undefined : holding(where, holder, present);
+  const successor = kept === undefined ? undefined : successorOf(where, kept.claim, claims);
+  return (
+    successor ??
+    kept ??
+    firstOf(
+      where,
+      claims.filter((claim) => claim !== holder),
+    )
+  );
+}
+
+type Held = Extract<Holder, { is: 'claim' }>;
+
+function holding(where: CopyContext, claim: Claim, present: SecretObject | undefined): Held | undefined {
+  const decision = decideClaim(where, claim, present);
+  return decision.action === 'drop' ? undefined : { is: 'claim', claim, decision };
+}
+
+function successorOf(where: CopyContext, { one }: Claim, claims: readonly Claim[]): Held | undefined {
+  const claim = claims.find((other) => other.one.name === one.successor && other.one !== one);
+  return claim === undefined ? undefined : writing(where, claim);
+}
+
+function writing(where: CopyContext, claim: Claim): Held | undefined {
+  const decision = decideCopies(where, claim.one, claim.secret, undefined);
+  return decision.action === 'write' ? { is: 'claim', claim, decision } : undefined;
+}
+
+function firstOf(where: CopyContext, claims: readonly Claim[]): Holder {
+  for (const claim of claims.toSorted((a, b) => compareClaims(a.one, b.one))) {
+    const held = writing(where, claim);
+    if (held !== undefined) return held;
+  }
+  return { is: 'nobody' };
+}
+
+/** Older ones first. What has no time (a folder, a SidecarSet) goes by order and name, after what has one. */
+function compareClaims(a: Distributor, b: Distributor): number {
+  const [first, second] = [a.createdAt ?? '~', b.createdAt ?? '~'];
+  if (first !== second) return first < second ? -1 : 1;
+  return compareProfiles(a, b);
+}
 
 /** What happens to one Secret in one namespace. */
 export interface Copy {

@@ -4,22 +4,18 @@
  * A namespace is a key, and a profile is not: one broken namespace holds up no other, and a source that changes during a
  * distribution overtakes what is still to be written.
  */
-import type { Key, Ref, World } from '../../controller/contract.ts';
-import { PROFILE_KIND } from '../../rules/injection/profile.ts';
-import {
-  GRANT_API_VERSION,
-  GRANT_KIND,
-  type PullSecretGrant,
-  readPullSecretGrant,
-} from '../../rules/injection/pull-secret-grant.ts';
+
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
-} from '../../rules/kubernetes/pull-status.ts';
+} from '../../core/kubernetes/pull-status.ts';
+import type { Key, Ref, World } from '../../engine/contract.ts';
+import { GRANT_API_VERSION, GRANT_KIND, type PullSecretGrant, readPullSecretGrant } from '../kinds/grant.ts';
+import { PROFILE_KIND } from '../kinds/profile.ts';
 import type { InjectionOptions } from '../options.ts';
-import { isPlanned } from './pod-audit.ts';
-import { accountSays, accountsMatter } from './service-accounts.ts';
+import { accountSays, accountsMatter } from './accounts.ts';
+import { isPlanned } from './pods.ts';
 import {
   type Distributor,
   distributionIn,

@@ -2,14 +2,14 @@
  * Since when the sources of a profile are gone. Its status remembers it, because the removal of copies may be asked for only some time
  * after a deletion, over restarts too.
  */
-import type { World } from '../../controller/contract.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
-import { timestamp } from '../../rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+
+import { timestamp } from '../../core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { World } from '../../engine/contract.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { secretRef, sourceName } from '../names.ts';
 import type { InjectionOptions } from '../options.ts';
-import { secretRef, sourceName } from './names.ts';
-import { unreadText } from './unread.ts';
-import type { Distributor } from './view.ts';
+import { type Distributor, unreadText } from './view.ts';
 
 /** One source that is gone; an element of `status.missingSources`. */
 export interface MissingSource {

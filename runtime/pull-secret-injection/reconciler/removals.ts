@@ -2,30 +2,106 @@
  * Copies that nobody took back and that would go all the same: the profile no longer selects the namespace, no longer names the
  * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile says that it is meant.
  */
-import type { World } from '../../controller/contract.ts';
-import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
-import { DISTRIBUTE_LABEL } from '../../rules/injection/profile-plan.ts';
-import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../../rules/injection/removal-breaker.ts';
-import { SOURCE_NAMESPACE_ANNOTATION } from '../../rules/injection/sidecar-set.ts';
-import { timestamp } from '../../rules/kubernetes/conditions.ts';
-import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+
+import {
+  type Condition,
+  type ConditionInput,
+  type ConditionText,
+  timestamp,
+} from '../../core/kubernetes/conditions.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { counted } from '../../core/text.ts';
+import type { World } from '../../engine/contract.ts';
+import { pullStatusRef } from '../../engine/pull-status.ts';
+import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { SOURCE_NAMESPACE_ANNOTATION } from '../kinds/sidecar-set.ts';
 import type { InjectionOptions } from '../options.ts';
-import { writerOf } from './claims.ts';
+import { DISTRIBUTE_LABEL } from '../plan/plan.ts';
+import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../removal-breaker.ts';
 import { consentTo } from './consent.ts';
-import { type Copy, copiesFor, keptUnread, ownCopies } from './copies.ts';
-import { type CopyContext, heldSources, isRevoked } from './decide.ts';
-import { type HeldRemoval, heldSince, type Removal } from './held-removal.ts';
+import {
+  type Copy,
+  type CopyContext,
+  copiesFor,
+  heldSources,
+  isRevoked,
+  keptUnread,
+  ownCopies,
+  writerOf,
+} from './copies.ts';
 import { expiryOf } from './missing-sources.ts';
 import {
   bringerName,
   type Distribution,
   distributionIn,
   isTerminating,
+  kruiseInjects,
   namespaceLabels,
   SET_PREFIX,
   serves,
   sidecarSetObjects,
 } from './view.ts';
+
+// A removal that is held: since when, by what is said of who brings the copies, and how that is said.
+
+/** What one profile or SidecarSet would lose. */
+export interface Removal {
+  /** Copies that there are, those that go included. */
+  readonly all: number;
+  /** `namespace/name` of those that go. */
+  readonly gone: readonly string[];
+}
+
+/** A removal that waits for a confirmation. */
+export interface HeldRemoval extends Removal {
+  /** Too few by themselves: others of the same change went before. */
+  readonly rest: boolean;
+  readonly hash: string;
+  readonly confirmed: boolean;
+}
+
+/** Type of the condition that is there while a removal waits for a confirmation. */
+export const REMOVAL_HELD = 'RemovalHeld';
+
+/** Since when a removal is held: the transition of the condition, which therefore stays until the last copy is gone. */
+export function heldSince(world: World, object: KubeObject, options: InjectionOptions): string | undefined {
+  const { conditions } = (statusOf(world, object, options) ?? {}) as { conditions?: readonly Condition[] };
+  return conditions?.find(({ type, status }) => type === REMOVAL_HELD && status === 'True')
+    ?.lastTransitionTime;
+}
+
+/** What the reconciler says of it: of a SidecarSet, whose status is Kruise's where Kruise injects, beside it. */
+function statusOf(world: World, object: KubeObject, { ownNamespace: namespace }: InjectionOptions): unknown {
+  if (object.kind === PROFILE_KIND || !kruiseInjects(world)) return object.status;
+  return world.get(pullStatusRef('hosted', { kind: object.kind, namespace, name: object.metadata.name }))
+    ?.status;
+}
+
+/** Which copies stay for now, and how to say that they may go. */
+export function heldCondition(
+  { kind, metadata }: KubeObject,
+  removal: HeldRemoval | undefined,
+): readonly ConditionInput[] {
+  if (removal === undefined) return [];
+  const { gone, all, rest, hash, confirmed } = removal;
+  const of = `${gone.length} of ${counted(all, 'copy', 'copies')}`;
+  if (confirmed)
+    return [{ type: REMOVAL_HELD, status: 'True', reason: 'Confirmed', message: `${of} may go` }];
+  const some = gone
+    .slice(0, 5)
+    .map((copy) => `"${copy}"`)
+    .join(', ');
+  const more = gone.length > 5 ? ` and ${gone.length - 5} more` : '';
+  const larger = rest ? ', the rest of a larger change' : '';
+  const message = `removes ${of}${larger}: ${some}${more} ${gone.length === 1 ? 'stays' : 'stay'} until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on ${kind} "${metadata.name}" confirms it`;
+  return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
+}
+
+/** As `Ready` says it, while it waits. */
+export function heldText(held: readonly ConditionInput[]): ConditionText | undefined {
+  const waits = held.find(({ reason }) => reason !== 'Confirmed');
+  return waits === undefined ? undefined : { reason: REMOVAL_HELD, message: waits.message };
+}
 
 const NOTHING: Removal = { all: 0, gone: [] };
 

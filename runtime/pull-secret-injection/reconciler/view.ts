@@ -1,33 +1,61 @@
 /** What the reconciler makes of the profiles and SidecarSets in a world. Reading each object is done once per object. */
-import type { World } from '../../controller/contract.ts';
-import {
-  compareProfiles,
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
-  type PullSecretProfile,
-  type ReadProfile,
-  readProfile,
-} from '../../rules/injection/profile.ts';
-import { PLAIN_COPIES } from '../../rules/injection/profile-copies.ts';
-import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
-import {
-  readSidecarSet,
-  SIDECAR_SET_API_VERSIONS,
-  type SidecarSet,
-  type SidecarSetRevision,
-  SOURCE_NAMESPACE_ANNOTATION,
-} from '../../rules/injection/sidecar-set.ts';
-import { pinVariants } from '../../rules/injection/sidecar-set-injection.ts';
+
 import {
   type LabelRequirement,
   type Labels,
   NAMESPACE_NAME_LABEL,
   selects,
-} from '../../rules/kubernetes/label-selector.ts';
-import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts';
+} from '../../core/kubernetes/label-selector.ts';
+import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
+import type { World } from '../../engine/contract.ts';
+import {
+  compareProfiles,
+  PLAIN_COPIES,
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  type ProfileSource,
+  type PullSecretProfile,
+  type ReadProfile,
+  readProfile,
+} from '../kinds/profile.ts';
+import {
+  pinVariants,
+  readRevision,
+  readSidecarSet,
+  SIDECAR_SET_API_VERSIONS,
+  type SidecarSet,
+  type SidecarSetRevision,
+  SOURCE_NAMESPACE_ANNOTATION,
+} from '../kinds/sidecar-set.ts';
+import { secretRef, sourceName } from '../names.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
-import { sourceName } from './names.ts';
-import { readRevisions, revisionObjects, revisionsOf } from './revisions.ts';
+import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
+
+// The revisions that Kruise keeps of SidecarSets.
+
+/** Only those of Kruise itself: anybody may label a ControllerRevision in a namespace of its own. */
+export function revisionObjects(world: World, { kruiseNamespace }: InjectionOptions): readonly KubeObject[] {
+  const kind = { role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
+  return world.list({ ...kind, namespace: kruiseNamespace });
+}
+
+/** The revisions that a pinned set may mean; none are looked for where nothing is pinned. */
+export function revisionsOf(
+  world: World,
+  { pin }: SidecarSet,
+  options: InjectionOptions,
+): readonly SidecarSetRevision[] {
+  return pin === undefined ? [] : readRevisions(revisionObjects(world, options));
+}
+
+const readLists = new WeakMap<readonly KubeObject[], readonly SidecarSetRevision[]>();
+
+/** Reads them, once for each list. */
+export function readRevisions(objects: readonly KubeObject[]): readonly SidecarSetRevision[] {
+  const known = readLists.get(objects) ?? objects.flatMap((object) => readRevision(object) ?? []);
+  readLists.set(objects, known);
+  return known;
+}
 
 export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
 
@@ -273,4 +301,58 @@ export function isTerminating(namespace: KubeObject): boolean {
 /** Labels of a namespace. The name is what the API server says it is, also in a folder that no API server has seen. */
 export function namespaceLabels(namespace: KubeObject): Labels {
   return { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name };
+}
+
+// Secrets that are not read, though they may be there: that they are not seen says nothing of them.
+
+/** Why the Secret is not read, and what to do; undefined when it is. */
+export function unreadText(
+  world: World,
+  { namespace, name }: ProfileSource,
+  options: InjectionOptions,
+): string | undefined {
+  const id = sourceName({ namespace, name });
+  const { namespaces, secretNames, sources } = options;
+  if (isOutside(namespace, options))
+    return `Secret "${id}" is not read: the fleet has pull-secret-injection work in ${namesText(namespaces)} alone; add "${namespace}" to its namespaces`;
+  if (namespaces.length === 0) return undefined;
+  if (secretNames.length > 0 && !secretNames.includes(name) && !sources.includes(id))
+    return `Secret "${id}" is not read: the fleet names the Secrets that pull-secret-injection may read; add "${name}" to its secretNames, or the profile to its profiles`;
+  if (world.isUnreadable(secretRef(namespace, name)))
+    return `Secret "${id}" may not be read: the Role of pull-secret-injection in namespace "${namespace}" is missing; apply what synth renders for the namespace`;
+  return undefined;
+}
+
+/** e.g. `"a", "b"`. */
+export function namesText(names: readonly string[]): string {
+  const some = names.slice(0, 5).map((name) => `"${name}"`);
+  return `${some.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+}
+
+// Profiles and SidecarSets that cannot be read now: what they brought stays until they can.
+
+interface Unreadable {
+  readonly sets: readonly (readonly KubeObject[])[];
+  readonly names: ReadonlySet<string>;
+}
+
+/** By the list of profiles: asked for with each copy. */
+const unreadable = new WeakMap<readonly KubeObject[], Unreadable>();
+
+/** Their names, as copies call them. */
+export function unreadableIn(world: World): ReadonlySet<string> {
+  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
+    world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+  );
+  const known = unreadable.get(profiles);
+  if (known?.sets.every((list, at) => list === sets[at]) === true) return known.names;
+  const names = new Set([
+    ...profiles.filter((object) => !profileOf(object).ok).map(bringerName),
+    ...sidecarSetObjects(world)
+      .filter((object) => sidecarSetOf(object).set.namespaceSelector?.ok === false)
+      .map(bringerName),
+  ]);
+  unreadable.set(profiles, { sets, names });
+  return names;
 }

@@ -1,18 +1,132 @@
 /** The webhook as a running thing: caches of what the plan needs, and the handler over them. */
+
 import { once } from 'node:events';
-import { ClusterCache } from '../../controller/cluster-cache.ts';
-import type { Read, World } from '../../controller/contract.ts';
-import type { Source } from '../../controller/source.ts';
-import { kindKey } from '../../controller/store.ts';
-import { worldView } from '../../controller/world.ts';
+import { UsageError } from '../../core/errors.ts';
+import type { Labels } from '../../core/kubernetes/label-selector.ts';
+import {
+  createLogger,
+  LOG_FORMATS,
+  LOG_LEVELS,
+  type LogFormat,
+  type Logger,
+  type LogLevel,
+} from '../../core/logger.ts';
+import { VERSION } from '../../core/version.ts';
+import { ClusterCache, type Source } from '../../engine/cache.ts';
+import type { Read, World } from '../../engine/contract.ts';
+import { createMetrics, type ProbeServer, serveProbes } from '../../engine/metrics.ts';
+import { kindKey, worldView } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
-import type { Labels } from '../../rules/kubernetes/label-selector.ts';
-import type { AdmissionAnswer, AdmissionRequest } from '../../webhook/admission-review.ts';
-import type { InjectionOptions } from '../options.ts';
-import { pullSecretInjection } from '../reconciler/reconciler.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import { loadConnection } from '../../kube/kubeconfig.ts';
+import { type CertificateFiles, readPair } from '../../node/https.ts';
+import { GRANT_KIND } from '../kinds/grant.ts';
+import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../options.ts';
+import {
+  INJECTED_ANNOTATION,
+  type InjectionPlan,
+  injectedText,
+  type LocalObjectReference,
+  mergeImagePullSecrets,
+  type PlannedInjection,
+  patchImagePullSecrets,
+  patchInjectedText,
+  planInjection,
+  type SetAnnotations,
+  type SetPullSecrets,
+} from '../plan/plan.ts';
+import { INJECTION_POLICY_NAME } from '../plan/policy.ts';
+import { refusesNames } from '../reconciler/accounts.ts';
+import { policyVersion } from '../reconciler/admission.ts';
+import { pullSecretInjection } from '../reconciler/reconcile.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
-import { admitPod, isNewPod, policyInjects } from './admit-pod.ts';
+import { type AdmissionAnswer, type AdmissionRequest, serveWebhook, type WebhookServer } from './server.ts';
+
+// What the webhook makes of a pod that is being created: the same plan that the admission policy is compiled from.
+
+/** The pod as the API server sends it. */
+export interface AdmittedPod {
+  readonly metadata?: {
+    readonly labels?: Labels;
+    readonly annotations?: Readonly<Record<string, unknown>>;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec?: {
+    readonly imagePullSecrets?: readonly LocalObjectReference[];
+    readonly serviceAccountName?: string;
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+/** Whether a request is for a pod that is being made: nothing else is looked at. */
+export function isNewPod({ operation, resource, subResource }: AdmissionRequest): boolean {
+  return operation === 'CREATE' && resource.resource === 'pods' && (subResource ?? '') === '';
+}
+
+/** A pod that is over, or is going, pulls nothing. */
+function isOver({ metadata, status }: AdmittedPod): boolean {
+  return (
+    metadata?.deletionTimestamp !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed'
+  );
+}
+
+export interface AdmissionInput {
+  readonly pod: AdmittedPod;
+  readonly namespace: string;
+  /** Undefined when the namespace is not known: nothing that looks at its labels matches. */
+  readonly namespaceLabels: Labels | undefined;
+  readonly plan: InjectionPlan;
+  readonly options: InjectionOptions;
+}
+
+export interface PodAnswer {
+  readonly outcome: 'injected' | 'unchanged' | 'skipped';
+  readonly patch: readonly (SetPullSecrets | SetAnnotations)[];
+  readonly warnings: readonly string[];
+}
+
+const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
+
+/** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
+export function policyInjects(world: World): boolean {
+  const apiVersion = policyVersion(world);
+  if (apiVersion === undefined) return false;
+  const ref = { role: 'hosted' as const, apiVersion, name: INJECTION_POLICY_NAME };
+  return (
+    world.get({ ...ref, kind: 'MutatingAdmissionPolicy' }) !== undefined &&
+    world.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined
+  );
+}
+
+/** Decides for one pod. */
+export function admitPod(world: World, input: AdmissionInput): PodAnswer {
+  const { namespace, namespaceLabels, plan, options } = input;
+  const { metadata = {} } = input.pod;
+  const { labels = {}, annotations = {} } = metadata;
+  const seen = { namespace, namespaceLabels, labels, annotations };
+  if (isOver(input.pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
+  const planned = planInjection(plan, seen);
+  if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
+  return inject(world, namespace, input.pod, planned);
+}
+
+function inject(
+  world: World,
+  namespace: string,
+  { metadata: { annotations } = {}, spec = {} }: AdmittedPod,
+  { names, by }: PlannedInjection,
+): PodAnswer {
+  const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
+  const merged = mergeImagePullSecrets(own, names);
+  if (refusesNames(world, namespace, account, merged.merged)) {
+    const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
+    return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
+  }
+  const note = (): SetAnnotations =>
+    patchInjectedText(annotations, injectedText(by, merged.added, annotations?.[INJECTED_ANNOTATION]));
+  const patch = [...patchImagePullSecrets(own, merged), ...(merged.added.length === 0 ? [] : [note()])];
+  return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
+}
 
 /** A namespace that was made a moment ago is asked for; no pod waits longer than this for the answer. */
 const LOOKUP_MS = 1000;
@@ -101,4 +215,103 @@ export class InjectionWebhook {
     const found = await Promise.race([this.#client.get(ref).catch(() => undefined), late]);
     return found === undefined ? undefined : namespaceLabels(found);
   }
+}
+
+// Puts the webhook together and runs it until it is told to stop.
+
+export interface WebhookProcessOptions {
+  readonly certificates: CertificateFiles;
+  readonly port: number;
+  /** Undefined: no probes. */
+  readonly healthPort: number | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly ownNamespace: string;
+  readonly excludedNamespaces: readonly string[];
+  readonly withoutContainers: boolean;
+  /** @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
+  readonly logLevel: string;
+  readonly logFormat: string;
+  /** @default {10000} */
+  readonly reloadEveryMs?: number;
+}
+
+/** What a process has of the world. */
+export interface ProcessIo {
+  readonly stdout: { write(text: string): unknown };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/** Serves until the signal; resolves with the exit code. */
+export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo): Promise<number> {
+  const log = loggerOf(options, io);
+  const metrics = createMetrics();
+  const connection = await loadConnection(options.kubeconfig, io.env);
+  const client = new HttpKubeClient({
+    connection,
+    userAgent: `pullwright-webhook/${VERSION}`,
+  });
+  const { ownNamespace, excludedNamespaces, withoutContainers, missingRevision = 'skip' } = options;
+  const webhook = new InjectionWebhook(client, {
+    ...DEFAULT_OPTIONS,
+    ownNamespace,
+    excludedNamespaces,
+    withoutContainers,
+    missingRevision,
+    admission: 'webhook',
+  });
+  let probes: ProbeServer | undefined;
+  let server: WebhookServer | undefined;
+  try {
+    // Wrong files are said before anything is waited for.
+    await readPair(options.certificates);
+    if (options.healthPort !== undefined)
+      probes = await serveProbes({
+        port: options.healthPort,
+        checks: {
+          '/healthz': () => undefined,
+          '/readyz': () =>
+            webhook.waitingFor ?? (server === undefined ? 'not listening yet' : server.trouble()),
+        },
+        metrics: () => metrics.render(),
+      });
+    // An answer from half-filled caches would be a wrong one. Nobody listens until they are full: the Service sends nothing to a
+    // pod that is not ready, and whoever asks all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
+    if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
+    await webhook.synced(io.signal);
+    if (io.signal.aborted) return 0;
+    server = await serveWebhook({
+      port: options.port,
+      files: options.certificates,
+      ...(options.reloadEveryMs === undefined ? {} : { reloadEveryMs: options.reloadEveryMs }),
+      handlers: { '/inject': (request) => webhook.admit(request) },
+      log,
+      metrics,
+    });
+    await stopped(io.signal);
+    log.info('webhook stops');
+    await server.close();
+    return 0;
+  } finally {
+    await probes?.close();
+    webhook.close();
+  }
+}
+
+function loggerOf({ logLevel, logFormat }: WebhookProcessOptions, io: ProcessIo): Logger {
+  if (!LOG_LEVELS.includes(logLevel as LogLevel))
+    throw new UsageError(`Cannot use --log-level "${logLevel}": expected one of ${LOG_LEVELS.join(', ')}`);
+  if (!LOG_FORMATS.includes(logFormat as LogFormat))
+    throw new UsageError(`Cannot use --log-format "${logFormat}": expected one of ${LOG_FORMATS.join(', ')}`);
+  return createLogger({
+    write: (line) => io.stdout.write(line),
+    format: logFormat as LogFormat,
+    level: () => logLevel as LogLevel,
+  });
+}
+
+async function stopped(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -1,5 +1,5 @@
 /** What a page has not: a cluster to ask, a registry, a disk to write to, a chart to render. Nobody gets here by what the page offers. */
-import { UsageError } from '../../../runtime/rules/errors.ts';
+import { UsageError } from '../../../runtime/core/errors.ts';
 
 function absent(): never {
   throw new UsageError(

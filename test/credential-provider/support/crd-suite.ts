@@ -3,13 +3,10 @@
  * message and causes, and what is stored.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
+import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../conformance/suite.ts';
-import {
-  type ControlPlane,
-  missingControlPlane,
-  startControlPlane,
-} from '../../control-plane/control-plane.ts';
+import { missingControlPlane } from '../../control-plane/build.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installCrd } from '../../control-plane/crds.ts';
 
 interface Body {
@@ -73,7 +70,7 @@ export const crdSuite: ConformanceSuite<Input, Answer> = {
     await (await plane)?.stop();
     plane = undefined;
   },
-  mutation: { file: 'charts/credential-provider/crd.ts', replace: "self != '*'", by: "self != '?'" },
+  mutation: { file: 'runtime/credential-provider/kind.ts', replace: "self != '*'", by: "self != '?'" },
 };
 
 function expectedOf(one: Case): Answer {

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
 import { installerObjects } from '../../../charts/credential-provider/installer.ts';
 import { planInstall } from '../../../runtime/credential-provider/installer/plan.ts';
-import { sha256Hex } from '../../../runtime/host/sha256.ts';
+import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
+import { sha256Hex } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { eventually } from '../../control-plane/eventually.ts';
 import type { Rule } from '../../control-plane/users.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
 import { type InstallerOptions, installerObjects } from '../../../charts/credential-provider/installer.ts';
+import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { eventually } from '../../control-plane/eventually.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';

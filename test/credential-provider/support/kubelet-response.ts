@@ -1,6 +1,6 @@
 /** The kubelet's strict reading of a CredentialProviderResponse, and its cache. */
-import { parseGoDuration } from '../../../runtime/rules/go/duration.ts';
-import { type JsonNode, parseGoJson } from '../../../runtime/rules/go/json.ts';
+import { parseGoDuration } from '../../../runtime/core/go/duration.ts';
+import { type JsonNode, parseGoJson } from '../../../runtime/core/go/json.ts';
 
 export interface TakenResponse {
   readonly keys: number;

@@ -1,5 +1,5 @@
 /** Files of a MachineConfig, by path. */
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 
 export function filesOf(machineConfig: KubeObject | undefined): ReadonlyMap<string, string> {
   const { config } = (machineConfig?.spec ?? {}) as {

@@ -1,5 +1,5 @@
 /** A cluster with the Machine Config Operator's kinds on a real API server, and a stand-in of the operator that writes as it does. */
-import { machineConfig, machineConfigName } from '../../../charts/credential-provider/machine-config.ts';
+import { machineConfig, machineConfigName } from '../../../runtime/credential-provider/objects.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 

@@ -2,10 +2,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { collectingLog } from '../../../runtime/credential-provider/plugin/log.ts';
+import { collectingLog } from '../../../runtime/credential-provider/plugin/journal.ts';
 import { type ProviderOptions, parseArguments } from '../../../runtime/credential-provider/plugin/options.ts';
-import { provide } from '../../../runtime/credential-provider/plugin/provide.ts';
-import { nodeView } from '../../../runtime/credential-provider/plugin/run.ts';
+import { nodeView, provide } from '../../../runtime/credential-provider/plugin/run.ts';
 
 export interface NodeFiles {
   /** Absent: there is no such file. */

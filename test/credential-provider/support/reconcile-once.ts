@@ -1,9 +1,10 @@
 /** One reconciliation of the credential provider over a world of doubles, and what came out. */
-import type { Outcome } from '../../../runtime/controller/contract.ts';
-import type { ReconcilerOptions } from '../../../runtime/credential-provider/reconciler/options.ts';
-import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { Condition } from '../../../runtime/rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
+
+import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
+import type { ReconcilerOptions } from '../../../runtime/credential-provider/options.ts';
+import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconcile.ts';
+import type { Outcome } from '../../../runtime/engine/contract.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './world-double.ts';
 
 export const KEY = { scope: 'local', name: 'cluster' } as const;

@@ -1,10 +1,10 @@
 /** A cluster with the real definitions, the reconciler of credential-provider as processes in it, and what tests look at. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
-import { clusterAccess } from '../../../charts/credential-provider/reconciler-access.ts';
-import type { Condition } from '../../../runtime/rules/kubernetes/conditions.ts';
-import type { Verdict } from '../../../runtime/rules/kubernetes/pull-status.ts';
+import { clusterAccess } from '../../../charts/credential-provider/access.ts';
+import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
+import type { Verdict } from '../../../runtime/core/kubernetes/pull-status.ts';
+import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installCrd } from '../../control-plane/crds.ts';
 import { eventually } from '../../control-plane/eventually.ts';

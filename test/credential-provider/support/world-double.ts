@@ -1,6 +1,7 @@
 /** A cluster with the Machine Config Operator's kinds, as the reconciler sees it. */
-import type { Query, Ref, World } from '../../../runtime/controller/contract.ts';
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
+import type { Query, Ref, World } from '../../../runtime/engine/contract.ts';
 
 export interface ClusterShape {
   /** Null: no Infrastructure object. */

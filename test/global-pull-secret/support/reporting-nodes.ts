@@ -1,9 +1,9 @@
 /** A cluster in memory whose agents report, each with the files of a node. */
 import assert from 'node:assert/strict';
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../../runtime/core/redacted.ts';
 import { nodeStatus } from '../../../runtime/global-pull-secret/agent/report.ts';
-import { type NodeState, stateOf } from '../../../runtime/node/events.ts';
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../../runtime/rules/redacted.ts';
+import { type NodeState, stateOf } from '../../../runtime/node/task.ts';
 import { Fleet, NOW, PLATFORM, platform } from '../fleet.ts';
 import { TaskNode } from './task-node.ts';
 

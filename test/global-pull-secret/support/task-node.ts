@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { reveal } from '../../../runtime/core/redacted.ts';
 import { type AgentTaskOptions, agentTask } from '../../../runtime/global-pull-secret/agent/task.ts';
-import { readWhole } from '../../../runtime/host/atomic-file.ts';
+import { readWhole } from '../../../runtime/node/atomic-file.ts';
 import type { Ledger, Look } from '../../../runtime/node/task.ts';
-import { reveal } from '../../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../../support/canary.ts';
 
 export const configOf = (...names: readonly string[]): string =>

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../../build/image/build.ts';
-import { VERSION } from '../../../runtime/rules/version.ts';
+import { VERSION } from '../../../runtime/core/version.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import { docBlock, docBlocks } from '../../support/doc-blocks.ts';
 import { executable } from '../../support/executable.ts';

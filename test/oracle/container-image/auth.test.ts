@@ -2,8 +2,11 @@
 /** Auth files, looked up by ours and by containers/image: which credential a repository gets, which helper is asked, what fails. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type ContainersLookup, lookupForContainers } from '../../../runtime/rules/auth-lookup/containers.ts';
-import { redact, reveal } from '../../../runtime/rules/redacted.ts';
+import {
+  type ContainersLookup,
+  lookupForContainers,
+} from '../../../runtime/core/docker-config/containers-keyring.ts';
+import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';

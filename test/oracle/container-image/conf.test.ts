@@ -6,13 +6,17 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { registriesFor } from '../../../runtime/host/conf-files.ts';
-import { parseImageReference, pullTag } from '../../../runtime/rules/auth-lookup/image-reference.ts';
-import { PullwrightError } from '../../../runtime/rules/errors.ts';
-import { compileMirrors, resolveMirrors } from '../../../runtime/rules/mirrors/mirrors.ts';
-import { parseRegistriesConf, type Registry } from '../../../runtime/rules/mirrors/registries-conf.ts';
-import { parsePlain } from '../../../runtime/rules/mirrors/registries-conf-plain.ts';
-import { findRegistry, mergeRegistries } from '../../../runtime/rules/mirrors/registry-prefix.ts';
+import { PullwrightError } from '../../../runtime/core/errors.ts';
+import { parseImageReference, pullTag } from '../../../runtime/core/image-reference.ts';
+import {
+  findRegistry,
+  mergeRegistries,
+  parseRegistriesConf,
+  type Registry,
+} from '../../../runtime/core/mirrors/registries-conf.ts';
+import { parsePlain } from '../../../runtime/core/mirrors/registries-conf-plain.ts';
+import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
+import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';

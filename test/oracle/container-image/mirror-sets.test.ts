@@ -6,13 +6,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse as parseToml } from 'smol-toml';
+import { parseImageReference } from '../../../runtime/core/image-reference.ts';
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
+import { parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
+import { compileMirrors, type Resolution, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
+import {
+  registriesText,
+  renderNodeFiles,
+} from '../../../runtime/registry-overrides/machine-config/render.ts';
 import { planeResolver } from '../../../runtime/registry-overrides/planes.ts';
-import { parseImageReference } from '../../../runtime/rules/auth-lookup/image-reference.ts';
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
-import { compileMirrors, type Resolution, resolveMirrors } from '../../../runtime/rules/mirrors/mirrors.ts';
-import { parseRegistriesConf } from '../../../runtime/rules/mirrors/registries-conf.ts';
-import { renderNodeFiles } from '../../../runtime/rules/node-registries/render.ts';
-import { registriesText } from '../../../runtime/rules/node-registries/toml.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';

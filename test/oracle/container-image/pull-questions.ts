@@ -1,7 +1,7 @@
 /** Random nodes: a registries.conf, the node's own auth file, secrets of a namespace, and an image to pull. */
 import fc from 'fast-check';
-import { formatRegistriesConf } from '../../../runtime/rules/mirrors/conf.ts';
-import type { Registry } from '../../../runtime/rules/mirrors/registries-conf.ts';
+import type { Registry } from '../../../runtime/core/mirrors/registries-conf.ts';
+import { formatRegistriesConf } from '../../../runtime/registry-overrides/mirror-sets/fix.ts';
 
 export interface PullQuestion {
   readonly conf: string;

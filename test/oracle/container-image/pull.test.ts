@@ -6,26 +6,21 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../../runtime/host/conf-files.ts';
-import { lookupForContainers } from '../../../runtime/rules/auth-lookup/containers.ts';
-import {
-  formatImageReference,
-  parseImageReference,
-} from '../../../runtime/rules/auth-lookup/image-reference.ts';
+import { lookupForContainers } from '../../../runtime/core/docker-config/containers-keyring.ts';
+import { formatImageReference, parseImageReference } from '../../../runtime/core/image-reference.ts';
+import { parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
+import { parsePlain } from '../../../runtime/core/mirrors/registries-conf-plain.ts';
+import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
+import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import {
   authFile,
-  NO_GLOBAL_AUTH,
-  parseGlobalAuth,
-} from '../../../runtime/rules/credential-provider/namespace-auth-file.ts';
-import {
   chooseCredentials,
   collectOffers,
-} from '../../../runtime/rules/credential-provider/namespace-credentials.ts';
-import { compileMirrors, resolveMirrors } from '../../../runtime/rules/mirrors/mirrors.ts';
-import { pullSources } from '../../../runtime/rules/mirrors/pull-sources.ts';
-import { parseRegistriesConf } from '../../../runtime/rules/mirrors/registries-conf.ts';
-import { parsePlain } from '../../../runtime/rules/mirrors/registries-conf-plain.ts';
-import { redact, reveal } from '../../../runtime/rules/redacted.ts';
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+  pullSources,
+} from '../../../runtime/credential-provider/auth-file.ts';
+import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { parseImageReference } from '../../../runtime/rules/auth-lookup/image-reference.ts';
+import { parseImageReference } from '../../../runtime/core/image-reference.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { runProcess } from '../../support/process.ts';
 import { suite } from '../../support/suite.ts';

@@ -2,20 +2,19 @@
 /** Keyrings, matching, image names, base64 and documents against the Go code that they follow, answer for answer. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseImageReference, pullTag } from '../../../runtime/rules/auth-lookup/image-reference.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../../runtime/core/docker-config/kubelet-keyring.ts';
+import { matchesImage } from '../../../runtime/core/docker-config/match-images.ts';
 import {
   type AuthSource,
-  kubeletKeyring,
-  lookupForKubelet,
-} from '../../../runtime/rules/auth-lookup/kubelet.ts';
-import { matchesImage } from '../../../runtime/rules/auth-lookup/match-images.ts';
-import { decodeForKubelet } from '../../../runtime/rules/docker-config/go-reader.ts';
-import { apiServerSecretFault, pullSecretSource } from '../../../runtime/rules/docker-config/secret-text.ts';
-import { unmarshalMap } from '../../../runtime/rules/docker-config/upstream.ts';
-import { decodeGoBase64 } from '../../../runtime/rules/go/base64.ts';
-import { parseGoJson } from '../../../runtime/rules/go/json.ts';
-import { encodeGoJson } from '../../../runtime/rules/go/json-encode.ts';
-import { redact, reveal } from '../../../runtime/rules/redacted.ts';
+  apiServerSecretFault,
+  decodeForKubelet,
+  pullSecretSource,
+  unmarshalMap,
+} from '../../../runtime/core/docker-config/pull-secret.ts';
+import { decodeGoBase64 } from '../../../runtime/core/go/base64.ts';
+import { encodeGoJson, parseGoJson } from '../../../runtime/core/go/json.ts';
+import { parseImageReference, pullTag } from '../../../runtime/core/image-reference.ts';
+import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
 import { suite } from '../../support/suite.ts';

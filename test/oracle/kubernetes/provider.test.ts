@@ -7,10 +7,12 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { formatGoDuration, parseGoDuration } from '../../../runtime/core/go/duration.ts';
+import {
+  decodeCredentialProviderConfig,
+  kubeletRefusal,
+} from '../../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../../runtime/kube/yaml.ts';
-import { decodeCredentialProviderConfig } from '../../../runtime/rules/credential-provider/config.ts';
-import { kubeletRefusal } from '../../../runtime/rules/credential-provider/config-check.ts';
-import { formatGoDuration, parseGoDuration } from '../../../runtime/rules/go/duration.ts';
 import { executions, kubeletTakes } from '../../credential-provider/support/kubelet-response.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';

@@ -9,9 +9,9 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { CLUSTER_LABEL } from '../../../runtime/pull-secret-adapter/names.ts';
 import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
-import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
 import { kubeconfigText } from '../../control-plane/users.ts';
 import { Authority } from '../../control-plane/x509.ts';
 

@@ -1,5 +1,5 @@
 /** The versions of a secret in Secret Manager v1: their states, `latest` and aliases, checksums, payloads, lists. */
-import { crc32c } from '../../../runtime/pull-secret-adapter/job/crc32c.ts';
+import { crc32c } from '../../../runtime/pull-secret-adapter/job/secret-manager.ts';
 import { paged } from './page.ts';
 import { assertEtag, invalid, Refusal } from './refusal.ts';
 

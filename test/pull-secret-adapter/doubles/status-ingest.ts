@@ -2,8 +2,7 @@
  * How the HyperFleet API takes a status report: field checks 400, then 404, then discards 204, then mandatory conditions 400, else
  * 201.
  */
-
-import { scalarText } from '../../../runtime/rules/record.ts';
+import { scalarText } from '../../../runtime/core/record.ts';
 
 export interface IngestBody {
   readonly adapter?: unknown;

@@ -1,7 +1,11 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 import { isDeepStrictEqual } from 'node:util';
-import { encodeCloudEvent, parseCloudEvent } from '../../../../runtime/brokers/cloud-event.ts';
-import { MESSAGE_ID_HEADER, pubSubTopology, rabbitMqTopology } from '../../../../runtime/brokers/topology.ts';
+import {
+  MESSAGE_ID_HEADER,
+  pubSubTopology,
+  rabbitMqTopology,
+} from '../../../../runtime/pull-secret-adapter/broker/topology.ts';
+import { encodeCloudEvent, parseCloudEvent } from '../../../../runtime/pull-secret-adapter/cloud-event.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface Message {
@@ -118,5 +122,5 @@ export const suite: ConformanceSuite<Input> = {
     return { ID: id, Type: type, Source: source, Data: data, Time: time ?? '0001-01-01T00:00:00Z' };
   },
   accepts: (actual, expected) => isDeepStrictEqual(actual, expected),
-  mutation: { file: 'runtime/brokers/cloud-event.ts', replace: '0\\.3', by: '0\\.4' },
+  mutation: { file: 'runtime/pull-secret-adapter/cloud-event.ts', replace: '0\\.3', by: '0\\.4' },
 };

@@ -1,17 +1,17 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 
-import { retry } from '../../../../runtime/http/retry.ts';
+import { backOffMs } from '../../../../runtime/core/back-off.ts';
+import { redact } from '../../../../runtime/core/redacted.ts';
+import { retry } from '../../../../runtime/http/client.ts';
 import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job/config.ts';
 import {
   GcpError,
   JobError,
   retryableStatus,
 } from '../../../../runtime/pull-secret-adapter/job/gcp-error.ts';
-import { againAfter, JOB_BACK_OFF } from '../../../../runtime/pull-secret-adapter/job/shell.ts';
+import { againAfter, JOB_BACK_OFF } from '../../../../runtime/pull-secret-adapter/job/job.ts';
 import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';
 import { judgePullSecret } from '../../../../runtime/pull-secret-adapter/pull-secret.ts';
-import { backOffMs } from '../../../../runtime/rules/back-off.ts';
-import { redact } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface RetryCase {

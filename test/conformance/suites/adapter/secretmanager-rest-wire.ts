@@ -1,5 +1,5 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
-import { crc32c } from '../../../../runtime/pull-secret-adapter/job/crc32c.ts';
+import { crc32c } from '../../../../runtime/pull-secret-adapter/job/secret-manager.ts';
 import { SecretManagerDouble } from '../../../pull-secret-adapter/doubles/secret-manager.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -69,5 +69,9 @@ export const suite: ConformanceSuite<Input> = {
       await double.close();
     }
   },
-  mutation: { file: 'runtime/pull-secret-adapter/job/crc32c.ts', replace: '0x82f63b78', by: '0xedb88320' },
+  mutation: {
+    file: 'runtime/pull-secret-adapter/job/secret-manager.ts',
+    replace: '0x82f63b78',
+    by: '0xedb88320',
+  },
 };

@@ -1,11 +1,14 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 import { readCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
 import {
+  type DataNode,
+  messageData,
+  readMessages,
+} from '../../../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import {
   decideToPublish,
   searchByLabels,
-} from '../../../../runtime/pull-secret-adapter/sentinel/decision.ts';
-import { type DataNode, messageData } from '../../../../runtime/pull-secret-adapter/sentinel/message-data.ts';
-import { readMessages } from '../../../../runtime/pull-secret-adapter/sentinel/messages.ts';
+} from '../../../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface Condition {
@@ -134,7 +137,7 @@ export const suite: ConformanceSuite<Input> = {
     return decideToPublish({ generation, conditions }, now, ages);
   },
   mutation: {
-    file: 'runtime/pull-secret-adapter/sentinel/decision.ts',
+    file: 'runtime/pull-secret-adapter/sentinel/sentinel.ts',
     replace: 'age > limit',
     by: 'age >= limit',
   },

@@ -1,5 +1,5 @@
 /** What CRI-O does with the file: its name is derived from namespace and repository, and it must be JSON that CRI-O reads. */
-import { authFilePath } from '../../../../runtime/credential-provider/plugin/provide.ts';
+import { authFilePath } from '../../../../runtime/credential-provider/plugin/run.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -48,7 +48,7 @@ export const suite: ConformanceSuite<Input, Outcome> = {
     };
   },
   mutation: {
-    file: 'runtime/credential-provider/plugin/provide.ts',
+    file: 'runtime/credential-provider/plugin/run.ts',
     replace: '/${namespace}-${hash}.json',
     by: '/${hash}-${namespace}.json',
   },

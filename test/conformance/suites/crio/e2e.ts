@@ -1,5 +1,5 @@
 /** The provider's end-to-end cases: one secret, one pod image, three states of registries.conf, and the version flag. */
-import { command } from '../../../../runtime/commands/provider.ts';
+import { command } from '../../../../runtime/credential-provider/plugin/command.ts';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   authFiles,

@@ -68,7 +68,7 @@ export const suite: ConformanceSuite<Input, Observed> = {
         inspect(wanted, { depth: 5 }) === inspect(actual[field as keyof Observed], { depth: 5 }),
     ),
   mutation: {
-    file: 'runtime/rules/mirrors/pull-sources.ts',
+    file: 'runtime/credential-provider/auth-file.ts',
     replace: 'repository: mirror.location + rest',
     by: 'repository: mirror.location',
   },

@@ -1,15 +1,14 @@
 /** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
-import { canonicalKey } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
+
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import {
   authFile,
-  parseGlobalAuth,
-} from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
-import {
+  canonicalKey,
   chooseCredentials,
   collectOffers,
-} from '../../../../runtime/rules/credential-provider/namespace-credentials.ts';
-import { pullSources } from '../../../../runtime/rules/mirrors/pull-sources.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+  parseGlobalAuth,
+  pullSources,
+} from '../../../../runtime/credential-provider/auth-file.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -47,7 +46,7 @@ export const suite: ConformanceSuite<Input, Wanted> = {
     return Object.fromEntries(keys.map((key) => [key, auths[key]?.auth ?? null]));
   },
   mutation: {
-    file: 'runtime/rules/credential-provider/namespace-credentials.ts',
+    file: 'runtime/credential-provider/auth-file.ts',
     replace: 'if (offered === undefined) return false;',
     by: 'return false;',
   },

@@ -3,25 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
-import { findApiServer } from '../../../../runtime/credential-provider/plugin/api-server.ts';
-import { defaultOptions } from '../../../../runtime/credential-provider/plugin/options.ts';
-import { authFilePath } from '../../../../runtime/credential-provider/plugin/provide.ts';
-import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
-import { readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
-import { pullerOf } from '../../../../runtime/credential-provider/plugin/token.ts';
-import { readConfFiles } from '../../../../runtime/host/conf-files.ts';
-import { credentialOf } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
-import {
-  NO_GLOBAL_AUTH,
-  parseGlobalAuth,
-} from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import { parseRegistriesConf } from '../../../../runtime/core/mirrors/registries-conf.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import {
   chooseCredentials,
   collectOffers,
-} from '../../../../runtime/rules/credential-provider/namespace-credentials.ts';
-import { pullSources } from '../../../../runtime/rules/mirrors/pull-sources.ts';
-import { parseRegistriesConf } from '../../../../runtime/rules/mirrors/registries-conf.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+  credentialOf,
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+  pullSources,
+} from '../../../../runtime/credential-provider/auth-file.ts';
+import { findApiServer } from '../../../../runtime/credential-provider/plugin/api-server.ts';
+import { readConfFiles } from '../../../../runtime/credential-provider/plugin/conf-files.ts';
+import { defaultOptions } from '../../../../runtime/credential-provider/plugin/options.ts';
+import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
+import { authFilePath } from '../../../../runtime/credential-provider/plugin/run.ts';
+import { pullerOf, readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   authFiles,
@@ -60,7 +57,7 @@ export const suite: ConformanceSuite<Input> = {
   },
   answer: ({ table, row }) => tableNamed(table).answer(row),
   mutation: {
-    file: 'runtime/credential-provider/plugin/token.ts',
+    file: 'runtime/credential-provider/plugin/secrets.ts',
     replace: "typeof namespace !== 'string'",
     by: 'false',
   },

@@ -3,14 +3,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { describeError, PullwrightError } from '../../../../runtime/core/errors.ts';
 import { agentTask } from '../../../../runtime/global-pull-secret/agent/task.ts';
-import type { Systemd } from '../../../../runtime/host/systemd.ts';
+import { runLoop } from '../../../../runtime/node/daemon.ts';
 import { NodeEngine } from '../../../../runtime/node/engine.ts';
-import type { NodeEvent, NodeState } from '../../../../runtime/node/events.ts';
-import { runLoop } from '../../../../runtime/node/loop.ts';
-import { Wake } from '../../../../runtime/node/mount-watcher.ts';
-import { StateFolder } from '../../../../runtime/node/state-folder.ts';
-import { describeError, PullwrightError } from '../../../../runtime/rules/errors.ts';
+import { StateFolder } from '../../../../runtime/node/state.ts';
+import type { Systemd } from '../../../../runtime/node/systemd.ts';
+import type { NodeEvent, NodeState } from '../../../../runtime/node/task.ts';
+import { Wake } from '../../../../runtime/node/watch.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -48,7 +48,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
     (input.ticks !== undefined || isDeepStrictEqual(actual.sleepsMs, expected.sleepsMs ?? [])) &&
     (actual.final === expected.final || leftAlone(actual, expected, input)),
   mutation: {
-    file: 'runtime/rules/rollout/rollout.ts',
+    file: 'runtime/node/rollout.ts',
     replace: '(policy.attempts ?? 3)',
     by: '(policy.attempts ?? 2)',
   },

@@ -1,8 +1,8 @@
 /** One restart over D-Bus, as the node agent of HyperShift words its end. */
-import { BusRefused } from '../../../../runtime/host/bus.ts';
-import { systemdOverBus } from '../../../../runtime/host/systemd.ts';
+
+import type { PullwrightError } from '../../../../runtime/core/errors.ts';
 import { attemptRestart } from '../../../../runtime/node/restart.ts';
-import type { PullwrightError } from '../../../../runtime/rules/errors.ts';
+import { BusRefused, systemdOverBus } from '../../../../runtime/node/systemd.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { scriptedBus } from '../../../support/scripted-bus.ts';
 import type { ConformanceSuite } from '../../suite.ts';

@@ -1,9 +1,7 @@
 /** Which mounted pull secret the node agent takes. */
-import {
-  choosePullSecret,
-  type MountedFile,
-} from '../../../../runtime/global-pull-secret/reconciler/source.ts';
-import { redact } from '../../../../runtime/rules/redacted.ts';
+
+import { redact } from '../../../../runtime/core/redacted.ts';
+import { choosePullSecret, type MountedFile } from '../../../../runtime/global-pull-secret/agent/sources.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -47,7 +45,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   mutation: {
-    file: 'runtime/global-pull-secret/reconciler/source.ts',
+    file: 'runtime/global-pull-secret/agent/sources.ts',
     replace: "if (global.state === 'unreadable')",
     by: 'if (false as boolean)',
   },

@@ -1,6 +1,6 @@
 /** What the existing node agent takes for a docker config. */
-import { upstreamAgentFault } from '../../../../runtime/rules/docker-config/upstream.ts';
-import { redact } from '../../../../runtime/rules/redacted.ts';
+import { upstreamAgentFault } from '../../../../runtime/core/docker-config/pull-secret.ts';
+import { redact } from '../../../../runtime/core/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -28,7 +28,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   answer: ({ content }) => ({ error: upstreamAgentFault(redact(content)) ?? null }),
   mutation: {
-    file: 'runtime/rules/docker-config/upstream.ts',
+    file: 'runtime/core/docker-config/pull-secret.ts',
     replace: "member.key === 'auths') ? undefined",
     by: "member.key.toLowerCase() === 'auths') ? undefined",
   },

@@ -1,6 +1,7 @@
 /** The hash that existing clusters carry in a pod label. */
-import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { redact } from '../../../../runtime/rules/redacted.ts';
+
+import { redact } from '../../../../runtime/core/redacted.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Row {
@@ -13,7 +14,7 @@ export const suite: ConformanceSuite<Row['input'], Row['expected']> = {
   cases: (document) => (document as { cases: readonly Row[] }).cases,
   answer: ({ content }) => ({ hash: configHash(redact(content)) }),
   mutation: {
-    file: 'runtime/global-pull-secret/reconciler/config-hash.ts',
+    file: 'runtime/global-pull-secret/eligibility.ts',
     replace: "join(' ')",
     by: "join(',')",
   },

@@ -1,9 +1,9 @@
 /** Names and values that existing clusters know. Those of HyperShift's own parts that Pullwright has no use for are listed. */
 
-import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
-import { HASH_LABEL, OPENSHIFT_PRIORITY_CLASS } from '../../../../charts/global-pull-secret/options.ts';
-import { agentOptions } from '../../../../runtime/commands/agent.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/core/kubernetes/hypershift.ts';
+import { agentOptions } from '../../../../runtime/global-pull-secret/agent/command.ts';
+import { upstreamDaemonSet } from '../../../../runtime/global-pull-secret/daemon-set.ts';
+import { HASH_LABEL, OPENSHIFT_PRIORITY_CLASS } from '../../../../runtime/global-pull-secret/options.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 const FLAGS = agentOptions([], {});
@@ -67,7 +67,7 @@ export const suite: ConformanceSuite<string> = {
   },
   answer: (name) => OURS[name],
   mutation: {
-    file: 'runtime/rules/kubernetes/global-pull-secret.ts',
+    file: 'runtime/core/kubernetes/hypershift.ts',
     replace: "'additional-pull-secret'",
     by: "'extra-pull-secret'",
   },

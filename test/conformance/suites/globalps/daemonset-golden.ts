@@ -1,10 +1,10 @@
 /** The objects in upstream's shape, field by field: DaemonSet, ServiceAccount and both Secrets. */
 import { isDeepStrictEqual } from 'node:util';
-import { upstreamServiceAccount } from '../../../../charts/global-pull-secret/agent-rbac.ts';
-import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
-import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { mergePullSecrets } from '../../../../runtime/rules/docker-config/merge.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { mergePullSecrets } from '../../../../runtime/core/docker-config/merge.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
+import { upstreamServiceAccount } from '../../../../runtime/global-pull-secret/agent-access.ts';
+import { upstreamDaemonSet } from '../../../../runtime/global-pull-secret/daemon-set.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -53,7 +53,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
       isDeepStrictEqual(actual[field as keyof Answer], value),
     ),
   mutation: {
-    file: 'charts/global-pull-secret/agent.ts',
+    file: 'runtime/global-pull-secret/daemon-set.ts',
     replace: "automountServiceAccountToken: false, dnsPolicy: 'Default'",
     by: "automountServiceAccountToken: false, dnsPolicy: 'ClusterFirst'",
   },

@@ -1,11 +1,8 @@
 /** Which Machines and Nodes get the eligibility label, and on which platforms the controller runs. */
-import { runOffline } from '../../../../runtime/controller/offline.ts';
-import { ObjectStore } from '../../../../runtime/controller/store.ts';
-import {
-  eligibilityLabels,
-  poolEligibility,
-} from '../../../../runtime/global-pull-secret/reconciler/eligibility.ts';
-import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconciler.ts';
+import { runOffline } from '../../../../runtime/engine/offline/offline.ts';
+import { ObjectStore } from '../../../../runtime/engine/store.ts';
+import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
+import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -55,7 +52,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     return { machineLabel: orNull(machine), nodeLabel: orNull(node) };
   },
   mutation: {
-    file: 'runtime/global-pull-secret/reconciler/eligibility.ts',
+    file: 'runtime/global-pull-secret/eligibility.ts',
     replace: "['AWS', 'Azure']",
     by: "['KubeVirt']",
   },

@@ -1,7 +1,8 @@
 /** The merge that the reconciler writes, held against that of the existing operator. */
-import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { mergePullSecrets } from '../../../../runtime/rules/docker-config/merge.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+
+import { mergePullSecrets } from '../../../../runtime/core/docker-config/merge.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -53,7 +54,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     );
   },
   mutation: {
-    file: 'runtime/rules/docker-config/merge.ts',
+    file: 'runtime/core/docker-config/merge.ts',
     replace: '...platform.encoded, ...tenant.added.map',
     by: '...platform.encoded.slice(1), ...tenant.added.map',
   },

@@ -1,15 +1,14 @@
 /** A pass of the reconciler over one control plane secret and one additional secret, and what triggers a pass. */
-import type { Reconciler, Ref } from '../../../../runtime/controller/contract.ts';
-import { type OfflineResult, runOffline } from '../../../../runtime/controller/offline.ts';
-import { covers } from '../../../../runtime/controller/selection.ts';
-import { ObjectStore } from '../../../../runtime/controller/store.ts';
-import { worldView } from '../../../../runtime/controller/world.ts';
+
+import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/core/kubernetes/hypershift.ts';
+import type { KubeObject, SecretObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { reveal } from '../../../../runtime/core/redacted.ts';
+import type { Reconciler, Ref } from '../../../../runtime/engine/contract.ts';
+import { type OfflineResult, runOffline } from '../../../../runtime/engine/offline/offline.ts';
+import { covers, ObjectStore, worldView } from '../../../../runtime/engine/store.ts';
 import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
-import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconciler.ts';
+import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject, SecretObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 /** Null: there is no such Secret; `no-data-field`: there is one without `data`. */
@@ -50,7 +49,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   mutation: {
-    file: 'runtime/global-pull-secret/reconciler/reconciler.ts',
+    file: 'runtime/global-pull-secret/reconciler/reconcile.ts',
     replace: "if (plan.original.act === 'write') {",
     by: 'if (false as boolean) {',
   },

@@ -1,8 +1,9 @@
 /** Whether the additional secret is taken as it is, as the reconciler's plan says it to its owner. */
+
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import type { Verdict } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import type { Verdict } from '../../../../runtime/rules/kubernetes/pull-status.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 type Data = Readonly<Record<string, string>>;

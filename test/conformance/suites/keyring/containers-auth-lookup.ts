@@ -1,7 +1,7 @@
 /** The one credential that containers/image takes from an auth file. */
 import { isDeepStrictEqual } from 'node:util';
-import { lookupForContainers } from '../../../../runtime/rules/auth-lookup/containers.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { lookupForContainers } from '../../../../runtime/core/docker-config/containers-keyring.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -63,7 +63,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
         usernameAnyOf.includes(actual.username),
   loosens: ['usernameAnyOf'],
   mutation: {
-    file: 'runtime/rules/auth-lookup/containers.ts',
+    file: 'runtime/core/docker-config/containers-keyring.ts',
     replace: "host === 'docker.io' || host === 'registry-1.docker.io'",
     by: "host === 'docker.io'",
   },

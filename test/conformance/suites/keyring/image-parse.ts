@@ -1,5 +1,5 @@
 /** Image names as the kubelet splits them. */
-import { parseImageReference, pullTag } from '../../../../runtime/rules/auth-lookup/image-reference.ts';
+import { parseImageReference, pullTag } from '../../../../runtime/core/image-reference.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Answer {
@@ -21,7 +21,7 @@ export const suite: ConformanceSuite<string, Answer> = {
     return { Repo: repository, Tag: pullTag(parsed.reference) ?? '', Digest: digest, Err: false };
   },
   mutation: {
-    file: 'runtime/rules/auth-lookup/image-reference.ts',
+    file: 'runtime/core/image-reference.ts',
     replace: "['docker.io', `library/${image}`]",
     by: "['docker.io', image]",
   },

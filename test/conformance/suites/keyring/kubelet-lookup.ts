@@ -1,13 +1,9 @@
 /** Credentials that the kubelet tries, in order. */
 import { isDeepStrictEqual } from 'node:util';
-import { parseImageReference } from '../../../../runtime/rules/auth-lookup/image-reference.ts';
-import {
-  type AuthSource,
-  kubeletKeyring,
-  lookupForKubelet,
-} from '../../../../runtime/rules/auth-lookup/kubelet.ts';
-import { pullSecretSource } from '../../../../runtime/rules/docker-config/secret-text.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/core/docker-config/kubelet-keyring.ts';
+import { type AuthSource, pullSecretSource } from '../../../../runtime/core/docker-config/pull-secret.ts';
+import { parseImageReference } from '../../../../runtime/core/image-reference.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../../support/kubelet-words.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -64,7 +60,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   loosens: ['orderUndefined'],
   mutation: {
-    file: 'runtime/rules/auth-lookup/kubelet.ts',
+    file: 'runtime/core/docker-config/kubelet-keyring.ts',
     replace: 'a.bytes < b.bytes ? 1 : -1',
     by: 'a.bytes < b.bytes ? -1 : 1',
   },

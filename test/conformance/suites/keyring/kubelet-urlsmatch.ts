@@ -7,7 +7,7 @@ export const suite: ConformanceSuite<GlobInput, GlobAnswer> = {
   answer: globAnswer,
   accepts: globAccepts,
   mutation: {
-    file: 'runtime/rules/auth-lookup/match-images.ts',
+    file: 'runtime/core/docker-config/match-images.ts',
     replace: '!target.path.startsWith(glob.path)',
     by: 'target.path !== glob.path',
   },

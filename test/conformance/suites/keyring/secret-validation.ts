@@ -1,9 +1,9 @@
 /** What the API server takes and what the kubelet can read. */
-import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/rules/auth-lookup/kubelet.ts';
-import { pullSecretSource } from '../../../../runtime/rules/docker-config/secret-text.ts';
-import { validateSecret } from '../../../../runtime/rules/docker-config/validate.ts';
-import type { SecretObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/core/docker-config/kubelet-keyring.ts';
+import { pullSecretSource } from '../../../../runtime/core/docker-config/pull-secret.ts';
+import type { SecretObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { redact, reveal } from '../../../../runtime/core/redacted.ts';
+import { validateSecret } from '../../../../runtime/diagnose/checks/docker-config.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -49,7 +49,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     };
   },
   mutation: {
-    file: 'runtime/rules/docker-config/go-reader.ts',
+    file: 'runtime/core/docker-config/pull-secret.ts',
     replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };',
     by: '',
   },

@@ -1,5 +1,5 @@
 /** What the two suites of glob matches share. */
-import { matchesImage } from '../../../../runtime/rules/auth-lookup/match-images.ts';
+import { matchesImage } from '../../../../runtime/core/docker-config/match-images.ts';
 import type { ConformanceCase } from '../../suite.ts';
 
 export interface GlobInput {

@@ -1,8 +1,9 @@
 /** The compiled policy on a real API server: pods are created, and what is stored of them counts. */
-import { readProfile } from '../../../../runtime/rules/injection/profile.ts';
-import { INJECT_LABEL, injectionPlan } from '../../../../runtime/rules/injection/profile-plan.ts';
-import { compileInjectionPolicy } from '../../../../runtime/rules/injection/profile-policy.ts';
-import { type ControlPlane, missingControlPlane } from '../../../control-plane/control-plane.ts';
+import { readProfile } from '../../../../runtime/pull-secret-injection/kinds/profile.ts';
+import { INJECT_LABEL, injectionPlan } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
+import { compileInjectionPolicy } from '../../../../runtime/pull-secret-injection/plan/policy.ts';
+import { missingControlPlane } from '../../../control-plane/build.ts';
+import type { ControlPlane } from '../../../control-plane/control-plane.ts';
 import { eventually } from '../../../control-plane/eventually.ts';
 import { createPod, readyNamespace, startPlane } from '../../../pull-secret-injection/live.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -46,7 +47,7 @@ export const suite: ConformanceSuite<LiveInput, Answer> = {
       ? 'error' in actual && withoutAccount(actual.error).includes(withoutAccount(expected.error))
       : JSON.stringify(actual) === JSON.stringify(expected),
   mutation: {
-    file: 'runtime/rules/injection/profile-policy.ts',
+    file: 'runtime/pull-secret-injection/plan/policy.ts',
     replace: '(variables.have + variables.add).map',
     by: '(variables.add + variables.have).map',
   },

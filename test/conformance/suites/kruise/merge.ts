@@ -1,4 +1,4 @@
-import { mergeImagePullSecrets } from '../../../../runtime/rules/injection/image-pull-secrets.ts';
+import { mergeImagePullSecrets } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface MergeCase {
@@ -21,7 +21,7 @@ export const suite: ConformanceSuite<MergeCase, readonly string[]> = {
       sidecarSet ?? [],
     ).merged,
   mutation: {
-    file: 'runtime/rules/injection/image-pull-secrets.ts',
+    file: 'runtime/pull-secret-injection/plan/plan.ts',
     replace: '[...own, ...injected]',
     by: '[...injected, ...own]',
   },

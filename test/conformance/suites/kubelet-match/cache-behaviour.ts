@@ -2,8 +2,9 @@
  * When the kubelet runs the plugin again, by what the response says about caching. It is held against a model of the cache, and
  * for the response that we give the answer must be: always.
  */
+
+import { parseGoDuration } from '../../../../runtime/core/go/duration.ts';
 import { EMPTY_RESPONSE } from '../../../../runtime/credential-provider/plugin/request.ts';
-import { parseGoDuration } from '../../../../runtime/rules/go/duration.ts';
 import {
   executions,
   kubeletTakes,

@@ -1,6 +1,7 @@
 /** Which CredentialProviderConfig files the kubelet starts with, and what it says about the others. */
+
+import { kubeletRefusal } from '../../../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../../../runtime/kube/yaml.ts';
-import { kubeletRefusal } from '../../../../runtime/rules/credential-provider/config-check.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 /** The refusal up to where texts of Go's parsers begin; null for a file that is taken. */
@@ -24,7 +25,7 @@ export const suite: ConformanceSuite<string, Refusal> = {
     return refusal === undefined ? null : beforeGo(refusal);
   },
   mutation: {
-    file: 'runtime/rules/credential-provider/config-check.ts',
+    file: 'runtime/credential-provider/config.ts',
     replace: 'if (duration >= 0) return [];',
     by: 'if (duration <= 0) return [];',
   },

@@ -1,6 +1,7 @@
 /** The exact bytes that the kubelet writes: image, token and annotations must be what it meant. */
+
+import { reveal } from '../../../../runtime/core/redacted.ts';
 import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
-import { reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Meaning {

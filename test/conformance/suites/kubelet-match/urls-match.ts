@@ -13,7 +13,7 @@ export const suite: ConformanceSuite<GlobInput, GlobAnswer> = {
   answer: globAnswer,
   accepts: globAccepts,
   mutation: {
-    file: 'runtime/rules/auth-lookup/match-images.ts',
+    file: 'runtime/core/docker-config/match-images.ts',
     replace: 'glob.port !== target.port',
     by: 'false',
   },

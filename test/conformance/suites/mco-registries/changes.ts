@@ -1,6 +1,6 @@
-import { schemaFaults } from '../../../../runtime/rules/node-registries/admission.ts';
-import { disruptionOf } from '../../../../runtime/rules/node-registries/disruption.ts';
-import { renderNodeFiles } from '../../../../runtime/rules/node-registries/render.ts';
+import { schemaFaults } from '../../../../runtime/registry-overrides/machine-config/admission.ts';
+import { disruptionOf } from '../../../../runtime/registry-overrides/machine-config/disruption.ts';
+import { renderNodeFiles } from '../../../../runtime/registry-overrides/machine-config/render.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { objectsOf, type RunInput } from './read.ts';
 
@@ -32,7 +32,7 @@ export const suite: ConformanceSuite<Change, Fields> = {
     return { admitted, ...disruption };
   },
   mutation: {
-    file: 'runtime/rules/node-registries/disruption.ts',
+    file: 'runtime/registry-overrides/machine-config/disruption.ts',
     replace: "pullFrom !== 'digest-only' && pullFrom !==",
     by: 'pullFrom !==',
   },

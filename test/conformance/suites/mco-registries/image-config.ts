@@ -1,7 +1,7 @@
 import { type RunSuite, runSuite } from './read.ts';
 
 export const suite: RunSuite = runSuite({
-  file: 'runtime/rules/node-registries/payload.ts',
+  file: 'runtime/registry-overrides/machine-config/render.ts',
   replace: 'scope !== payload',
   by: 'scope === payload',
 });

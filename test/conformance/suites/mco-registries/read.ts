@@ -1,16 +1,17 @@
 /** Reads the case files of this folder, and answers a whole run of the operator as `mirrors`, `explain` and `validate` do. */
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import { type Candidate, compileMirrors, resolveMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
-import { schemaFaults } from '../../../../runtime/rules/node-registries/admission.ts';
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { type Candidate, compileMirrors, resolveMirrors } from '../../../../runtime/core/mirrors/resolve.ts';
+import { schemaFaults } from '../../../../runtime/registry-overrides/machine-config/admission.ts';
 import {
+  headText,
   type NodeFiles,
   type NodeRendering,
   REGISTRIES_CONF,
+  registriesText,
   renderNodeFiles,
   SEARCH_DROP_IN,
-} from '../../../../runtime/rules/node-registries/render.ts';
-import { headText, registriesText } from '../../../../runtime/rules/node-registries/toml.ts';
+} from '../../../../runtime/registry-overrides/machine-config/render.ts';
 import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { type RunSuite, runSuite } from './read.ts';
 
 export const suite: RunSuite = runSuite({
-  file: 'runtime/rules/node-registries/faults.ts',
+  file: 'runtime/registry-overrides/machine-config/faults.ts',
   replace: "entry.policy !== 'NeverContactSource' ||",
   by: "entry.policy === 'NeverContactSource' ||",
 });

@@ -1,6 +1,7 @@
 /** The controller's unit tests, played to the reconciler: which objects appear per pool, and which files are in them. */
-import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconcile.ts';
 import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
 import { clusterObjects, worldOf } from '../../../credential-provider/support/world-double.ts';
 import type { ConformanceSuite } from '../../suite.ts';

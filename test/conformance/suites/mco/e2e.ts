@@ -1,7 +1,6 @@
 /** The end-to-end cases: entries come and go, and the provider finds the credential of a mirror on the same host. */
-
-import { isMatchImage } from '../../../../charts/credential-provider/crd.ts';
-import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconciler.ts';
+import { isMatchImage } from '../../../../runtime/credential-provider/kind.ts';
+import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconcile.ts';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
 import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
 import {
@@ -43,7 +42,7 @@ export const suite: ConformanceSuite<Case, Outcome> = {
   },
   answer: (one) => (one.wantJournal === undefined ? rendered(one) : provided(one)),
   mutation: {
-    file: 'runtime/rules/credential-provider/merge.ts',
+    file: 'runtime/credential-provider/merge.ts',
     replace: 'matchImages: [...new Set(kept)].sort()',
     by: "matchImages: ['*.myhost.io']",
   },

@@ -1,8 +1,9 @@
 /** The merge into a template, the conditions' defaults, and the kubelet's flags per platform. */
+
+import type { CredentialProviderConfig } from '../../../../runtime/credential-provider/config.ts';
+import { mergeCredentialProviderConfig } from '../../../../runtime/credential-provider/merge.ts';
+import { kubeletFlags, platformFile } from '../../../../runtime/credential-provider/platform.ts';
 import { conditionOf } from '../../../../runtime/credential-provider/reconciler/conditions.ts';
-import type { CredentialProviderConfig } from '../../../../runtime/rules/credential-provider/config.ts';
-import { mergeCredentialProviderConfig } from '../../../../runtime/rules/credential-provider/merge.ts';
-import { kubeletFlags, platformFile } from '../../../../runtime/rules/credential-provider/platform.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface MergeRow {
@@ -50,7 +51,7 @@ export const suite: ConformanceSuite<Input> = {
     return file.isKnownToKubelet ? kubeletFlags(file.path) : '';
   },
   mutation: {
-    file: 'runtime/rules/credential-provider/merge.ts',
+    file: 'runtime/credential-provider/merge.ts',
     replace: 'matchImages: [...new Set(kept)].sort()',
     by: 'matchImages: [...new Set(kept)].sort().reverse()',
   },

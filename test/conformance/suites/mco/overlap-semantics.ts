@@ -1,5 +1,5 @@
 /** Which pairs of patterns can match one image, by the kubelet's matching. */
-import { patternsMeet } from '../../../../runtime/rules/credential-provider/glob-algebra.ts';
+import { patternsMeet } from '../../../../runtime/credential-provider/merge.ts';
 import { scopesConflict } from '../../../credential-provider/support/scope-rule.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -28,7 +28,7 @@ export const suite: ConformanceSuite<Pair, Judged> = {
     mcoSaysConflict: scopesConflict(user, provider),
   }),
   mutation: {
-    file: 'runtime/rules/credential-provider/glob-algebra.ts',
+    file: 'runtime/credential-provider/merge.ts',
     replace: 'left.port !== right.port ||',
     by: '',
   },

@@ -1,5 +1,5 @@
 /** The roles as shipped, and what a namespace must grant for the provider to read its secrets. */
-import { namespaceAccess, nodeAccess } from '../../../../charts/credential-provider/access.ts';
+import { namespaceAccess, nodeAccess } from '../../../../runtime/credential-provider/access.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 type Part = 'clusterRole' | 'clusterRoleBinding' | 'namespaceRoleNeeded';
@@ -22,7 +22,7 @@ export const suite: ConformanceSuite<Part> = {
   // Other lists of verbs than ours are recorded too.
   loosens: ['recorded'],
   mutation: {
-    file: 'charts/credential-provider/access.ts',
+    file: 'runtime/credential-provider/access.ts',
     replace: "resources: ['serviceaccounts'], verbs: ['get', 'list'] }",
     by: "resources: ['serviceaccounts'], verbs: ['get'] }",
   },

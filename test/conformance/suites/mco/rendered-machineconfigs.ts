@@ -1,9 +1,10 @@
 /** Files, Ignition, names and conditions for a platform and a list of patterns. */
-import { machineConfig } from '../../../../charts/credential-provider/machine-config.ts';
+
+import { mergeCredentialProviderConfig } from '../../../../runtime/credential-provider/merge.ts';
+import { machineConfig } from '../../../../runtime/credential-provider/objects.ts';
+import { platformFile } from '../../../../runtime/credential-provider/platform.ts';
+import { poolFiles } from '../../../../runtime/credential-provider/pools.ts';
 import { validated } from '../../../../runtime/credential-provider/reconciler/conditions.ts';
-import { poolFiles } from '../../../../runtime/credential-provider/render.ts';
-import { mergeCredentialProviderConfig } from '../../../../runtime/rules/credential-provider/merge.ts';
-import { platformFile } from '../../../../runtime/rules/credential-provider/platform.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -54,7 +55,7 @@ export const suite: ConformanceSuite<Input, Rendered> = {
     };
   },
   mutation: {
-    file: 'runtime/rules/credential-provider/merge.ts',
+    file: 'runtime/credential-provider/merge.ts',
     replace: "return { pattern, verdict: 'Rendered', message: '' };",
     by: "return { pattern, verdict: 'Conflict', message: '' };",
   },

@@ -1,13 +1,13 @@
 /** Who gets the overrides: the reconciler's pass over a control plane as HyperShift has rendered it. */
 import { isDeepStrictEqual } from 'node:util';
-import { translateImage } from '../../../../runtime/registry-overrides/release-lookup.ts';
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import { resolveMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { resolveMirrors } from '../../../../runtime/core/mirrors/resolve.ts';
 import {
   OVERRIDES_ENV,
   parseImageOverrides,
   parseOverridesFlag,
-} from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
+} from '../../../../runtime/registry-overrides/overrides.ts';
+import { translateImage } from '../../../../runtime/registry-overrides/release-lookup.ts';
 import {
   deployment,
   deploymentOf,
@@ -143,7 +143,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts: acceptsNamed,
   mutation: {
-    file: 'runtime/registry-overrides/deployments.ts',
+    file: 'runtime/registry-overrides/reconciler/deployments.ts',
     replace: "['control-plane-operator', 'ignition-server']",
     by: "['ignition-server']",
   },

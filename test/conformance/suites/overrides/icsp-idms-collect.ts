@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
-import { collectOverrideMap } from '../../../../runtime/rules/registry-overrides/override-map.ts';
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { collectOverrideMap } from '../../../../runtime/registry-overrides/planes.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, toConformance, toRecord } from './read.ts';
 
@@ -28,7 +28,7 @@ export const suite: ConformanceSuite<Entry> = {
     ),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/override-map.ts',
+    file: 'runtime/registry-overrides/planes.ts',
     replace: 'a.metadata.name < b.metadata.name ? 1 : -1',
     by: 'a.metadata.name < b.metadata.name ? -1 : 1',
   },

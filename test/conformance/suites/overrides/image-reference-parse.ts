@@ -1,7 +1,4 @@
-import {
-  type SplitReference,
-  splitReference,
-} from '../../../../runtime/rules/registry-overrides/reference.ts';
+import { type SplitReference, splitReference } from '../../../../runtime/registry-overrides/overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
@@ -25,7 +22,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/reference.ts',
+    file: 'runtime/registry-overrides/overrides.ts',
     replace: "|| first === 'localhost'",
     by: '',
   },

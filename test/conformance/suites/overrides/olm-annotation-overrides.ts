@@ -2,14 +2,14 @@ import {
   catalogsRunBesideControlPlane,
   catalogTriggers,
   TRIGGERS_ANNOTATION,
-} from '../../../../charts/registry-overrides/objects.ts';
-import { catalogStreamWanted } from '../../../../runtime/registry-overrides/catalogs.ts';
+} from '../../../../runtime/registry-overrides/objects.ts';
 import {
   type Catalog,
   catalogAnnotation,
   catalogsOf,
   chooseCatalogImages,
-} from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
+} from '../../../../runtime/registry-overrides/olm-catalogs.ts';
+import { catalogStreamWanted } from '../../../../runtime/registry-overrides/reconciler/catalogs.ts';
 import { deployment, deploymentOf, hostedCluster, podSpec, run } from '../../../registry-overrides/world.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
@@ -77,7 +77,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/olm-catalogs.ts',
+    file: 'runtime/registry-overrides/olm-catalogs.ts',
     replace: "!image.includes('@sha256:')",
     by: "image === '-'",
   },

@@ -4,7 +4,7 @@ import {
   catalogCandidates,
   catalogsOf,
   chooseCandidate,
-} from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
+} from '../../../../runtime/registry-overrides/olm-catalogs.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance, toMap } from './read.ts';
 
@@ -59,7 +59,7 @@ export const suite: ConformanceSuite<Input> = {
   answer: (input) => ('version' in input ? images(input) : exists(input)),
   accepts: (actual, expected) => acceptsPartial(anyCatalog(actual, expected), expected),
   mutation: {
-    file: 'runtime/rules/registry-overrides/olm-catalogs.ts',
+    file: 'runtime/registry-overrides/olm-catalogs.ts',
     replace: 'const TRIED_MINORS = 4',
     by: 'const TRIED_MINORS = 3',
   },

@@ -1,4 +1,4 @@
-import { parseImageOverrides } from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
+import { parseImageOverrides } from '../../../../runtime/registry-overrides/overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance, toRecord } from './read.ts';
 
@@ -7,7 +7,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   answer: (input) => ({ overrides: toRecord(parseImageOverrides(textOf(input, 'value'))) }),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/registry-overrides.ts',
+    file: 'runtime/registry-overrides/overrides.ts',
     replace: "if (source === '' || mirror === '') continue;",
     by: '',
   },

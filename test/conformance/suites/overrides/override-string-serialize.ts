@@ -1,4 +1,4 @@
-import { formatImageOverrides } from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
+import { formatImageOverrides } from '../../../../runtime/registry-overrides/overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, toConformance, toMap } from './read.ts';
 
@@ -7,7 +7,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   answer: (input) => ({ value: formatImageOverrides(toMap(input['overrides'])) }),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/registry-overrides.ts',
+    file: 'runtime/registry-overrides/overrides.ts',
     replace: "pairs.length === 0 ? NO_OVERRIDES : pairs.join(',')",
     by: "pairs.join(',')",
   },

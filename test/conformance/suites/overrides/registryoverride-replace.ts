@@ -1,4 +1,4 @@
-import { replaceRegistry } from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
+import { replaceRegistry } from '../../../../runtime/registry-overrides/overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance, toMap } from './read.ts';
 
@@ -7,7 +7,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   answer: (input) => ({ result: replaceRegistry(textOf(input, 'image'), toMap<string>(input['overrides'])) }),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides/registry-overrides.ts',
+    file: 'runtime/registry-overrides/overrides.ts',
     replace: "{ ports: 'exact' }",
     by: "{ ports: 'runtime' }",
   },

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { replaceRegistry } from '../../../../runtime/registry-overrides/overrides.ts';
 import {
   type FoundRelease,
   lookUpRelease,
@@ -6,7 +7,6 @@ import {
   type ReleasePlaces,
   translateImage,
 } from '../../../../runtime/registry-overrides/release-lookup.ts';
-import { replaceRegistry } from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsNamed, placesOf, readCases, textOf, toConformance, wholeDigests } from './read.ts';
 

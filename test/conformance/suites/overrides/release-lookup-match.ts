@@ -21,7 +21,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/mirrors/mirrors.ts',
+    file: 'runtime/core/mirrors/resolve.ts',
     replace: 'placesOf(rule, reference, reference.slice(length))',
     by: "placesOf(rule, reference, '')",
   },

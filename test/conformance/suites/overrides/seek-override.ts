@@ -1,6 +1,6 @@
-import { FactCache } from '../../../../runtime/controller/lookups.ts';
+import { resolveMirrors } from '../../../../runtime/core/mirrors/resolve.ts';
+import { FactCache } from '../../../../runtime/engine/lookups.ts';
 import { lookUpRelease } from '../../../../runtime/registry-overrides/release-lookup.ts';
-import { resolveMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, type OverrideCase, placesOf, readCases, textOf, toConformance } from './read.ts';
 
@@ -97,7 +97,7 @@ export const suite: ConformanceSuite<Input> = {
   answer: (input) => (input['image'] === undefined ? cache(input) : seek(input)),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/controller/lookups.ts',
+    file: 'runtime/engine/lookups.ts',
     replace: 'fact.ok ? GOOD_MS : BAD_MS',
     by: 'fact.ok ? BAD_MS : GOOD_MS',
   },

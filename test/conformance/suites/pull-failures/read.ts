@@ -1,8 +1,9 @@
 /** A pod as an API server has it, judged as `doctor` judges it. */
-import { lookAt } from '../../../../runtime/commands/doctor/look.ts';
-import { ObjectStore } from '../../../../runtime/controller/store.ts';
-import { doctorChain } from '../../../../runtime/rules/diagnose/doctor.ts';
-import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { doctorChain } from '../../../../runtime/diagnose/checks/chain.ts';
+import { lookAt } from '../../../../runtime/diagnose/model/look.ts';
+import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
 
 interface Input {
@@ -113,6 +114,6 @@ export function pullFailures(mutation: Omit<Mutation, 'file'>): ConformanceSuite
     cases: readCases,
     answer,
     loose: ['host', 'places', 'quoted'],
-    mutation: { file: 'runtime/rules/diagnose/pull-failure.ts', ...mutation },
+    mutation: { file: 'runtime/diagnose/model/pull-failure.ts', ...mutation },
   };
 }

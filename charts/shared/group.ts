@@ -1,0 +1,140 @@
+/** A pull secret as a construct: a reference at synth time, never a value. */
+import { ApiObject, type ApiObjectProps } from 'cdk8s';
+import type { EnvValue, ISecret } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import {
+  labels,
+  type PolicyRule,
+  role,
+  roleBinding,
+  type Subject,
+  secretsByName,
+} from '../../runtime/core/kubernetes/objects.ts';
+import {
+  type SecretReference,
+  type SecretSource,
+  secretSourceObjects,
+  sourceFiles,
+} from '../../runtime/global-pull-secret/secret-source.ts';
+
+// Plain objects as constructs, so that they compose with everything else of cdk8s.
+
+/**
+ * A construct that holds one ApiObject per plain object; its id is `<kind>-<namespace>-<name>`, which stays the same when
+ * others come and go, so that patches by path survive.
+ *
+ * @example
+ * ```ts
+ * import { ObjectGroup } from './group.ts';
+ * import { Testing } from 'cdk8s';
+ * import assert from 'node:assert/strict';
+ *
+ * const chart = Testing.chart();
+ * new ObjectGroup(chart, 'group', [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } }]);
+ * assert.equal(Testing.synth(chart)[0].metadata.name, 'a');
+ * ```
+ */
+export class ObjectGroup extends Construct {
+  constructor(scope: Construct, id: string, objects: readonly KubeObject[]) {
+    super(scope, id);
+    for (const object of objects) new ApiObject(this, objectId(object), object as unknown as ApiObjectProps);
+  }
+}
+
+/** `Role-kube-system-global-pull-secret-syncer` */
+export function objectId(object: KubeObject): string {
+  const { namespace, name } = object.metadata;
+  return [object.kind, namespace, name].filter((part) => part !== undefined).join('-');
+}
+
+export interface PullSecretProps extends SecretReference {
+  /** What makes the Secret; absent when it is there already. @default none */
+  readonly source?: SecretSource;
+}
+
+/**
+ * Names a Secret of type `kubernetes.io/dockerconfigjson` and renders what makes it. It is an `ISecret` of cdk8s-plus-28, so
+ * that it goes where its own Secrets go: `dockerRegistryAuth` of a Deployment, `allowRead` of a Role.
+ *
+ * @example
+ * ```ts
+ * import { PullSecret } from './group.ts';
+ * import { Testing } from 'cdk8s';
+ * import assert from 'node:assert/strict';
+ *
+ * const chart = Testing.chart();
+ * const secret = new PullSecret(chart, 'tenant', {
+ *   namespace: 'kube-system',
+ *   name: 'additional-pull-secret',
+ *   source: { externalSecret: { store: 'vault', key: 'registries/team-a' } },
+ * });
+ * assert.deepEqual(secret.readRule().resourceNames, ['additional-pull-secret']);
+ * secret.allowRead({ namespace: 'kube-system', name: 'syncer' });
+ * assert.deepEqual(Testing.synth(chart).map(({ kind }) => kind), ['ExternalSecret', 'Role', 'RoleBinding']);
+ * ```
+ */
+export class PullSecret extends ObjectGroup implements ISecret {
+  readonly apiGroup = '';
+  readonly apiVersion = 'v1';
+  readonly kind = 'Secret';
+  readonly resourceType = 'secrets';
+  readonly reference: SecretReference;
+  /** Files that you keep yourself (SOPS), relative to the cluster's folder: pass them to `renderTree` as `kept`. */
+  readonly keptFiles: readonly string[];
+
+  constructor(scope: Construct, id: string, props: PullSecretProps) {
+    const reference = { namespace: props.namespace, name: props.name };
+    super(scope, id, props.source === undefined ? [] : secretSourceObjects(reference, props.source));
+    this.reference = reference;
+    this.keptFiles = props.source === undefined ? [] : sourceFiles(reference, props.source);
+  }
+
+  /** For a Role in the Secret's namespace: `get` on this Secret and no other. */
+  readRule(): PolicyRule {
+    return secretsByName([this.reference.name], ['get']);
+  }
+
+  get name(): string {
+    return this.reference.name;
+  }
+
+  get resourceName(): string {
+    return this.reference.name;
+  }
+
+  asApiResource(): this {
+    return this;
+  }
+
+  asNonApiResource(): undefined {
+    return undefined;
+  }
+
+  /**
+   * A Role and RoleBinding beside the Secret that let these accounts `get` it and no other.
+   *
+   * @param readers service accounts, of any namespace
+   */
+  allowRead(...readers: readonly Subject[]): void {
+    const { namespace, name } = this.reference;
+    const metadata = {
+      namespace,
+      name: `read-${name}`,
+      labels: labels({ name: 'pull-secret', component: 'access' }),
+    };
+    new ObjectGroup(this, 'read', [role(metadata, [this.readRule()]), roleBinding(metadata, readers)]);
+  }
+
+  /**
+   * Wanted by `ISecret`, and refused: a pull secret is for the kubelet, and a credential in the environment reaches every
+   * child process and crash report.
+   *
+   * @throws TypeError always
+   */
+  envValue(key: string): EnvValue {
+    throw new TypeError(
+      `Cannot put key "${key}" of pull secret "${this.reference.namespace}/${this.name}" into the environment: name it in imagePullSecrets, or mount it as a file`,
+    );
+  }
+}

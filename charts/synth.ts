@@ -1,0 +1,355 @@
+/** `pullwright synth`: renders a fleet into files for a GitOps repository, or says how the files differ from it. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../runtime/cli/command.ts';
+import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../runtime/cli/findings.ts';
+import { choice, type Flags, file, folder, type Given, outputFlag, toggle } from '../runtime/cli/flags.ts';
+import { writeProblems } from '../runtime/cli/terminal.ts';
+import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
+import { counted, jsonText } from '../runtime/core/text.ts';
+import type * as ChartsModule from './mod.ts';
+import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
+
+// What `synth` prints: short for people, whole for programs.
+
+export interface SynthResult {
+  /** As it was named. */
+  readonly fleet: string;
+  readonly to: string;
+  readonly clusters: readonly RenderedCluster[];
+  readonly difference: TreeDifference;
+  /** Files that a person has to provide and that are not there. */
+  readonly missing: readonly string[];
+}
+
+/** What is printed as JSON. */
+export interface SynthOutput extends Omit<SynthResult, 'clusters'> {
+  readonly clusters: readonly (Omit<RenderedCluster, 'objects'> & { readonly objects: number })[];
+}
+
+/** After writing. */
+export function printReport(result: SynthResult, format: string, io: CommandIo): void {
+  printMissing(result, io);
+  if (format === 'json') return printJson(result, io);
+  const { added, changed, stale, unchanged } = result.difference;
+  io.stdout.write(`Fleet ${result.fleet} to ${result.to}\n`);
+  for (const line of clusterLines(result)) io.stdout.write(`  ${line}\n`);
+  const counts = [
+    count(added, 'added'),
+    count(changed, 'changed'),
+    count(stale, 'removed'),
+    `${unchanged} unchanged`,
+  ];
+  const total = added.length + changed.length + unchanged;
+  io.stdout.write(`${counted(total, 'file')}: ${counts.filter((text) => text !== '').join(', ')}\n`);
+}
+
+/** After comparing: exit code 1 when anything differs. */
+export function reportCheck(result: SynthResult, format: string, io: CommandIo): ExitCode {
+  const { added, changed, stale, inTheWay, unchanged } = result.difference;
+  const differs = added.length + changed.length + stale.length + inTheWay.length > 0;
+  printMissing(result, io);
+  const ends = differs ? 1 : 0;
+  if (format === 'json') {
+    printJson(result, io);
+    return ends;
+  }
+  if (format === 'sarif' || format === 'junit') {
+    io.stdout.write(format === 'sarif' ? sarifOf(result) : junitOf(result));
+    return ends;
+  }
+  const groups = { added, changed, stale, 'in the way': inTheWay };
+  for (const [word, paths] of Object.entries(groups))
+    for (const path of paths) io.stdout.write(`${word} ${path}\n`);
+  if (differs)
+    io.stdout.write(`${result.to} differs from fleet ${result.fleet}: run "pullwright synth" and commit\n`);
+  else io.stdout.write(`${result.to} is up to date: ${unchanged} files\n`);
+  return ends;
+}
+
+/** A file that is not there cannot be pointed at: the fleet stands for it. */
+function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFinding[] {
+  const { added, changed, stale, inTheWay } = difference;
+  const found = (
+    code: string,
+    paths: readonly string[],
+    what: (path: string) => string,
+  ): readonly FileFinding[] =>
+    paths.map((path) => {
+      const file = code === 'ManifestMissing' ? fleet : `${to}/${path}`;
+      return {
+        severity: 'error',
+        code,
+        file,
+        subject: '',
+        message: `${what(path)}: run "pullwright synth" and commit`,
+      };
+    });
+  return [
+    ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is not there`),
+    ...found('ManifestDiffers', changed, () => `The file is not what fleet ${fleet} renders`),
+    ...found('ManifestStale', stale, () => `Fleet ${fleet} does not render this file any more`),
+    ...found(
+      'ManifestInTheWay',
+      inTheWay,
+      () => 'A file that was not rendered stands where a rendered one belongs',
+    ),
+  ];
+}
+
+function sarifOf(result: SynthResult): string {
+  return jsonText<SarifLog>(sarifLog(findingsOf(result)));
+}
+
+function junitOf(result: SynthResult): string {
+  const cases = findingsOf(result).map(({ file, code, message }) => ({
+    classname: file,
+    name: code,
+    failure: message,
+  }));
+  const well = {
+    classname: result.fleet,
+    name: `${result.to}: ${result.difference.unchanged} files are as rendered`,
+  };
+  return junitXml('rendered manifests', [...cases, well]);
+}
+
+const SHOWN = 12;
+
+function clusterLines(result: SynthResult): readonly string[] {
+  const { clusters } = result;
+  const width = Math.max(0, ...clusters.slice(0, SHOWN).map((cluster) => cluster.name.length));
+  const lines = clusters.slice(0, SHOWN).map((cluster) => {
+    const objects = cluster.objects.length;
+    const what =
+      objects === 0
+        ? 'nothing in git, the reconciler applies it'
+        : `${counted(objects, 'object')} in ${cluster.path}`;
+    return `${cluster.name.padEnd(width)}  ${what}`;
+  });
+  return clusters.length > SHOWN
+    ? [...lines, `and ${counted(clusters.length - SHOWN, 'more cluster')}`]
+    : lines;
+}
+
+function count(paths: readonly string[], word: string): string {
+  return paths.length === 0 ? '' : `${paths.length} ${word}`;
+}
+
+function printMissing(result: SynthResult, io: CommandIo): void {
+  for (const path of result.missing) {
+    const [, namespace = '', name = ''] =
+      /^(?:[^/]*\/)*([^/]+)\/secret-([^/]+)\.sops\.yaml$/.exec(path) ?? [];
+    io.stderr.write(
+      `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${name} -n ${namespace} ` +
+        `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${path} /dev/stdin > ${path}"\n`,
+    );
+  }
+}
+
+function printJson(result: SynthResult, io: CommandIo): void {
+  const clusters = result.clusters.map(({ name, path, objects, kept }) => ({
+    name,
+    path,
+    objects: objects.length,
+    kept,
+  }));
+  io.stdout.write(jsonText<SynthOutput>({ ...result, clusters }));
+}
+
+const TABLE = {
+  name: 'synth',
+  summary: 'Render a fleet into files for a GitOps repository',
+  about: [
+    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer wanted are removed; files that were not rendered stay.',
+  ],
+  flags: {
+    fleet: file({
+      help: 'fleet.yaml, or a TypeScript file that exports a fleet; without it, fleet.yaml here, else the built-in fleet of one cluster',
+    }),
+    to: folder({
+      help: 'where to write, or - to print everything; without it, $CDK8S_OUTDIR, else dist/manifests',
+    }),
+    format: choice(['manifests', 'helm', 'olm'], {
+      default: 'manifests',
+      help: 'helm: a chart of one stand-alone or management cluster; olm: a bundle for the Operator Lifecycle Manager, of one stand-alone cluster; both with --to',
+    }),
+    check: toggle({
+      help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',
+    }),
+    overwrite: toggle({ help: 'replace files that stand where a rendered file belongs' }),
+    schema: toggle({ help: 'print the JSON Schema of fleet.yaml for editors' }),
+    output: outputFlag(
+      ['text', 'json', 'sarif', 'junit'],
+      'the form of the result; sarif and junit: what --check found, for CI systems',
+    ),
+  },
+  exitCodes:
+    '0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written, 2 wrong usage',
+  examples: [
+    'pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests',
+    'pullwright synth --format helm --fleet fleet.yaml --to chart',
+  ],
+  permissions: { reads: [], writes: ['<--to>'], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const charts = await import('./mod.ts');
+  if (values.schema) {
+    io.stdout.write(charts.fleetSchemaText());
+    return 0;
+  }
+  const { output } = values;
+  const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
+  assertUsage(values, to);
+  const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
+  await tellWarnings(fleet, name, io);
+  const { tree, clusters } = rendered(charts, fleet, values.format);
+  if (to === '-') return print(tree, io);
+  warnOfSops(fleet, clusters, io);
+  const folder = resolve(io.cwd, to);
+  const difference = onDisk(to, () =>
+    values.check
+      ? charts.compareTree(folder, tree)
+      : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
+  );
+  const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
+  const result: SynthResult = { fleet: name, to, clusters, difference, missing };
+  if (values.check) return reportCheck(result, output, io);
+  printReport(result, output, io);
+  return 0;
+}
+
+function rendered(
+  charts: Charts,
+  fleet: Fleet,
+  format: 'manifests' | 'helm' | 'olm',
+): { readonly tree: ManifestTree; readonly clusters: readonly RenderedCluster[] } {
+  if (format === 'manifests') return charts.renderFleet(fleet);
+  return { tree: format === 'helm' ? charts.renderChart(fleet) : charts.renderBundle(fleet), clusters: [] };
+}
+
+/** @throws UsageError when flags do not go together */
+function assertUsage(values: Given<typeof TABLE.flags>['flags'], to: string): void {
+  const { output, check } = values;
+  if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
+  if (!check && (output === 'sarif' || output === 'junit'))
+    throw new UsageError(`Cannot print ${output}: it tells what --check found, expected --check`);
+  if (values.format !== 'manifests' && (values.to === undefined || to === '-'))
+    throw new UsageError(
+      `Cannot write a ${values.format === 'helm' ? 'chart' : 'bundle'}: expected --to with a folder of its own`,
+    );
+}
+
+async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {
+  if (warnings.length === 0) return;
+  const { describeProblem } = await import('./fleet-problems.ts');
+  writeProblems(
+    io,
+    warnings.map((problem) => `warning: ${describeProblem(name, problem)}`),
+  );
+}
+
+function print(tree: ManifestTree, io: CommandIo): ExitCode {
+  for (const [path, text] of tree)
+    if (!path.endsWith('kustomization.yaml')) io.stdout.write(`---\n# ${path}\n${text}`);
+  return 0;
+}
+
+function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: CommandIo): void {
+  if (fleet.gitops?.tool !== 'argo-cd' || clusters.every((cluster) => cluster.kept.length === 0)) return;
+  io.stderr.write(
+    'warning: Argo CD does not decrypt SOPS files by itself, so no Application syncs overlays/sops\n',
+  );
+}
+
+type Charts = typeof ChartsModule;
+
+/** The fleet of a flag, `fleet.yaml` of the folder, or the built-in one. @throws PullwrightError, FleetError */
+export async function loadFleet(
+  charts: Charts,
+  flag: string | undefined,
+  cwd: string,
+): Promise<{ fleet: Fleet; name: string }> {
+  const name = flag ?? (existsSync(resolve(cwd, 'fleet.yaml')) ? 'fleet.yaml' : undefined);
+  if (name === undefined)
+    return { fleet: charts.readFleet(charts.defaultFleet, 'default'), name: 'built-in' };
+  const file = resolve(cwd, name);
+  if (/\.[mc]?[jt]s$/.test(file))
+    return { fleet: charts.readFleet(await importFleet(name, file), name), name };
+  return { fleet: charts.parseFleet(readFleetFile(name, file), name), name };
+}
+
+function readFleetFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw cannotRead(name, reasonOf(error), error);
+  }
+}
+
+async function importFleet(name: string, file: string): Promise<unknown> {
+  if (!existsSync(file)) throw cannotRead(name, 'there is no such file');
+  let module: { readonly default?: unknown };
+  try {
+    module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown };
+  } catch (error) {
+    throw cannotRead(name, error instanceof Error ? error.message : 'it does not load', error);
+  }
+  if (module.default === undefined)
+    throw cannotRead(name, 'it exports no default, expected a fleet as default export');
+  return module.default;
+}
+
+function cannotRead(name: string, reason: string, cause?: unknown): PullwrightError {
+  return new PullwrightError(`Cannot read fleet "${name}": ${reason}`, {
+    code: 'FleetUnreadable',
+    disposition: 'terminal',
+    cause,
+  });
+}
+
+/** Errors of the file system, in one form. */
+function onDisk<T>(to: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof PullwrightError) throw error;
+    throw new PullwrightError(`Cannot write to "${to}": ${reasonOf(error)}`, {
+      code: 'OutputUnwritable',
+      cause: error,
+    });
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder, expected a file',
+  ENOTDIR: 'a file stands where a folder is wanted',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left',
+};
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown failure';
+  const code = errnoOf(error) ?? '';
+  return REASONS[code] ?? error.message;
+}
+
+function keptFiles(clusters: SynthResult['clusters']): readonly string[] {
+  return clusters.flatMap((cluster) =>
+    cluster.kept.map((path) => (cluster.path === '.' ? path : `${cluster.path}/${path}`)),
+  );
+}

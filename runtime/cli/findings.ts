@@ -1,0 +1,165 @@
+/**
+ * Findings as SARIF 2.1.0, which GitHub, GitLab and editors read.
+ *
+ * Source of the form: OASIS, Static Analysis Results Interchange Format 2.1.0, §3; what GitHub wants beyond it, from "SARIF support for code scanning".
+ */
+import { VERSION } from '../core/version.ts';
+
+// What is wrong in files, for the tools of a pull request.
+
+/** One thing that is wrong in a file. */
+export interface FileFinding {
+  readonly severity: 'error' | 'warning';
+  /** CamelCase, stable. */
+  readonly code: string;
+  /** As it was named on the command line. */
+  readonly file: string;
+  readonly line?: number;
+  readonly column?: number;
+  /** The object and the place in it; empty where the file itself is meant. */
+  readonly subject: string;
+  readonly message: string;
+}
+
+/** What stands before the words of a finding, if anything. */
+export function findingText({ subject, message }: Pick<FileFinding, 'subject' | 'message'>): string {
+  return subject === '' ? message : `${subject}: ${message}`;
+}
+
+const SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json';
+const DOCUMENTS = 'https://pullwright.dev';
+
+/**
+ * The log of one run, as a value for JSON. Findings without a line are at the first line of their file, since viewers leave out what has none.
+ */
+export function sarifLog(findings: readonly FileFinding[]): SarifLog {
+  const codes = [...new Set(findings.map(({ code }) => code))].sort();
+  const driver = {
+    name: 'pullwright',
+    version: VERSION,
+    informationUri: DOCUMENTS,
+    rules: codes.map(ruleOf),
+  };
+  const results = findings.map((finding) => resultOf(finding, codes.indexOf(finding.code)));
+  return {
+    $schema: SCHEMA,
+    version: '2.1.0',
+    runs: [{ tool: { driver }, columnKind: 'utf16CodeUnits', results }],
+  };
+}
+
+/** As far as it is written here. */
+export interface SarifLog {
+  readonly $schema: string;
+  readonly version: '2.1.0';
+  readonly runs: readonly {
+    readonly tool: { readonly driver: { readonly name: string; readonly rules: readonly SarifRule[] } };
+    readonly columnKind: 'utf16CodeUnits';
+    readonly results: readonly SarifResult[];
+  }[];
+}
+
+interface SarifRule {
+  readonly id: string;
+  readonly shortDescription: SarifText;
+  readonly fullDescription: SarifText;
+  readonly help: SarifText;
+}
+
+interface SarifResult {
+  readonly ruleId: string;
+  readonly ruleIndex: number;
+  readonly level: FileFinding['severity'];
+  readonly message: SarifText;
+  readonly locations: readonly {
+    readonly physicalLocation: {
+      readonly artifactLocation: { readonly uri: string };
+      readonly region: { readonly startLine: number; readonly startColumn?: number };
+    };
+  }[];
+}
+
+interface SarifText {
+  readonly text: string;
+}
+
+function ruleOf(id: string): SarifRule {
+  const words = id.replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ').toLowerCase();
+  const text = `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
+  const help = `Each result says what is the case and what to do; docs/reference/errors.md lists "${id}".`;
+  return { id, shortDescription: { text }, fullDescription: { text }, help: { text: help } };
+}
+
+function resultOf(finding: FileFinding, ruleIndex: number): SarifResult {
+  const { line = 1, column } = finding;
+  return {
+    ruleId: finding.code,
+    ruleIndex,
+    level: finding.severity,
+    message: { text: findingText(finding) },
+    locations: [
+      {
+        physicalLocation: {
+          artifactLocation: { uri: uriOf(finding.file) },
+          region: { startLine: line, ...(column === undefined ? {} : { startColumn: column }) },
+        },
+      },
+    ],
+  };
+}
+
+/** Relative to the folder of the run, as the tools want it; an absolute path becomes a `file:` address. */
+function uriOf(path: string): string {
+  const plain = path.replaceAll('\\', '/').replace(/^(?:\.\/)+/, '');
+  const encoded = plain.split('/').map(encodeURIComponent).join('/');
+  return plain.startsWith('/') ? `file://${encoded}` : encoded;
+}
+
+// Results as JUnit XML, which every CI system reads. Source of the form: the `testsuites` that Ant's JUnit task writes.
+
+/** One thing that was judged. */
+export interface JunitCase {
+  /** The file. */
+  readonly classname: string;
+  readonly name: string;
+  /** Why it does not hold; absent when it does. */
+  readonly failure?: string;
+  /** What else is to be said; it fails nothing. */
+  readonly note?: string;
+}
+
+/**
+ * One suite of these cases.
+ */
+export function junitXml(suite: string, cases: readonly JunitCase[]): string {
+  const failed = cases.filter(({ failure }) => failure !== undefined).length;
+  const counts = `tests="${cases.length}" failures="${failed}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${counts}>`,
+    `  <testsuite name="${xmlText(suite)}" ${counts}>`,
+    ...cases.flatMap(caseLines),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+function caseLines({ classname, name, failure, note }: JunitCase): readonly string[] {
+  const head = `    <testcase classname="${xmlText(classname)}" name="${xmlText(name)}"`;
+  const inside = [
+    ...(failure === undefined ? [] : [`      <failure message="${xmlText(failure)}"/>`]),
+    ...(note === undefined ? [] : [`      <system-out>${xmlText(note)}</system-out>`]),
+  ];
+  return inside.length === 0 ? [`${head}/>`] : [`${head}>`, ...inside, '    </testcase>'];
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** Text for an attribute or an element; what XML cannot hold, control characters and halves of pairs, is left out. */
+function xmlText(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[&<>"]/g, (character) => ENTITIES[character] ?? '')
+    .replace(/[\p{Cc}\uFFFE\uFFFF]/gu, ' ');
+}

@@ -1,0 +1,518 @@
+/**
+ * Flags as data: what each is called, takes, means and touches. Parsing, `--help`, completion, the man page, the reference in
+ * `docs/reference/cli.md` are made from it; nothing is read out of prose.
+ */
+
+import { parseArgs } from 'node:util';
+import { UsageError } from '../core/errors.ts';
+import { parseGoDuration } from '../core/go/duration.ts';
+import type { LogFormat, LogLevel } from '../core/logger.ts';
+import { nearWord } from '../core/text.ts';
+import { isNetwork } from '../http/addresses.ts';
+
+// One grammar for each unit, as Kubernetes writes them.
+
+/** In the unit of the value: milliseconds, bytes, or plainly. */
+export interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+
+/** A value that a flag does not take. */
+export class FlagFault extends Error {
+  readonly value: string;
+  /** What it must be, such as `a duration such as 30s`. */
+  readonly wanted: string;
+
+  constructor(value: string, wanted: string) {
+    super(`must be ${wanted}`);
+    this.name = 'FlagFault';
+    this.value = value;
+    this.wanted = wanted;
+  }
+}
+
+/**
+ * Milliseconds of a duration. A bare number is seconds, as kubectl reads its `--request-timeout`.
+ *
+ * @throws FlagFault
+ */
+export function durationMs(text: string, bounds: Bounds = {}): number {
+  const nanoseconds = /^\d{1,9}$/.test(text) ? Number(text) * 1e9 : parseGoDuration(text);
+  const ms = nanoseconds === undefined ? Number.NaN : nanoseconds / 1e6;
+  if (within(ms, { least: 0, ...bounds })) return ms;
+  throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
+}
+
+/** Whole seconds of a duration; the bounds are seconds too. @throws FlagFault */
+export function wholeSeconds(text: string, bounds: Bounds = {}): number {
+  const inMs = Object.fromEntries(Object.entries(bounds).map(([name, seconds]) => [name, seconds * 1000]));
+  const seconds = durationMs(text, inMs) / 1000;
+  if (Number.isInteger(seconds)) return seconds;
+  throw new FlagFault(text, 'a duration of whole seconds, such as 30s or 5m');
+}
+
+/** @throws FlagFault */
+export function wholeNumber(text: string, bounds: Bounds = {}): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (within(number, bounds)) return number;
+  throw new FlagFault(text, `a whole number${bounded(bounds, String)}`);
+}
+
+/** Undefined: off. @throws FlagFault */
+export function portNumber(text: string): number | undefined {
+  if (text === 'off') return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new FlagFault(text, 'a port from 0 to 65535, or off');
+}
+
+function within(value: number, { least = 0, most = Number.POSITIVE_INFINITY }: Bounds): boolean {
+  return value >= least && value <= most;
+}
+
+function bounded({ least, most }: Bounds, show: (value: number) => string): string {
+  if (least !== undefined && most !== undefined) return ` from ${show(least)} to ${show(most)}`;
+  if (most !== undefined) return ` of at most ${show(most)}`;
+  return least === undefined ? '' : ` of at least ${show(least)}`;
+}
+
+/** `90_000` as `90s`, `7_200_000` as `2h`. */
+function shortDuration(ms: number): string {
+  const [size, unit] = UNITS.find(([most]) => ms % most === 0) ?? [1, 'ms'];
+  return `${ms / size}${unit}`;
+}
+
+const UNITS = [
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+] as const;
+
+/** What a shell offers for a value. */
+export type Completion =
+  | 'nothing'
+  | 'files'
+  | 'folders'
+  | 'choices'
+  | 'namespaces'
+  | 'contexts'
+  | 'pods'
+  | 'nodes'
+  | 'accounts';
+
+/** A flag whose value is a `T`. */
+export interface Flag<T> {
+  /** What stands for the value in help, such as `FILE`; empty for a switch, which takes none. */
+  readonly value: string;
+  /** What it does, without a final period. Names no default: {@link default} does. */
+  readonly help: string;
+  /** One letter. */
+  readonly short?: string;
+  /** It may be given more than once. */
+  readonly many: boolean;
+  /** As a person would write it. */
+  readonly default?: string;
+  readonly choices?: readonly string[];
+  readonly completes: Completion;
+  /** What the file or folder that it names is for. */
+  readonly touches?: 'reads' | 'writes';
+  /** The value of what was given, which is nothing when the flag is absent. @throws FlagFault */
+  readonly read: (given: readonly string[]) => T;
+}
+
+/** Flags by name, without dashes, in the order of the help. */
+export type Flags = Readonly<Record<string, Flag<unknown>>>;
+
+/** The values of flags. */
+export type ValuesOf<F extends Flags> = {
+  readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never;
+};
+
+interface Common {
+  readonly help: string;
+  readonly short?: string;
+  readonly touches?: 'reads' | 'writes';
+}
+
+interface Valued extends Common {
+  readonly value?: string;
+  readonly completes?: Completion;
+}
+
+/** On when given. */
+export function toggle(about: Common): Flag<boolean> {
+  return { ...about, value: '', many: false, completes: 'nothing', read: (given) => given.at(-1) === 'true' };
+}
+
+/** Any text; of several the last counts. */
+export function text(about: Valued & { readonly default: string }): Flag<string>;
+export function text(about: Valued): Flag<string | undefined>;
+export function text(about: Valued & { readonly default?: string }): Flag<string | undefined> {
+  return {
+    value: 'TEXT',
+    completes: 'nothing',
+    ...about,
+    many: false,
+    read: (given) => given.at(-1) ?? about.default,
+  };
+}
+
+/** A path of a file. */
+export function file(about: Valued & { readonly default: string }): Flag<string>;
+export function file(about: Valued): Flag<string | undefined>;
+export function file(about: Valued & { readonly default?: string }): Flag<string | undefined> {
+  return text({ value: 'FILE', completes: 'files', touches: 'reads', ...about });
+}
+
+/** A path of a folder. */
+export function folder(about: Valued & { readonly default: string }): Flag<string>;
+export function folder(about: Valued): Flag<string | undefined>;
+export function folder(about: Valued & { readonly default?: string }): Flag<string | undefined> {
+  return text({ value: 'DIR', completes: 'folders', touches: 'reads', ...about });
+}
+
+/** The same flag, given any number of times; absent it is undefined. */
+export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undefined> {
+  return {
+    ...flag,
+    many: true,
+    read: (given) => (given.length === 0 ? undefined : given.map((one) => flag.read([one]) as T)),
+  };
+}
+
+/** One of a few words. */
+export function choice<const C extends readonly string[]>(
+  choices: C,
+  about: Valued & { readonly default: C[number] },
+): Flag<C[number]>;
+export function choice<const C extends readonly string[]>(
+  choices: C,
+  about: Valued,
+): Flag<C[number] | undefined>;
+export function choice(
+  choices: readonly string[],
+  about: Valued & { readonly default?: string },
+): Flag<string | undefined> {
+  return {
+    value: choices.join('|'),
+    ...about,
+    many: false,
+    choices,
+    completes: 'choices',
+    read: (given) => {
+      const one = given.at(-1) ?? about.default;
+      if (one === undefined || choices.includes(one)) return one;
+      throw new FlagFault(one, `one of ${choices.join(', ')}`);
+    },
+  };
+}
+
+/** The same flag, whose value must also hold: `wanted` says what it must be, or undefined when it is. @throws FlagFault */
+export function checked<T>(flag: Flag<T>, wanted: (value: T) => string | undefined): Flag<T> {
+  return {
+    ...flag,
+    read: (given) => {
+      const value = flag.read(given);
+      const refusal = wanted(value);
+      if (refusal === undefined) return value;
+      throw new FlagFault(given.at(-1) ?? flag.default ?? '', refusal);
+    },
+  };
+}
+
+/** The same flag, which takes a word instead of such a value too. */
+export function orWord<const W extends string, T>(word: W, flag: Flag<T>): Flag<T | W> {
+  return {
+    ...flag,
+    value: `${flag.value}|${word}`,
+    read: (given) => ((given.at(-1) ?? flag.default) === word ? word : flag.read(given)),
+  };
+}
+
+/** A flag that names a path: from the root, whatever the working directory is. */
+export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
+  return checked(flag, (path) =>
+    path === undefined || path.startsWith('/') ? undefined : 'an absolute path',
+  );
+}
+
+/** A flag whose value is read from one text; undefined without it, unless it has a default. */
+interface Measured<T> {
+  (about: Valued & Bounds & { readonly default: string }): Flag<T>;
+  (about: Valued & Bounds): Flag<T | undefined>;
+}
+
+function measured<T>(value: string, read: (text: string, bounds: Bounds) => T): Measured<T> {
+  return ((about: Valued & Bounds & { readonly default?: string }): Flag<T | undefined> => ({
+    value,
+    completes: 'nothing',
+    ...about,
+    many: false,
+    read: (given) => {
+      const one = given.at(-1) ?? about.default;
+      return one === undefined ? undefined : read(one, about);
+    },
+  })) as Measured<T>;
+}
+
+/** A time as Kubernetes writes it, `30s` or `5m`; in milliseconds. */
+export const duration: Measured<number> = measured('DURATION', durationMs);
+
+/** A time as Kubernetes writes it, of whole seconds; in seconds. */
+export const seconds: Measured<number> = measured('DURATION', wholeSeconds);
+
+/** A whole number. */
+export const count: Measured<number> = measured('N', wholeNumber);
+
+/** A port to listen on; undefined for `off`. */
+export function port(about: Valued & { readonly default: string }): Flag<number | undefined> {
+  return measured('PORT|off', portNumber)(about);
+}
+
+// Flags that mean in every command what they mean for kubectl.
+
+/** Which cluster is asked, and as whom. */
+export const CLUSTER_FLAGS: {
+  readonly kubeconfig: Flag<string | undefined>;
+  readonly context: Flag<string | undefined>;
+  readonly 'request-timeout': Flag<number>;
+  readonly as: Flag<string | undefined>;
+} = {
+  kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, as kubectl finds it' }),
+  context: text({
+    value: 'NAME',
+    completes: 'contexts',
+    help: 'the context of the kubeconfig; without it, the current one',
+  }),
+  'request-timeout': duration({
+    default: '10s',
+
+    help: 'how long one request to the API server may take',
+  }),
+  as: text({ value: 'USER', help: 'the user to act as, such as system:serviceaccount:shop:web' }),
+};
+
+/** The namespace that is meant. */
+export const namespaceFlag: Flag<string | undefined> = text({
+  value: 'NAME',
+  short: 'n',
+  completes: 'namespaces',
+  help: 'the namespace; without it, that of the context',
+});
+
+/** Manifests in place of a cluster. */
+export const fromFlag: Flag<readonly string[] | undefined> = several(
+  folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
+);
+
+/** In which form results are printed; the first is the default. */
+export function outputFlag<const C extends readonly [string, ...string[]]>(
+  forms: C,
+  help = 'the form of the result',
+): Flag<C[number]> {
+  return choice<C>(forms, { default: forms[0], short: 'o', help });
+}
+
+/** How a program that runs for long tells of itself. */
+export const LOG_FLAGS: {
+  readonly 'log-level': Flag<'debug' | 'info' | 'warn' | 'error'>;
+  readonly 'log-format': Flag<'json' | 'logfmt'>;
+} = {
+  'log-level': choice(['debug', 'info', 'warn', 'error'], {
+    default: 'info',
+    help: 'the least that is logged',
+  }),
+  'log-format': choice(['json', 'logfmt'], { default: 'json', help: 'the form of the log' }),
+};
+
+// The flag for networks that are meant.
+
+/** Networks that may be contacted whoever chose the name that leads there. */
+export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
+  checked(
+    text({
+      value: 'CIDR',
+      help: 'a network such as 10.1.0.0/16 that may be contacted, whoever chose the name that leads there',
+    }),
+    (value) =>
+      value === undefined || isNetwork(value) ? undefined : 'an address or a network such as 10.1.0.0/16',
+  ),
+);
+
+// Flags that the programs on a node share: what they restart, how they learn of its health, and how they end.
+
+export const DAY_MS: number = 24 * 3_600_000;
+
+/** Both programs have these, with the same meaning and the same defaults. */
+export const NODE_FLAGS: {
+  readonly unit: Flag<string>;
+  readonly 'bus-socket': Flag<string>;
+  readonly 'max-restarts': Flag<number>;
+  readonly 'restart-timeout': Flag<number>;
+  readonly 'restart-window': Flag<number>;
+  readonly 'kubelet-healthz': Flag<string>;
+  readonly report: Flag<boolean>;
+  readonly 'service-account-dir': Flag<string>;
+  readonly 'node-name': Flag<string | undefined>;
+  readonly 'health-address': Flag<string>;
+  readonly poll: Flag<number>;
+  readonly 'log-level': Flag<LogLevel>;
+  readonly 'log-format': Flag<LogFormat>;
+} = {
+  unit: text({ value: 'NAME', default: 'kubelet.service', help: 'the unit that is restarted' }),
+  'bus-socket': text({
+    value: 'PATH',
+    completes: 'files',
+    touches: 'writes',
+    default: '/var/run/dbus/system_bus_socket',
+    help: 'the socket of the system bus',
+  }),
+  'max-restarts': count({
+    default: '6',
+    most: 32,
+    help: 'how many changes may restart the unit within 10 minutes; 0: no limit',
+  }),
+  'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'how long a restart may take' }),
+  'restart-window': duration({
+    default: '5m',
+    most: DAY_MS,
+    help: 'each node waits for a share of it before the restart; 0: none waits',
+  }),
+  'kubelet-healthz': checked(
+    text({
+      value: 'URL|auto|off',
+      default: 'auto',
+      help: 'what must answer 200 after a restart; auto: if it did so before',
+    }),
+    (value) =>
+      value === 'off' || value === 'auto' || /^http:\/\/[^/]+/.test(value)
+        ? undefined
+        : 'off, auto or an http:// address',
+  ),
+  report: toggle({ help: 'write a PullStatus and Events about the node; the pod needs a token' }),
+  'service-account-dir': folder({
+    default: '/var/run/secrets/kubernetes.io/serviceaccount',
+    help: "where the pod's token is",
+  }),
+  'node-name': text({
+    value: 'NAME',
+    help: 'the node; without it, NODE_NAME of the environment, else the host name',
+  }),
+  'health-address': text({ value: 'HOST', default: '127.0.0.1', help: 'where --health-port is served' }),
+  poll: duration({
+    default: '30s',
+    least: 100,
+    most: DAY_MS,
+    help: 'the node is looked at at least so often',
+  }),
+  ...LOG_FLAGS,
+};
+
+/** The port of a node program's probes and metrics. */
+export function healthPort(number: number): Flag<number | undefined> {
+  return port({ default: String(number), help: 'the port of /readyz, /healthz and /metrics' });
+}
+
+/** How a node program is asked for one thing instead of running for ever. */
+export const ONCE_FLAGS: {
+  readonly once: Flag<boolean>;
+  readonly output: Flag<'text' | 'json' | 'yaml'>;
+} = {
+  once: toggle({ help: 'go on until nothing is to be done, then exit: 0 in sync, 1 not' }),
+  output: outputFlag(['text', 'json', 'yaml'], 'the form of what --once and --dry-run print'),
+};
+
+// The one reading of arguments: flags by their table, and what is left.
+
+/** What a command was given. */
+export interface Given<F extends Flags> {
+  readonly flags: ValuesOf<F>;
+  /** What is no flag, in its order. */
+  readonly args: readonly string[];
+}
+
+/**
+ * Reads `args`. As for kubectl, `--name value`, `--name=value`, `-n value`, `-n=value`, `--switch` and `--switch=false` count, and
+ * what stands behind `--` is no flag.
+ *
+ * @throws UsageError
+ */
+export function parseFlags<F extends Flags>(flags: F, args: readonly string[]): Given<F> {
+  const { tokens } = parseArgs({
+    args: withoutShortEquals(args),
+    options: Object.fromEntries(
+      Object.entries(flags).map(([name, { value, short }]) => [
+        name,
+        {
+          type: value === '' ? ('boolean' as const) : ('string' as const),
+          ...(short === undefined ? {} : { short }),
+        },
+      ]),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const given = new Map<string, string[]>();
+  const rest: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') rest.push(token.value);
+    if (token.kind !== 'option') continue;
+    const texts = given.get(token.name) ?? [];
+    given.set(token.name, [...texts, textOf(token, flags)]);
+  }
+  const values = Object.entries(flags).map(([name, flag]) => [
+    name,
+    read(name, () => flag.read(given.get(name) ?? [])),
+  ]);
+  return { flags: Object.fromEntries(values) as ValuesOf<F>, args: rest };
+}
+
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value: string | undefined;
+  readonly inlineValue: boolean | undefined;
+}
+
+function textOf({ name, rawName, value, inlineValue }: OptionToken, flags: Flags): string {
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  if (flag === undefined) throw unknownFlag(rawName, flags);
+  if (flag.value !== '') {
+    // The next flag is no value.
+    if (value !== undefined && (inlineValue === true || !/^-./.test(value))) return value;
+    throw new UsageError(`Option "${rawName}" needs a value: ${flag.value}`);
+  }
+  if (value === undefined || value === 'true' || value === 'false') return value ?? 'true';
+  throw new UsageError(`invalid value "${value}" for --${name}: must be true or false`);
+}
+
+function unknownFlag(rawName: string, flags: Flags): UsageError {
+  const near = rawName.startsWith('--')
+    ? nearWord(
+        rawName,
+        Object.keys(flags).map((name) => `--${name}`),
+      )
+    : undefined;
+  return new UsageError(
+    `Unknown option "${rawName}"${near === undefined ? '' : `: did you mean "${near}"?`}`,
+  );
+}
+
+function read<T>(name: string, value: () => T): T {
+  try {
+    return value();
+  } catch (error) {
+    if (!(error instanceof FlagFault)) throw error;
+    throw new UsageError(`invalid value "${error.value}" for --${name}: ${error.message}`);
+  }
+}
+
+/** `-o=json` is `-o json`: Node's parser takes the `=` for a part of the value. */
+function withoutShortEquals(args: readonly string[]): string[] {
+  const end = args.indexOf('--');
+  return args.flatMap((arg, index) => {
+    const [, short, value] = /^(-[a-zA-Z])=(.*)$/s.exec(arg) ?? [];
+    return short === undefined || value === undefined || (end !== -1 && index > end) ? [arg] : [short, value];
+  });
+}

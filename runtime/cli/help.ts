@@ -1,0 +1,96 @@
+/** `--help` out of the table of flags. */
+import { wrapped } from '../core/text.ts';
+import type { Completion, Flag, Flags } from './flags.ts';
+
+/** What a command says about itself. */
+export interface CommandSpec<F extends Flags = Flags> {
+  readonly name: string;
+  /** What is called, where it is another name than `pullwright <name>`. */
+  readonly program?: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What it does: paragraphs, one line each. */
+  readonly about: readonly string[];
+  /** Arguments that are no flags, in their order. */
+  readonly args?: readonly Argument[];
+  readonly flags: F;
+  /** Variables of the environment that are read. */
+  readonly environment?: readonly Argument[];
+  /** What is worth knowing besides: paragraphs, below the flags. */
+  readonly notes?: readonly string[];
+  /** What an exit code says, where it is more than done, failed and wrong usage. */
+  readonly exitCodes?: string;
+  /** Command lines. */
+  readonly examples: readonly string[];
+}
+
+export interface Argument {
+  /** `POD`, `[DIR...]`, `GCP_PROJECT_ID` */
+  readonly name: string;
+  readonly help: string;
+  /** What a shell offers for it. @default {'files'} */
+  readonly completes?: Completion;
+}
+
+const WIDTH = 120;
+/** Help stands behind this column; longer flags have it on a line of its own. */
+const MOST_LEFT = 34;
+
+/** The whole text, without a line break at its end. */
+export function helpText(spec: CommandSpec): string {
+  const { args = [], environment = [] } = spec;
+  const entries = [...args.map(entry), ...flagEntries(spec.flags)];
+  return [
+    ...spec.about.flatMap((paragraph) => [...lines(paragraph, WIDTH), '']),
+    [
+      `Usage: ${spec.program ?? `pullwright ${spec.name}`}`,
+      ...args.map(({ name }) => name),
+      ...(entries.length > args.length ? ['[flags]'] : []),
+    ].join(' '),
+    '',
+    ...aligned(entries),
+    ...(entries.length > 0 ? [''] : []),
+    ...(environment.length === 0 ? [] : ['Environment:', ...aligned(environment.map(entry)), '']),
+    ...(spec.notes ?? []).flatMap((note) => [...lines(note, WIDTH), '']),
+    ...(spec.exitCodes === undefined ? [] : [...lines(`Exit codes: ${spec.exitCodes}`, WIDTH), '']),
+    ...spec.examples.map((line) => `Example: ${line}`),
+  ].join('\n');
+}
+
+function entry({ name, help }: Argument): Entry {
+  return [`  ${name}`, help];
+}
+
+type Entry = readonly [left: string, right: string];
+
+function flagEntries(flags: Flags): readonly Entry[] {
+  return Object.entries(flags).map(([name, flag]) => [
+    `  ${flag.short === undefined ? '' : `-${flag.short}, `}${flagUsage(name, flag)}`,
+    flagHelp(flag),
+  ]);
+}
+
+/** `--from DIR` */
+export function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): string {
+  return value === '' ? `--${name}` : `--${name} ${value}`;
+}
+
+/** What it does, its default, and whether there may be more than one. */
+export function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
+  const more = many ? '; may be given more than once' : '';
+  return `${help}${fallback === undefined || fallback === '' ? '' : ` (default ${fallback})`}${more}`;
+}
+
+function aligned(entries: readonly Entry[]): readonly string[] {
+  const left = Math.min(MOST_LEFT, Math.max(0, ...entries.map(([name]) => name.length)) + 2);
+  return entries.flatMap(([name, help]) => {
+    const rest = lines(help, WIDTH - left);
+    const isShort = name.length + 2 <= left;
+    const first = isShort ? [name.padEnd(left) + (rest[0] ?? '')] : [name];
+    return [...first, ...rest.slice(isShort ? 1 : 0).map((line) => ' '.repeat(left) + line)];
+  });
+}
+
+function lines(text: string, width: number): readonly string[] {
+  return wrapped(text, width).map((line) => line.trim());
+}

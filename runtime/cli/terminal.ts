@@ -1,0 +1,212 @@
+/** The one place through which text goes to people. */
+import { onOneLine, printable, withoutCommands, wrapped } from '../core/text.ts';
+import type { CommandIo } from './command.ts';
+
+/**
+ * Stands before each sequence that is ours. Nobody outside can know it, and terminals and measures of width pass over it: it has
+ * the form of an operating system command.
+ */
+const MARK = `\u001b]${globalThis.crypto.randomUUID()}\u0007`;
+
+/** Moves of the cursor and colours, at the start of a text. */
+const SEQUENCES = /^(?:\r|\p{Cc}\[[0-9;]*[A-Za-z])+/u;
+
+/** A sequence of control characters that this program means, e.g. `\r\u001b[K`. */
+export function control(sequence: string): string {
+  return `${MARK}${sequence}`;
+}
+
+/**
+ * The same places to write to, where no character of somebody else's choice is obeyed: only sequences made by {@link control}
+ * stay, and nothing passes for a command to the CI system that keeps the log. What is JSON or our YAML stays the same value, since the
+ * escapes are those of both.
+ */
+export function forPeople(io: CommandIo): CommandIo {
+  return {
+    ...(io.writeNow === undefined ? {} : { writeNow: io.writeNow }),
+    ...(io.exitNow === undefined ? {} : { exitNow: io.exitNow }),
+    ...(io.program === undefined ? {} : { program: io.program }),
+    ...(io.platform === undefined ? {} : { platform: io.platform }),
+    env: io.env,
+    cwd: io.cwd,
+    signal: io.signal,
+    // Streams are made when they are first asked for, which costs the provider's start-up.
+    get stdin() {
+      return io.stdin;
+    },
+    get stdout() {
+      return escaping(io.stdout);
+    },
+    get stderr() {
+      return escaping(io.stderr);
+    },
+  };
+}
+
+function escaping(stream: CommandIo['stdout']): CommandIo['stdout'] {
+  return {
+    write: (text) => stream.write(shown(text)),
+    ...(stream.isTTY === undefined ? {} : { isTTY: stream.isTTY }),
+    get columns() {
+      return stream.columns as number;
+    },
+  };
+}
+
+function shown(text: string): string {
+  const [first = '', ...marked] = text.split(MARK);
+  const rest = marked.map((part) => {
+    const own = SEQUENCES.exec(part)?.[0] ?? '';
+    return own + harmless(part.slice(own.length));
+  });
+  return harmless(first) + rest.join('');
+}
+
+/** For terminals, and for CI systems, which read a log for commands. */
+function harmless(text: string): string {
+  return withoutCommands(printable(text));
+}
+
+// Long lists for people: the beginning, and how many more there are.
+
+/**
+ * The first `most` of `lines`, then one that counts the rest.
+ *
+ * @param hint how to see them all, e.g. `--output json shows them`
+ */
+export function capped(lines: readonly string[], most: number, hint: string): readonly string[] {
+  if (lines.length <= most) return lines;
+  const kept = lines.slice(0, most - 1);
+  return [...kept, `... and ${lines.length - kept.length} more: ${hint}`];
+}
+
+// What was found wrong beside the answer of a command.
+
+/** Who reads more of them at night? Whoever wants them all has them in a file. */
+const MOST_LINES = 200;
+
+/**
+ * Writes a line for each problem to stderr. On a terminal, one broken document must not fill a person's screen: the first are shown, with how
+ * many more there are. Elsewhere each line may be looked for, and all are written.
+ */
+export function writeProblems({ stderr }: Pick<CommandIo, 'stderr'>, problems: Iterable<string>): void {
+  // What is said of an object holds its names; a newline in one must begin no line.
+  const lines = [...problems].map(onOneLine);
+  const shown = stderr.isTTY === true ? capped(lines, MOST_LINES, '2>FILE keeps them all') : lines;
+  if (shown.length > 0) stderr.write(`${shown.join('\n')}\n`);
+}
+
+/** Paints a text for a terminal; `plain` gives it back as it is. */
+export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;
+
+export const plain: Paint = (_style, text) => text;
+
+// What is known about who reads: colours and width.
+
+type Style = Parameters<Paint>[0];
+
+/** How a style begins, and how it ends. */
+type Codes = readonly [open: string, close: string];
+
+const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
+
+/**
+ * Orange, yellow and blue: a pair of them is told apart by everybody, green and red are not. The words beside them say the same.
+ * 256 colours: the palette's numbers.
+ */
+export const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
+
+/** Of terminals with eight colours. */
+const FEW = { red: '31', yellow: '33', green: '36' } as const;
+
+/**
+ * Colours on a terminal only, and not when NO_COLOR is set, whatever it says, or where the terminal is called dumb.
+ *
+ * @param io `COLORTERM` and `TERM` say how many colours there are
+ */
+export function paintFor({ stdout, env }: CommandIo): Paint {
+  const { NO_COLOR = '', TERM = '', COLORTERM = '' } = env;
+  if (stdout.isTTY !== true || NO_COLOR !== '' || TERM === 'dumb') return plain;
+  const hasMany = COLORTERM !== '' || TERM.includes('256color');
+  return (style, text) => {
+    const [open, close] = codesOf(style, hasMany);
+    return `${control(`\u001b[${open}m`)}${text}${control(`\u001b[${close}m`)}`;
+  };
+}
+
+function codesOf(style: Style, hasMany: boolean): Codes {
+  if (style === 'bold' || style === 'dim') return SHAPES[style];
+  return [hasMany ? `38;5;${PALETTE[style]}` : FEW[style], '39'];
+}
+
+/** Width to wrap or cut at: what COLUMNS says, else that of the terminal; undefined without either. */
+export function columnsOf({ env, stdout }: CommandIo): number | undefined {
+  const said = Number(env['COLUMNS'] ?? Number.NaN);
+  if (Number.isInteger(said) && said > 0) return said;
+  return stdout.isTTY === true && (stdout.columns ?? 0) > 0 ? stdout.columns : undefined;
+}
+
+// Columns of text for people.
+
+/**
+ * Lines up `cells`, the first row being the head; each line is cut to `columns`. Ends with a newline.
+ *
+ * @param columns width of the terminal; undefined: nothing is cut
+ */
+export function textTable(given: readonly (readonly string[])[], columns: number | undefined): string {
+  // A name with a newline in it could pass for a row of ours.
+  const cells = given.map((line) => line.map(onOneLine));
+  const count = Math.max(...cells.map((line) => line.length));
+  const widths = Array.from({ length: count }, (_, index) =>
+    cells.reduce((widest, line) => Math.max(widest, line[index]?.length ?? 0), 0),
+  );
+  const lines = cells.map((line) =>
+    line
+      .map((cell, index) => (index === count - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${lines.map((line) => cut(line, columns)).join('\n')}\n`;
+}
+
+function cut(line: string, columns: number | undefined): string {
+  return columns === undefined || line.length <= columns
+    ? line
+    : `${line.slice(0, Math.max(1, columns - 1))}…`;
+}
+
+// Rows for a terminal: a table where its last column can be read, else one record below the other.
+
+/** The last column, which holds the sentences, needs so much room. */
+const ROOM = 24;
+
+/**
+ * Lines up `cells`, the first row being the head. Where the terminal is too narrow for that, each row becomes a record: its first
+ * two cells, then the others on lines of their own under the name of their column, the last one without. Ends with a newline.
+ *
+ * @param columns width of the terminal; undefined: a table, and nothing is cut
+ */
+export function textRecords(cells: readonly (readonly string[])[], columns: number | undefined): string {
+  const [head = [], ...rows] = cells;
+  if (columns === undefined || lastColumnAt(cells) + ROOM <= columns) return textTable(cells, columns);
+  return rows.map((row) => `${recordOf(head, row, columns).join('\n')}\n`).join('');
+}
+
+function lastColumnAt(cells: readonly (readonly string[])[]): number {
+  const count = Math.max(...cells.map((row) => row.length));
+  return Array.from({ length: count - 1 }, (_, index) =>
+    Math.max(...cells.map((row) => row[index]?.length ?? 0)),
+  ).reduce((sum, width) => sum + width + 2, 0);
+}
+
+function recordOf(head: readonly string[], row: readonly string[], columns: number): readonly string[] {
+  const [first = '', second = '', ...rest] = row;
+  const named = rest.flatMap((cell, index) => {
+    if (cell === '' || cell === '-') return [];
+    const name = (head[index + 2] ?? '').toLowerCase();
+    return [index === rest.length - 1 ? cell : `${name}: ${cell}`];
+  });
+  const [title = '', ...more] = wrapped(`${first} ${second}`, columns);
+  const below = [...more, ...named.flatMap((cell) => wrapped(cell, columns - 3))];
+  return [title, ...below.map((line) => `   ${line}`)];
+}

@@ -1,0 +1,102 @@
+/** Finds out of two folders which pair of clusters they are. */
+
+import { UsageError } from '../../core/errors.ts';
+import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
+import { trimEndOf } from '../../core/text.ts';
+import type { Scope } from '../../engine/contract.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+
+/** Kinds that say which hosted clusters there are. */
+export const SCOPE_KINDS: readonly string[] = ['HostedControlPlane', 'HostedCluster'];
+
+const VERSION = 'hypershift.openshift.io/v1beta1';
+const CLUSTER_ANNOTATION = 'hypershift.openshift.io/cluster';
+
+/** A stand-alone cluster: the platform's pull secret is where OpenShift keeps it. */
+export const LOCAL_SCOPE: Scope = { name: 'local', controlPlaneNamespace: 'openshift-config' };
+
+/** A pair of clusters to reconcile: the scope, and the folder of the hosted one. */
+export interface OfflinePair {
+  readonly scope: Scope;
+  readonly hostedDir: string;
+}
+
+/**
+ * Which hosted clusters the folder `from` holds: the one that `wanted` names or the only one there is, else every one of the
+ * management cluster that has a folder `<from>/<namespace>/<name>`.
+ *
+ * @param isDir whether a folder is there
+ * @throws UsageError when there is none, or it cannot be told which
+ */
+export function hostedPairs(
+  management: ObjectStore,
+  from: string,
+  wanted: string | undefined,
+  isDir: (path: string) => boolean,
+): readonly OfflinePair[] {
+  const scopes = allScopes(management);
+  const names = scopes.map((scope) => scope.name).join(', ');
+  const folderOf = ({ name }: Scope): string =>
+    [trimEndOf(from, '/'), ...name.split('/').map((part) => pathPart('hosted cluster', part))].join('/');
+  const pair = (scope: Scope): OfflinePair => ({
+    scope,
+    hostedDir: isDir(folderOf(scope)) ? folderOf(scope) : from,
+  });
+  if (wanted !== undefined) {
+    const found = scopes.find((scope) => scope.name === wanted);
+    if (found !== undefined) return [pair(found)];
+    throw new UsageError(
+      `Cannot find hosted cluster "${wanted}": the management folder holds ${names === '' ? 'none' : names}`,
+    );
+  }
+  const [only, ...others] = scopes;
+  if (only === undefined) {
+    throw new UsageError(
+      'Cannot tell which hosted cluster this is: the management folder holds no HostedControlPlane and no HostedCluster',
+    );
+  }
+  if (others.length === 0) return [pair(only)];
+  const present = scopes.filter((scope) => isDir(folderOf(scope)));
+  if (present.length > 0) return present.map(pair);
+  throw new UsageError(
+    `Cannot tell which hosted cluster "${from}" is: name one of ${names} with --hosted-cluster, or give each a folder <namespace>/<name> below it`,
+  );
+}
+
+/** Every hosted cluster that the management cluster speaks of, by name. */
+export function allScopes(management: ObjectStore): readonly Scope[] {
+  const planes = management.list({ apiVersion: VERSION, kind: 'HostedControlPlane' }).map(scopeOfPlane);
+  const known = new Set(planes.map((scope) => scope.name));
+  const clusters = management
+    .list({ apiVersion: VERSION, kind: 'HostedCluster' })
+    .map(scopeOfCluster)
+    .filter((scope) => !known.has(scope.name));
+  return [...planes, ...clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function scopeOfPlane(plane: KubeObject): Scope {
+  const controlPlaneNamespace = plane.metadata.namespace ?? '';
+  const annotation = plane.metadata.annotations?.[CLUSTER_ANNOTATION];
+  const [namespace = '', name = plane.metadata.name] =
+    typeof annotation === 'string'
+      ? annotation.split('/')
+      : [clusterNamespace(controlPlaneNamespace, plane.metadata.name)];
+  return { name: `${namespace}/${name}`, controlPlaneNamespace, hostedCluster: { namespace, name } };
+}
+
+/** HyperShift names the control plane namespace `<namespace>-<name>`. */
+function clusterNamespace(controlPlaneNamespace: string, name: string): string {
+  const suffix = `-${name.replaceAll('.', '-')}`;
+  return controlPlaneNamespace.endsWith(suffix)
+    ? controlPlaneNamespace.slice(0, -suffix.length)
+    : controlPlaneNamespace;
+}
+
+function scopeOfCluster(cluster: KubeObject): Scope {
+  const { namespace = '', name } = cluster.metadata;
+  return {
+    name: `${namespace}/${name}`,
+    controlPlaneNamespace: `${namespace}-${name.replaceAll('.', '-')}`,
+    hostedCluster: { namespace, name },
+  };
+}

@@ -1,0 +1,473 @@
+/**
+ * Nodes that are to be left: the programs of a DaemonSet are told so, and each has to have done it before its DaemonSet goes.
+ */
+
+import { PullwrightError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
+import { OWNER_LABEL } from '../../engine/contract.ts';
+import { isApiError } from '../../kube/api-error.ts';
+import type { KubeClient, Selector } from '../../kube/client.ts';
+import { type Collection, objectRef } from '../../kube/resources.ts';
+import type { Clock } from '../../node/clock.ts';
+import {
+  type Deliverer,
+  nameOf,
+  PART_OF,
+  STAGES,
+  type UninstallPlan,
+  type UninstallRemoval,
+} from './plan.ts';
+
+// Waiting for what a removal brings about, with an end.
+
+export interface CarryOutOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** How long nodes may take, and how long an object may take to go. Milliseconds. */
+  readonly timeoutMs: number;
+  readonly say: (line: string) => void;
+  /** @default {1000} */
+  readonly lookEveryMs?: number;
+}
+
+/** Looks until `look` gives no problem; throws the last one after the time. */
+export async function poll(
+  { clock, signal, timeoutMs, lookEveryMs = 1000 }: CarryOutOptions,
+  look: () => Promise<PullwrightError | undefined>,
+): Promise<void> {
+  const deadline = clock.monotonic() + timeoutMs;
+  for (;;) {
+    const problem = await look();
+    if (problem === undefined) return;
+    if (clock.monotonic() > deadline) throw problem;
+    if (!(await clock.sleep(lookEveryMs, signal))) throw stopped();
+  }
+}
+
+/** For a run that is told to end. */
+export function stopped(): PullwrightError {
+  return new PullwrightError('Stopped: what was removed stays removed', {
+    code: 'Stopped',
+    hint: 'Run this again to go on',
+  });
+}
+
+/** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */
+export const LEAVE_FLAG = '--uninstall';
+
+/**
+ * All at once, so that the nodes leave at the same time. The work is done by a container that must end before the pod's own
+ * begins: a pod is Ready only when its node has been left. A probe alone would not do, because a kubelet that has just been
+ * restarted takes running containers for ready until it has asked them.
+ */
+export async function tellNodesToLeave(
+  removals: readonly UninstallRemoval[],
+  { client }: CarryOutOptions,
+): Promise<void> {
+  for (const { object, do: what } of removals) {
+    if (what !== 'leave-nodes' || commandOf(object)?.includes(LEAVE_FLAG) === true) continue;
+    const pod = '/spec/template/spec';
+    const path = `${pod}/containers/0/command`;
+    const container = containerOf(object);
+    const command = container?.command;
+    if (container === undefined || command === undefined) continue;
+    await client.jsonPatch(
+      objectRef(object),
+      [
+        { op: 'test', path, value: command },
+        { op: 'add', path: `${path}/-`, value: LEAVE_FLAG },
+        { op: 'add', path: `${pod}/initContainers`, value: [leavingContainer(container, command)] },
+      ],
+      'pullwright-uninstall',
+    );
+  }
+}
+
+interface Runs {
+  readonly command?: readonly string[];
+  readonly [field: string]: unknown;
+}
+
+function containerOf(object: KubeObject): Runs | undefined {
+  const spec = object.spec as { template?: { spec?: { containers?: readonly Runs[] } } } | undefined;
+  return spec?.template?.spec?.containers?.[0];
+}
+
+function commandOf(object: KubeObject): readonly string[] | undefined {
+  return containerOf(object)?.command;
+}
+
+/** The program of the node, told to leave and to end; without what only a container that stays may have. */
+function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
+  const {
+    livenessProbe: _alive,
+    readinessProbe: _ready,
+    startupProbe: _up,
+    ports: _ports,
+    ...rest
+  } = container;
+  return { ...rest, name: 'leave-node', command: [...command, LEAVE_FLAG, '--once'] };
+}
+
+/** Every node that runs a pod of the DaemonSet has left: its pods are of the new template, and ready. */
+export async function waitForNodes(object: KubeObject, options: CarryOutOptions): Promise<void> {
+  let said = '';
+  await poll(options, async () => {
+    const live = await options.client.get(objectRef(object));
+    if (live === undefined) return undefined;
+    const toGo = nodesToGo(live);
+    if (toGo === '') return undefined;
+    const left = [toGo, ...(await heldUpNodes(live, options.client))].join('; ');
+    if (left !== said) options.say(`${nameOf(object)}: ${left}`);
+    said = left;
+    return new PullwrightError(`Cannot leave the nodes of "${nameOf(object)}": ${left}`, {
+      code: 'NodesNotLeft',
+      hint: 'Where nothing is said of a node, the log of its pod says why. Run this again to go on, or with --skip-nodes to leave the nodes as they are: their config.json stays either way',
+    });
+  });
+}
+
+interface DaemonSetStatus {
+  readonly observedGeneration?: number;
+  readonly desiredNumberScheduled?: number;
+  readonly updatedNumberScheduled?: number;
+  readonly numberReady?: number;
+}
+
+/**
+ * What is still to be waited for; empty when nothing.
+ */
+export function nodesToGo({ metadata, status }: KubeObject): string {
+  const seen = (status ?? {}) as DaemonSetStatus;
+  if ((seen.observedGeneration ?? 0) < (metadata.generation ?? 0))
+    return 'its controller has not seen it yet';
+  const wanted = seen.desiredNumberScheduled ?? 0;
+  const left = Math.min(seen.updatedNumberScheduled ?? 0, seen.numberReady ?? 0);
+  return left >= wanted ? '' : `${left} of ${wanted} nodes left`;
+}
+
+/** Nodes of which one line each is said. */
+const NAMED = 3;
+
+async function heldUpNodes(
+  { metadata, spec }: KubeObject,
+  client: Pick<KubeClient, 'list'>,
+): Promise<readonly string[]> {
+  const { matchLabels = {} } =
+    (spec as { selector?: { matchLabels?: Readonly<Record<string, string>> } }).selector ?? {};
+  const labelSelector = Object.entries(matchLabels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  const pods = { apiVersion: 'v1', kind: 'Pod', namespace: metadata.namespace ?? '' };
+  const { items } = await client.list(pods, { labelSelector });
+  const said = items.flatMap((pod) => heldUp(pod) ?? []);
+  return said.length <= NAMED ? said : [...said.slice(0, NAMED), `and ${said.length - NAMED} more`];
+}
+
+interface ContainerState {
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+  };
+}
+
+/** What a container waits for on its way to work, and is no trouble. */
+const ON_ITS_WAY: ReadonlySet<string> = new Set(['PodInitializing', 'ContainerCreating', '']);
+
+/**
+ * Why a pod does not get to work, in the words of its node; undefined when nothing is known.
+ */
+export function heldUp({ spec, status }: KubeObject): string | undefined {
+  const { nodeName = 'none yet' } = (spec ?? {}) as { nodeName?: string };
+  const { initContainerStatuses = [], containerStatuses = [] } = (status ?? {}) as Readonly<
+    Record<string, readonly ContainerState[] | undefined>
+  >;
+  const waiting = [...initContainerStatuses, ...containerStatuses].map(waitsFor).find((said) => said !== '');
+  return waiting === undefined ? undefined : `node ${nodeName}: ${waiting}`;
+}
+
+function waitsFor({ state }: ContainerState): string {
+  const { reason = '', message = '' } = state?.waiting ?? {};
+  if (ON_ITS_WAY.has(reason)) return '';
+  return message === '' ? reason : `${reason}: ${message}`;
+}
+
+// Carries a removal plan out, stage by stage. What is done is kept nowhere but in the cluster, so that a run that was killed is
+// continued by running it again.
+
+/** What was done. */
+export interface Done {
+  /** Number of objects that were removed or released. */
+  readonly removed: number;
+  /** Namespaces that were left, each with what it holds. */
+  readonly inUse: ReadonlyMap<string, string>;
+}
+
+/**
+ * Removes what `plan` lists. Namespaces that hold something of others stay.
+ *
+ * @throws PullwrightError at the first thing that does not go; what was done stays done
+ */
+export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: CarryOutOptions): Promise<Done> {
+  let removed = 0;
+  const inUse = new Map<string, string>();
+  for (const { name, removals } of plan.stages) {
+    const head = `[${STAGES.indexOf(name) + 1}/${STAGES.length}] ${name}`;
+    options.say(`${head}: ${removals.length}`);
+    await tellNodesToLeave(removals, options);
+    for (const removal of removals) {
+      const holds = await holderOf(removal.object, options.client);
+      if (holds !== undefined) {
+        inUse.set(removal.object.metadata.name, holds);
+        continue;
+      }
+      await removeOne(removal, options);
+      removed += 1;
+      options.say(`${head}: ${removal.do === 'release' ? 'released' : 'removed'} ${nameOf(removal.object)}`);
+    }
+    for (const removal of removals) if (isToGo(removal, inUse)) await waitUntilGone(removal.object, options);
+  }
+  return { removed, inUse };
+}
+
+function isToGo({ do: what, object }: UninstallRemoval, inUse: ReadonlyMap<string, string>): boolean {
+  return what !== 'release' && !(object.kind === 'Namespace' && inUse.has(object.metadata.name));
+}
+
+async function removeOne(
+  { object, do: what, managers }: UninstallRemoval,
+  options: CarryOutOptions,
+): Promise<void> {
+  const { client } = options;
+  if (options.signal.aborted) throw stopped();
+  if (what === 'release') return release(object, managers ?? [], client);
+  if (what === 'leave-nodes') await waitForNodes(object, options);
+  const { kind, metadata } = object;
+  try {
+    await client.remove(objectRef(object), {
+      ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+      // The pods of a program end before the next stage begins.
+      ...(['Deployment', 'DaemonSet', 'CronJob'].includes(kind)
+        ? { propagation: 'Foreground' as const }
+        : {}),
+    });
+  } catch (error) {
+    // Another object of this name by now: the next run judges it.
+    if (!isApiError(error, 404, 409)) throw error;
+  }
+}
+
+/** An apply without fields gives up all that this manager applied, and nothing else. */
+async function release(object: KubeObject, managers: readonly string[], client: KubeClient): Promise<void> {
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace, uid } = metadata;
+  const empty = {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+    },
+  };
+  for (const manager of managers) {
+    try {
+      await client.apply(empty, { manager });
+    } catch (error) {
+      // With the uid of an object that has gone, nothing is made.
+      if (!isApiError(error, 404, 409)) throw error;
+    }
+  }
+}
+
+async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Promise<void> {
+  await poll(options, async () => {
+    const live = await options.client.get(objectRef(object)).catch(absentWhenNotServed);
+    if (live === undefined || live.metadata.uid !== object.metadata.uid) return undefined;
+    const finalizers = live.metadata.finalizers ?? [];
+    return new PullwrightError(
+      `Cannot remove "${nameOf(object)}": it is still there${finalizers.length === 0 ? '' : `, held by finalizers ${finalizers.join(', ')}`}`,
+      {
+        code: 'StillThere',
+        hint: 'Look at who holds it, then run this again',
+      },
+    );
+  });
+}
+
+function absentWhenNotServed(error: unknown): undefined {
+  if (error instanceof PullwrightError && error.code === 'KindNotServed') return undefined;
+  throw error;
+}
+
+/** What every namespace has, and what a cluster puts there by itself. */
+const USUAL: readonly string[] = [
+  'kube-root-ca.crt',
+  'openshift-service-ca.crt',
+  'default',
+  'builder',
+  'deployer',
+  // Made for our webhook by whoever issues certificates.
+  'pullwright-webhook-tls',
+];
+const CONTENTS: readonly (readonly [apiVersion: string, kind: string])[] = [
+  ...['Pod', 'Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'PersistentVolumeClaim'].map(
+    (kind) => ['v1', kind] as const,
+  ),
+  ...['Deployment', 'StatefulSet', 'DaemonSet'].map((kind) => ['apps/v1', kind] as const),
+  ['batch/v1', 'Job'],
+  ['batch/v1', 'CronJob'],
+];
+
+/** A namespace goes with all that is in it: the first thing of others in this one. */
+async function holderOf(
+  { kind: what, metadata }: KubeObject,
+  client: KubeClient,
+): Promise<string | undefined> {
+  if (what !== 'Namespace') return undefined;
+  const namespace = metadata.name;
+  for (const [apiVersion, kind] of CONTENTS) {
+    const { items } = await client.list({ apiVersion, kind, namespace }, { limit: 50 });
+    const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
+    if (other !== undefined) return nameOf({ ...other, kind });
+  }
+  return undefined;
+}
+
+/** Secrets that OpenShift makes for the service accounts of every namespace. */
+function isMinted(name: string): boolean {
+  return /^(default|builder|deployer)-(token|dockercfg)-[a-z0-9]+$/.test(name);
+}
+
+// Looks for everything of ours in a cluster: by our labels, by our kinds, and by our field managers.
+
+const BY_LABEL: readonly string[] = [PART_OF, OWNER_LABEL].map((label) =>
+  label === PART_OF ? `${label}=pullwright` : label,
+);
+
+const ADMISSION = 'admissionregistration.k8s.io';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** Kinds that are rendered or applied, each listed by our labels. */
+const LABELLED: readonly Collection[] = [
+  ...['Deployment', 'DaemonSet'].map((kind) => ({ apiVersion: 'apps/v1', kind })),
+  { apiVersion: 'batch/v1', kind: 'CronJob' },
+  ...['Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'Namespace'].map((kind) => ({
+    apiVersion: 'v1',
+    kind,
+  })),
+  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => ({ apiVersion: RBAC, kind })),
+  { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+  { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
+  { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+  ...['MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
+    (kind) => ({ apiVersion: `${ADMISSION}/v1`, kind }),
+  ),
+  ...['v1', 'v1beta1', 'v1alpha1'].flatMap((version) =>
+    ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
+      apiVersion: `${ADMISSION}/${version}`,
+      kind,
+    })),
+  ),
+  { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig' },
+  { apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule' },
+  { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor' },
+  { apiVersion: 'monitoring.coreos.com/v1', kind: 'PodMonitor' },
+  { apiVersion: 'cert-manager.io/v1', kind: 'Certificate' },
+  { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
+  { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret' },
+];
+
+/** Listed whole, or by a name. */
+const WHOLE: readonly (Collection & Selector)[] = [
+  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' },
+  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretGrant' },
+  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus' },
+  { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1`, kind: CREDENTIAL_PROVIDER.kind },
+  { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1alpha1`, kind: CREDENTIAL_PROVIDER.kind },
+  { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' },
+  {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    fieldSelector: 'metadata.name=pullwright-credential-provider',
+  },
+  // Of these only what we added is ours.
+  { apiVersion: 'v1', kind: 'ServiceAccount' },
+  { apiVersion: 'v1', kind: 'Node' },
+  { apiVersion: 'apps/v1', kind: 'Deployment' },
+];
+
+/** Requests under way at once. */
+const WORKERS = 8;
+
+/**
+ * Everything in the cluster that could be ours, each object once.
+ *
+ * @throws PullwrightError when a kind cannot be read; kinds that the cluster does not serve are none
+ */
+export async function findObjects(client: KubeClient): Promise<readonly KubeObject[]> {
+  const queries = [
+    ...LABELLED.flatMap((kind) => BY_LABEL.map((labelSelector) => ({ ...kind, labelSelector }))),
+    ...WHOLE,
+  ];
+  const found = new Map<string, KubeObject>();
+  const worker = async (): Promise<void> => {
+    for (let query = queries.shift(); query !== undefined; query = queries.shift())
+      for await (const object of listAll(client, query))
+        found.set(object.metadata.uid ?? `${object.kind}/${object.metadata.name}`, object);
+  };
+  await Promise.all(Array.from({ length: WORKERS }, worker));
+  return [...found.values()];
+}
+
+async function* listAll(client: KubeClient, query: Collection & Selector): AsyncGenerator<KubeObject> {
+  const { labelSelector, fieldSelector, ...collection } = query;
+  const selector = {
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  let next: string | undefined;
+  do {
+    try {
+      const page = await client.list(collection, {
+        limit: 500,
+        ...selector,
+        ...(next === undefined ? {} : { next }),
+      });
+      yield* page.items;
+      next = page.next;
+    } catch (error) {
+      // Not served, or no longer: the definition may just have been removed.
+      if (error instanceof PullwrightError && error.code === 'KindNotServed') return;
+      if (isApiError(error, 404)) return;
+      throw error;
+    }
+  } while (next !== undefined);
+}
+
+const COLLECTIONS: Readonly<Record<Deliverer['tool'], Collection>> = {
+  'Argo CD Application': { apiVersion: 'argoproj.io/v1alpha1', kind: 'Application' },
+  'Flux Kustomization': { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization' },
+};
+
+/**
+ * Whether what is marked is still synced, as far as the cluster can tell: it is not when the cluster serves the tool's kind and has no
+ * such object. A tool that runs in another cluster is taken for one that goes on.
+ *
+ * @throws ApiError when the cluster does not answer
+ */
+export async function isStillThere(client: KubeClient, deliverer: Deliverer): Promise<boolean> {
+  const { name, namespace, tool } = deliverer;
+  const collection = { ...COLLECTIONS[tool], ...(namespace === undefined ? {} : { namespace }) };
+  try {
+    const { items } = await client.list(collection, { fieldSelector: `metadata.name=${name}`, limit: 1 });
+    return items.length > 0;
+  } catch (error) {
+    if (error instanceof PullwrightError && error.code === 'KindNotServed') return true;
+    // Who may uninstall need not be allowed to look at the tool.
+    if (isApiError(error, 404) || isApiError(error, 403)) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,239 @@
+/** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
+import { createInterface } from 'node:readline';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  duration,
+  type Flags as FlagTable,
+  type Given,
+  outputFlag,
+  toggle,
+} from '../../cli/flags.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { counted, jsonText, onOneLine } from '../../core/text.ts';
+import { VERSION } from '../../core/version.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import { loadConnection } from '../../kube/kubeconfig.ts';
+import { systemClock } from '../../node/clock.ts';
+import { type CarryOutOptions, carryOut, type Done, findObjects, isStillThere } from './carry-out.ts';
+import {
+  delivererText,
+  nameOf,
+  planUninstall,
+  type Stage,
+  type StageName,
+  type UninstallPlan,
+  type UninstallRemoval,
+} from './plan.ts';
+
+const TABLE = {
+  name: 'uninstall',
+  summary: 'Remove everything from a cluster, in order, and leave the nodes working',
+  about: [
+    'Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs, nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed is continued by running it again.',
+  ],
+  flags: {
+    ...CLUSTER_FLAGS,
+    'dry-run': toggle({ help: 'print what would be removed and what stays, and change nothing' }),
+    yes: toggle({ short: 'y', help: 'do not ask' }),
+    'keep-secrets': toggle({
+      help: 'leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them',
+    }),
+    'skip-nodes': toggle({ help: 'delete the DaemonSets without waiting for the nodes to be tidied' }),
+    'ignore-gitops': toggle({
+      help: 'go on although Argo CD or Flux delivers some of the objects and may bring them back',
+    }),
+    timeout: duration({
+      default: '10m',
+      least: 1000,
+      most: 86_400_000,
+      help: 'how long nodes, or one object, may take',
+    }),
+    output: outputFlag(['text', 'json'], 'the form of the plan and of the result'),
+  },
+  notes: [
+    'The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.',
+  ],
+  exitCodes: '0 nothing of it is left, 1 something could not be removed, 2 wrong usage',
+  examples: ['pullwright uninstall --kubeconfig admin.kubeconfig --dry-run'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig'],
+    api: [
+      'get, list, delete every kind that is rendered or applied (cluster-admin)',
+      'patch daemonsets/global-pull-secret-syncer, daemonsets/credential-provider-installer (kube-system)',
+      'list pods (kube-system)',
+      'patch nodes, deployments (gives up own fields)',
+    ],
+  },
+} as const satisfies CommandTable<FlagTable>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+/** What is printed as JSON when it is done. */
+export interface UninstallOutput {
+  readonly removed: number;
+  readonly kept: readonly KeptRow[];
+}
+
+/** What is printed as JSON with `--dry-run`. */
+export interface UninstallPlanOutput {
+  readonly stages: readonly {
+    readonly name: StageName;
+    readonly removals: readonly { readonly object: string; readonly do: UninstallRemoval['do'] }[];
+  }[];
+  readonly kept: readonly KeptRow[];
+}
+
+interface KeptRow {
+  readonly object: string;
+  readonly reason: string;
+}
+
+interface Flags {
+  readonly 'dry-run': boolean;
+  readonly yes: boolean;
+  readonly 'ignore-gitops': boolean;
+  readonly timeoutMs: number;
+  readonly isJson: boolean;
+  readonly options: { readonly keepSecrets: boolean; readonly skipNodes: boolean };
+}
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const flags: Flags = {
+    ...values,
+    timeoutMs: values.timeout,
+    isJson: values.output === 'json',
+    options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
+  };
+  const connection = await loadConnection(values.kubeconfig, io.env, values.context);
+  const client = new HttpKubeClient({
+    connection,
+    userAgent: `pullwright/${VERSION}`,
+    timeoutMs: values['request-timeout'],
+    ...(values.as === undefined ? {} : { actAs: values.as }),
+  });
+  try {
+    return await uninstall(client, flags, io);
+  } finally {
+    client.close();
+  }
+}
+
+async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promise<ExitCode> {
+  const plan = planUninstall(await findObjects(client), flags.options);
+  if (flags['dry-run']) {
+    print(plan, flags, io);
+    return 0;
+  }
+  if (plan.stages.length > 0) {
+    if (!flags['ignore-gitops']) await assertNotDelivered(plan, client);
+    if (!flags.yes) await confirm(plan, client.host, io);
+  }
+  const { removed, inUse } = await carryOutAll(plan, client, flags, io);
+  const left = planUninstall(await findObjects(client), { ...flags.options, inUse });
+  assertNothingCameBack(left);
+  if (flags.isJson) io.stdout.write(jsonText<UninstallOutput>({ removed, kept: left.kept.map(keptRow) }));
+  else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
+  return 0;
+}
+
+/** Programs first, and the rest is planned when they have ended: until then they may make things that were not there before. */
+async function carryOutAll(
+  plan: UninstallPlan,
+  client: KubeClient,
+  flags: Flags,
+  io: CommandIo,
+): Promise<Done> {
+  const options: CarryOutOptions = {
+    client,
+    clock: systemClock,
+    signal: io.signal,
+    timeoutMs: flags.timeoutMs,
+    say: (line) => io.stderr.write(`${line}\n`),
+  };
+  const isProgram = ({ name }: Stage): boolean => name === 'programs';
+  const ended = await carryOut({ stages: plan.stages.filter(isProgram) }, options);
+  const rest = ended.removed === 0 ? plan : planUninstall(await findObjects(client), flags.options);
+  const done = await carryOut({ stages: rest.stages.filter((stage) => !isProgram(stage)) }, options);
+  return { removed: ended.removed + done.removed, inUse: done.inUse };
+}
+
+/** Marks of a tool that has been stopped say nothing: it does not take them off. */
+async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClient): Promise<void> {
+  const groups = Map.groupBy(delivered, ({ by }) => `${delivererText(by)} ${by.namespace ?? ''}`);
+  for (const [first, ...more] of groups.values()) {
+    if (first === undefined || !(await isStillThere(client, first.by))) continue;
+    throw new PullwrightError(
+      `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
+      {
+        code: 'DeliveredFromGit',
+        hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
+      },
+    );
+  }
+}
+
+function assertNothingCameBack({ stages }: UninstallPlan): void {
+  const [stage] = stages;
+  const object = stage?.removals[0]?.object;
+  if (object === undefined) return;
+  throw new PullwrightError(`Cannot finish: "${nameOf(object)}" came back after it was removed`, {
+    code: 'CameBack',
+    hint: 'Somebody makes it: a GitOps tool, or the reconciler of the management cluster. Stop that, then run this again',
+  });
+}
+
+async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promise<void> {
+  if (io.stderr.isTTY !== true)
+    throw new UsageError('Cannot ask without a terminal: give --yes to remove, or --dry-run to look');
+  const count = plan.stages.reduce((sum, { removals }) => sum + removals.length, 0);
+  io.stderr.write(`Remove ${counted(count, 'object')} from ${host}? Type "yes" to go on: `);
+  const lines = createInterface({ input: io.stdin, signal: io.signal });
+  try {
+    for await (const line of lines) {
+      if (line.trim() === 'yes') return;
+      break;
+    }
+  } finally {
+    lines.close();
+  }
+  throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
+}
+
+function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
+  if (isJson) {
+    const stages = plan.stages.map(({ name, removals }) => ({
+      name,
+      removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
+    }));
+    io.stdout.write(jsonText<UninstallPlanOutput>({ stages, kept: plan.kept.map(keptRow) }));
+    return;
+  }
+  for (const { name, removals } of plan.stages) {
+    io.stdout.write(`${name}\n`);
+    for (const removal of removals) io.stdout.write(`  ${VERBS[removal.do]} ${nameOf(removal.object)}\n`);
+  }
+  io.stdout.write(keptText(plan));
+  for (const { object, by } of plan.delivered)
+    io.stdout.write(`delivered by ${delivererText(by)}: ${nameOf(object)}\n`);
+  if (plan.stages.length === 0) io.stdout.write('nothing to remove\n');
+}
+
+const VERBS = { delete: 'remove ', 'leave-nodes': 'remove ', release: 'release' } as const;
+
+function keptText({ kept }: UninstallPlan): string {
+  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${onOneLine(reason)}\n`).join('');
+}
+
+function keptRow({ object, reason }: UninstallPlan['kept'][number]): KeptRow {
+  return { object: nameOf(object), reason };
+}

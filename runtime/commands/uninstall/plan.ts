@@ -1,0 +1,280 @@
+/**
+ * The way out: which objects go, in which order, and which stay. Pure.
+ *
+ * Source of the order: requirement "CRIOCredentialProviderConfig" ("Upgrade / Downgrade Strategy"): custom resources first, then
+ * what was made of them, and the definitions last. Before all of it the programs, which would make things again for as long as
+ * they run; nodes are left while their Secrets are still there, so that a change under way can be finished.
+ */
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
+import { OWNER_LABEL } from '../../engine/contract.ts';
+
+// Which GitOps tool delivers an object, by the marks that it leaves.
+
+/** What syncs an object: an Application of Argo CD, or a Kustomization of Flux. */
+export interface Deliverer {
+  readonly tool: 'Argo CD Application' | 'Flux Kustomization';
+  readonly name: string;
+  /** Where it is, if the mark says so. */
+  readonly namespace?: string;
+}
+
+/**
+ * Reads the marks: Argo CD's is a label or an annotation, Flux's are labels.
+ */
+export function delivererOf({ metadata }: KubeObject): Deliverer | undefined {
+  const { labels = {}, annotations = {} } = metadata;
+  const flux = labels['kustomize.toolkit.fluxcd.io/name'];
+  if (flux !== undefined) {
+    const namespace = labels['kustomize.toolkit.fluxcd.io/namespace'];
+    return { tool: 'Flux Kustomization', name: flux, ...(namespace === undefined ? {} : { namespace }) };
+  }
+  const argo =
+    annotations['argocd.argoproj.io/tracking-id'] ??
+    labels['argocd.argoproj.io/instance'] ??
+    labels['app.kubernetes.io/instance'];
+  if (typeof argo !== 'string') return undefined;
+  // An Application outside of Argo CD's own namespace is written `<namespace>_<name>`, which no name can hold.
+  const [first = '', second] = (argo.split(':')[0] ?? '').split('_');
+  return second === undefined
+    ? { tool: 'Argo CD Application', name: first }
+    : { tool: 'Argo CD Application', name: second, namespace: first };
+}
+
+/** `Flux Kustomization "prod"` */
+export function delivererText({ tool, name }: Deliverer): string {
+  return `${tool} "${name}"`;
+}
+
+export const STAGES = [
+  'programs',
+  'policies',
+  'custom resources',
+  'machine configs',
+  'nodes',
+  'computed objects',
+  'rendered objects',
+  'definitions',
+  'namespaces',
+] as const;
+export type StageName = (typeof STAGES)[number];
+
+/** What happens to one object. `release`: fields that we applied to an object of others are given up. */
+export type UninstallRemoval = {
+  readonly object: KubeObject;
+  readonly do: 'delete' | 'leave-nodes' | 'release';
+  /** Field managers to give up, for `release`. */
+  readonly managers?: readonly string[];
+};
+
+export interface Stage {
+  readonly name: StageName;
+  readonly removals: readonly UninstallRemoval[];
+}
+
+/** An object that stays, and why. */
+export interface Kept {
+  readonly object: KubeObject;
+  readonly reason: string;
+}
+
+export interface UninstallPlan {
+  /** In order; stages without an object are left out. */
+  readonly stages: readonly Stage[];
+  readonly kept: readonly Kept[];
+  /** Objects that carry the mark of a GitOps tool, with what would bring them back. */
+  readonly delivered: readonly { readonly object: KubeObject; readonly by: Deliverer }[];
+}
+
+export interface UninstallOptions {
+  /** Leave Secrets and ConfigMaps that we computed where they are. @default {false} */
+  readonly keepSecrets?: boolean;
+  /** Namespaces that hold something of others, with its name. @default none is known */
+  readonly inUse?: ReadonlyMap<string, string>;
+  /** Delete the DaemonSets without waiting for the nodes to be tidied. @default {false} */
+  readonly skipNodes?: boolean;
+}
+
+export const PART_OF = 'app.kubernetes.io/part-of';
+const OURS = 'pullwright';
+const POLICIES: readonly string[] = [
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicyBinding',
+  'ValidatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+];
+const REPORTING: readonly string[] = [
+  'PullSecretProfile',
+  'PullSecretGrant',
+  'PullStatus',
+  CREDENTIAL_PROVIDER.kind,
+];
+const DATA: readonly string[] = ['Secret', 'ConfigMap'];
+/** Kinds of others that we refer to: what they hold belongs to their owner. */
+const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];
+
+/**
+ * Plans the removal of what `objects` (everything that could be ours) holds.
+ */
+export function planUninstall(objects: readonly KubeObject[], options: UninstallOptions = {}): UninstallPlan {
+  const isProviderOurs = objects.some(makesProvider);
+  const judged = objects.map((object) => judge(object, { ...options, isProviderOurs, objects }));
+  const stages = STAGES.map(
+    (name): Stage => ({
+      name,
+      removals: judged
+        .flatMap((one) => ('stage' in one && one.stage === name ? [one.removal] : []))
+        .sort(byOrder),
+    }),
+  );
+  return {
+    stages: stages.filter(({ removals }) => removals.length > 0),
+    kept: judged.flatMap((one) => ('kept' in one ? [one.kept] : [])),
+    delivered: judged.flatMap((one) => {
+      if (!('stage' in one) || one.removal.do === 'release') return [];
+      const by = delivererOf(one.removal.object);
+      return by === undefined ? [] : [{ object: one.removal.object, by }];
+    }),
+  };
+}
+
+interface Surroundings extends UninstallOptions {
+  readonly isProviderOurs: boolean;
+  readonly objects: readonly KubeObject[];
+}
+
+type Judged =
+  | { readonly stage: StageName; readonly removal: UninstallRemoval }
+  | { readonly kept: Kept }
+  | { readonly none: true };
+
+function judge(object: KubeObject, around: Surroundings): Judged {
+  if (!isOurs(object)) return judgeForeign(object);
+  const reason = reasonToKeep(object, around);
+  if (reason !== undefined) return { kept: { object, reason } };
+  const stage = stageOf(object);
+  const leaves = stage === 'nodes' && around.skipNodes !== true;
+  return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
+}
+
+/** An object of somebody else, of which some fields may be ours. */
+function judgeForeign(object: KubeObject): Judged {
+  const managers = managersToRelease(object);
+  if (managers.length === 0) return { none: true };
+  return { stage: 'computed objects', removal: { object, do: 'release', managers } };
+}
+
+function isOurs({ kind, metadata }: KubeObject): boolean {
+  const { labels } = metadata;
+  return (
+    labels?.[OWNER_LABEL] !== undefined ||
+    labels?.[PART_OF] === OURS ||
+    REPORTING.includes(kind) ||
+    NAMED.includes(`${kind}/${metadata.name}`)
+  );
+}
+
+/** Names that are shared with the platform's own installation, and therefore carry none of our labels. */
+const NAMED: readonly string[] = ['PrometheusRule/pullwright-credential-provider'];
+
+function stageOf({ kind, metadata }: KubeObject): StageName {
+  const owner = metadata.labels?.[OWNER_LABEL];
+  if (kind === 'CustomResourceDefinition') return 'definitions';
+  if (kind === 'Namespace') return 'namespaces';
+  if (['Deployment', 'CronJob'].includes(kind)) return 'programs';
+  if (POLICIES.includes(kind)) return 'policies';
+  if (REPORTING.includes(kind)) return 'custom resources';
+  if (kind === 'DaemonSet') return 'nodes';
+  if (kind === 'MachineConfig' || (kind === 'ConfigMap' && owner === 'credential-provider'))
+    return 'machine configs';
+  return owner === undefined ? 'rendered objects' : 'computed objects';
+}
+
+function reasonToKeep(object: KubeObject, around: Surroundings): string | undefined {
+  const { kind, metadata } = object;
+  if (kind === CREDENTIAL_PROVIDER.kind && !around.isProviderOurs)
+    return 'the Machine Config Operator looks after it';
+  if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
+    return 'its objects belong to whoever made them; delete it when nobody needs them';
+  const operator = platformOperator(object);
+  if (operator !== undefined) return `the ${operator} looks after it`;
+  if (kind === 'Namespace') return reasonToKeepNamespace(metadata.name, around);
+  if (FOREIGN_KINDS.includes(kind)) return 'its Secret belongs to the tenant';
+  const isData = metadata.labels?.[OWNER_LABEL] !== undefined && DATA.includes(kind);
+  return isData ? reasonToKeepData(object, around) : undefined;
+}
+
+function reasonToKeepNamespace(name: string, { inUse }: Surroundings): string | undefined {
+  const holds = inUse?.get(name);
+  return holds === undefined ? undefined : `it holds "${holds}"`;
+}
+
+/** Applied by us over what OpenShift brings: our label is on it, and it is theirs all the same. */
+function platformOperator({ metadata }: KubeObject): string | undefined {
+  const managers = new Set(metadata.managedFields?.map(({ manager }) => manager));
+  return Object.entries(OPERATORS).find(([manager]) => managers.has(manager))?.[1];
+}
+
+const OPERATORS: Readonly<Record<string, string>> = {
+  'cluster-version-operator': 'Cluster Version Operator',
+  'machine-config-operator': 'Machine Config Operator',
+};
+
+/** Of Secrets and ConfigMaps that we computed. */
+function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {
+  if (stageOf(object) === 'computed objects')
+    return around.keepSecrets === true ? 'as --keep-secrets asks' : undefined;
+  const pool = referringPool(object, around.objects);
+  return pool === undefined
+    ? undefined
+    : `NodePool "${pool}" refers to it: take it out of spec.config there, then run this again`;
+}
+
+/** Whether the object shows that the credential provider of this cluster is kept by us. */
+function makesProvider({ kind, metadata }: KubeObject): boolean {
+  const { labels, name } = metadata;
+  if (kind === 'MachineConfig' || kind === 'ConfigMap')
+    return labels?.[OWNER_LABEL] === 'credential-provider';
+  if (kind === 'DaemonSet') return name === 'credential-provider-installer';
+  return (
+    kind === 'CustomResourceDefinition' &&
+    name === `${CREDENTIAL_PROVIDER.plural}.${CREDENTIAL_PROVIDER.group}` &&
+    labels?.[PART_OF] === OURS
+  );
+}
+
+function referringPool(configMap: KubeObject, objects: readonly KubeObject[]): string | undefined {
+  const pool = objects.find(({ kind, metadata, spec }) => {
+    const config = (spec as { readonly config?: readonly { readonly name?: string }[] } | undefined)?.config;
+    return (
+      kind === 'NodePool' &&
+      metadata.namespace === configMap.metadata.namespace &&
+      config?.some(({ name }) => name === configMap.metadata.name) === true
+    );
+  });
+  return pool?.metadata.name;
+}
+
+function managersToRelease({ metadata }: KubeObject): readonly string[] {
+  const ours = (metadata.managedFields ?? []).filter(
+    ({ manager, operation, subresource }) =>
+      manager?.startsWith('pullwright-') === true && operation === 'Apply' && (subresource ?? '') === '',
+  );
+  return [...new Set(ours.map(({ manager }) => manager ?? ''))];
+}
+
+/** Bindings before what they bind, so that nothing is in force by half; else by name, for people. */
+function byOrder(a: UninstallRemoval, b: UninstallRemoval): number {
+  const rank = ({ object: { kind } }: UninstallRemoval): number => {
+    if (kind === 'Deployment') return 0;
+    if (kind === 'MutatingWebhookConfiguration' || kind.endsWith('Binding')) return 1;
+    return 2;
+  };
+  return rank(a) - rank(b) || (nameOf(a.object) < nameOf(b.object) ? -1 : 1);
+}
+
+/** `Kind/namespace/name` */
+export function nameOf({ kind, metadata: { namespace, name } }: KubeObject): string {
+  return describeObject({ kind, namespace, name });
+}

@@ -1,0 +1,185 @@
+/**
+ * Which credential containers/image (CRI-O, podman, skopeo) uses for a repository: at most one.
+ *
+ * The files are asked in order; the first that yields a credential wins. In a file, `credHelpers` comes first, then the keys
+ * from the repository up to its host, whole segments only; then, in a second pass, keys with a scheme are cut down to their
+ * host and the names of Docker Hub are one. An entry without credential ends the search of its file.
+ *
+ * Source of the rule: pkg/docker/config of go.podman.io/image v5.42 (GetCredentials, findCredentialsInFile).
+ */
+
+import type { JsonNode } from '../go/json.ts';
+import { compareBytes } from '../go/text.ts';
+import { reveal } from '../redacted.ts';
+import type { TextPosition } from '../text.ts';
+import { fieldOf } from './fields.ts';
+import {
+  type AuthSource,
+  type ContainersCredential,
+  containersCredential,
+  type DockerConfig,
+  readAuthSource,
+} from './pull-secret.ts';
+
+/** What was found. */
+export type ContainersLookup =
+  /** Nothing: the pull is anonymous. `stoppedBy` is an entry without credential that ended the search of a file. */
+  | { readonly found: 'nothing'; readonly stoppedBy?: FoundEntry }
+  | { readonly found: 'credential'; readonly entry: FoundEntry; readonly credential: ContainersCredential }
+  /** A credential helper program is asked. */
+  | { readonly found: 'helper'; readonly source: string; readonly helper: string }
+  /** The look-up fails, and with it the pull. */
+  | { readonly found: 'error'; readonly source?: string; readonly goText: string };
+
+/** The entry that decides. */
+export interface FoundEntry {
+  readonly source: string;
+  readonly written: string;
+  readonly position: TextPosition;
+  /** `exact`: the key is the repository, a parent, or the host. `host`: only after both were cut down to hosts. */
+  readonly by: 'exact' | 'host';
+  /** Other keys that count as much; which one Go takes is random. */
+  readonly rivals: readonly string[];
+}
+
+/**
+ * Looks up `key`.
+ *
+ * @param files in the order in which they are asked; leave out files that do not exist
+ * @param key a repository, a namespace or a host, without tag and digest
+ */
+export function lookupForContainers(files: readonly AuthSource[], key: string): ContainersLookup {
+  const wrong = keyFault(key);
+  if (wrong !== undefined) return { found: 'error', goText: wrong };
+  let stoppedBy: FoundEntry | undefined;
+  for (const file of files) {
+    const found = lookupInFile(file, key);
+    if (found.found !== 'nothing') return found;
+    stoppedBy ??= found.stoppedBy;
+  }
+  return stoppedBy === undefined ? { found: 'nothing' } : { found: 'nothing', stoppedBy };
+}
+
+function keyFault(key: string): string | undefined {
+  if (/^https?:\/\//.test(key)) return `key ${key} contains http[s]:// prefix`;
+  if (key.includes('@')) return `key ${key} contains a '@' character`;
+  const slash = key.indexOf('/');
+  if (slash < 0 || !key.includes(':', slash)) return undefined;
+  return `key ${key} contains a ':' character after host[:port]`;
+}
+
+interface FileEntry {
+  readonly written: string;
+  readonly position: TextPosition;
+  readonly value: JsonNode;
+}
+
+function lookupInFile(file: AuthSource, key: string): ContainersLookup {
+  const parsed = readAuthSource(file);
+  const fault = parsed.ok ? parsed.config.containersFault : parsed.problem.containersFault;
+  if (fault !== undefined) {
+    const goText = `reading JSON file "${file.name}": unmarshaling JSON at "${file.name}": ${fault}`;
+    return { found: 'error', source: file.name, goText };
+  }
+  if (!parsed.ok) return { found: 'nothing' };
+  const [registry = ''] = key.split('/', 1);
+  const helper = helperFor(reveal(parsed.config.fields), registry);
+  if (helper !== undefined) return { found: 'helper', source: file.name, helper };
+  const { written, byHost } = indexOf(parsed.config);
+  for (const candidate of lookupOrder(key, file.format)) {
+    const entry = written.get(candidate);
+    if (entry !== undefined) return decode(file, entry, 'exact', []);
+  }
+  const same = (byHost.get(normalizedHost(registry)) ?? []).toSorted(
+    (a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.written, b.written),
+  );
+  const [first, ...rivals] = same;
+  return first === undefined ? { found: 'nothing' } : decode(file, first, 'host', rivals);
+}
+
+/** Entries of a file by what they are looked up by. */
+interface FileIndex {
+  readonly written: ReadonlyMap<string, FileEntry>;
+  readonly byHost: ReadonlyMap<string, readonly FileEntry[]>;
+}
+
+/** Made once for all images, as long as there is the config. */
+const indexes = new WeakMap<DockerConfig, FileIndex>();
+
+function indexOf(config: DockerConfig): FileIndex {
+  const known = indexes.get(config);
+  if (known !== undefined) return known;
+  const written = new Map(
+    config.entries.map(({ key, position, value }): [string, FileEntry] => [
+      key.written,
+      { written: key.written, position, value: reveal(value) },
+    ]),
+  );
+  const byHost = Map.groupBy(written.values(), (entry) => normalizedKey(entry.written, config.format));
+  const made = { written, byHost };
+  indexes.set(config, made);
+  return made;
+}
+
+/** The last `credHelpers` entry for the host, as Go merges them. */
+function helperFor(
+  fields: readonly { readonly key: string; readonly value: JsonNode }[],
+  registry: string,
+): string | undefined {
+  let helper: string | undefined;
+  for (const { key, value } of fields) {
+    if (fieldOf(key, ['credHelpers']) === undefined) continue;
+    if (value.kind === 'null') helper = undefined;
+    for (const member of value.kind === 'object' ? value.members : []) {
+      if (member.key === registry) helper = member.value.kind === 'string' ? member.value.value : '';
+    }
+  }
+  return helper;
+}
+
+/** The repository, each parent, the host; the legacy file knows hosts only. */
+function lookupOrder(key: string, format: AuthSource['format']): readonly string[] {
+  if (format === 'dockercfg') return key.split('/', 1);
+  const keys = [key];
+  for (let end = key.lastIndexOf('/'); end !== -1; end = end === 0 ? -1 : key.lastIndexOf('/', end - 1))
+    keys.push(key.slice(0, end));
+  return keys;
+}
+
+function normalizedKey(written: string, format: AuthSource['format']): string {
+  const bare = written.replace(/^http:\/\//, '').replace(/^https:\/\//, '');
+  const hostOnly = format === 'dockercfg' || bare !== written;
+  return normalizedHost(hostOnly ? (bare.split('/', 1)[0] ?? '') : bare);
+}
+
+function normalizedHost(host: string): string {
+  return host === 'docker.io' || host === 'registry-1.docker.io' ? 'index.docker.io' : host;
+}
+
+function decode(
+  file: AuthSource,
+  { written, position, value }: FileEntry,
+  by: FoundEntry['by'],
+  rivals: readonly FileEntry[],
+): ContainersLookup {
+  const decoded = containersCredential(value);
+  if (!decoded.ok) return { found: 'error', source: file.name, goText: decoded.goText };
+  const entry = { source: file.name, written, position, by, rivals: rivals.map((rival) => rival.written) };
+  return isEmpty(decoded.value)
+    ? { found: 'nothing', stoppedBy: entry }
+    : { found: 'credential', entry, credential: decoded.value };
+}
+
+/** Of keys that count as much, Go takes a random one; here it is one with a credential. */
+function isUsable({ value }: FileEntry): boolean {
+  const decoded = containersCredential(value);
+  return decoded.ok && !isEmpty(decoded.value);
+}
+
+function isEmpty(credential: ContainersCredential): boolean {
+  return (
+    credential.username === '' &&
+    reveal(credential.password) === '' &&
+    reveal(credential.identityToken) === ''
+  );
+}

@@ -1,0 +1,183 @@
+/**
+ * The form in which a pull secret is written: the same content always gives the same bytes, and the kubelet and CRI-O read
+ * every entry alike.
+ *
+ * - `auth` is padded standard base64 without line ends. CRI-O refuses other spellings that the kubelet takes.
+ * - An entry with only `username` and `password` gets its `auth`: CRI-O passes over the two fields.
+ * - Every other field stays. The bytes are those of Go (see go-json-encode.ts), whole numbers keep all their digits.
+ *
+ * Source of the rule: facts on both consumers, "portable form both read alike".
+ */
+
+import { createHash } from 'node:crypto';
+import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
+import { compareBytes } from '../go/text.ts';
+import { type Redacted, redact, reveal } from '../redacted.ts';
+import { fieldOf, readTexts } from './fields.ts';
+import { type DockerConfig, type DockerConfigEntry, decodedAuth } from './pull-secret.ts';
+
+/** An entry as it is written: the text of `"key":{...}`. */
+export interface EncodedEntry {
+  readonly key: string;
+  readonly text: Redacted<string>;
+}
+
+/** Writes `entry` under `key`. The entry must be without fault. */
+export function encodeEntry(entry: DockerConfigEntry, key: string): EncodedEntry {
+  const node = withPortableAuth(reveal(entry.value));
+  return { key, text: redact(`${encodeGoText(key)}:${encodeGoJson(node, 'exact')}`) };
+}
+
+function withPortableAuth(node: JsonNode): JsonNode {
+  if (node.kind !== 'object') return node;
+  const wanted = portableAuth(node);
+  if (wanted === undefined) return node;
+  if (isWritten(node, wanted)) return node;
+  const others = node.members.filter((member) => fieldOf(member.key, ['auth']) === undefined);
+  const auth: JsonMember = {
+    key: 'auth',
+    at: node.at,
+    value: { kind: 'string', at: node.at, value: wanted },
+  };
+  return { ...node, members: [...others, auth] };
+}
+
+/** Whether the only field of this name already holds the value. */
+function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean {
+  const fields = node.members.filter((member) => fieldOf(member.key, ['auth']) !== undefined);
+  const [only] = fields;
+  return (
+    fields.length === 1 && only?.key === 'auth' && only.value.kind === 'string' && only.value.value === wanted
+  );
+}
+
+/** The value of `auth` that both consumers read alike, undefined when there is none to write. */
+function portableAuth(node: JsonNode): string | undefined {
+  const { username = '', password = '', auth = '' } = readTexts(node, ['username', 'password', 'auth']).texts;
+  if (auth !== '') {
+    const decoded = decodedAuth(auth);
+    return decoded.ok ? Buffer.from(decoded.bytes).toString('base64') : undefined;
+  }
+  // A user name with a colon cannot be told from its password in the pair.
+  if ((username === '' && password === '') || username.includes(':')) return undefined;
+  return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
+}
+
+/** The whole document from entries and other top-level fields, sorted. */
+export function encodeConfig(
+  entries: readonly EncodedEntry[],
+  fields: readonly JsonMember[],
+): Redacted<string> {
+  const auths = entries
+    .toSorted((a, b) => compareBytes(a.key, b.key))
+    .map((entry) => reveal(entry.text))
+    .join(',');
+  const parts = fields.map((member): readonly [string, string] => [
+    member.key,
+    `${encodeGoText(member.key)}:${encodeGoJson(member.value, 'exact')}`,
+  ]);
+  const all = [...parts, ['auths', `"auths":{${auths}}`] as const];
+  const sorted = all.toSorted(([a], [b]) => compareBytes(a, b)).map(([, text]) => text);
+  return redact(`{${sorted.join(',')}}`);
+}
+
+/**
+ * Top-level fields that may be written: those that would make a consumer give up the whole document are left out.
+ *
+ * @returns the fields to write, and the names of those left out
+ */
+export function usableFields(config: DockerConfig): {
+  readonly fields: readonly JsonMember[];
+  readonly leftOut: readonly string[];
+} {
+  const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
+  const good = all.filter((member) => {
+    const textMap = fieldOf(member.key, ['credHelpers', 'HttpHeaders']) !== undefined;
+    return !textMap || isTextMap(member.value);
+  });
+  const kept = new Set(good);
+  return { fields: good, leftOut: all.filter((member) => !kept.has(member)).map((member) => member.key) };
+}
+
+function isTextMap(node: JsonNode): boolean {
+  if (node.kind !== 'object') return node.kind === 'null';
+  return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
+}
+
+// The part of a pull secret that may be written where the kubelet and CRI-O read it: every entry and field over which neither
+// stumbles. One bad `auth` costs the kubelet the whole file, with every credential in it.
+// Source of the rule: go-reader.ts, that is DockerConfigJSON of the kubelet 1.36 and dockerConfigFile of containers/image.
+
+/** Values by their keys. */
+export type Nodes = Iterable<readonly [string, JsonNode]>;
+
+/** See {@link usablePart}. */
+export interface UsablePart {
+  /** Whether the document may be written as it stands: nothing is left out, and both consumers take all of it. */
+  readonly whole: boolean;
+  readonly entries: readonly DockerConfigEntry[];
+  /** Entries for which a consumer would give up the whole document. */
+  readonly broken: readonly DockerConfigEntry[];
+  /** Fields beside `auths`. */
+  readonly fields: readonly JsonMember[];
+  /** Names of the fields that are left out for the same reason. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Splits a document.
+ */
+export function usablePart(config: DockerConfig): UsablePart {
+  const broken = config.entries.filter((entry) => !entry.readable);
+  const { fields, leftOut } = usableFields(config);
+  return {
+    // A fault without a broken entry: a field, or the first of two equal keys.
+    whole: broken.length === 0 && config.kubeletFault === undefined && config.containersFault === undefined,
+    entries: config.entries.filter((entry) => entry.readable),
+    broken,
+    fields,
+    leftOut,
+  };
+}
+
+/** The document of these entries and fields as they are, sorted. */
+export function encodeUsable(entries: Nodes, fields: Nodes): Redacted<string> {
+  const auths: JsonNode = { kind: 'object', at: 0, members: [...entries].map(memberOf) };
+  const members = [...[...fields].map(memberOf), memberOf(['auths', auths])];
+  return redact(encodeGoJson({ kind: 'object', at: 0, members }, 'exact'));
+}
+
+function memberOf([key, value]: readonly [string, JsonNode]): JsonMember {
+  return { key, at: 0, value };
+}
+
+/**
+ * Digest of what entries and fields say to their readers: the same for other white space, another order, and a user name and
+ * a password beside the `auth` that says the same.
+ */
+export function usableDigest(entries: Nodes, fields: Nodes): string {
+  const meanings = [...entries].map(([key, value]) => [key, meaningOf(value)] as const);
+  return createHash('sha256')
+    .update(reveal(encodeUsable(meanings, fields)))
+    .digest('hex');
+}
+
+/** Digest of one value as it is written, but for white space and the order of keys. */
+export function digestOfNode(node: JsonNode): string {
+  return createHash('sha256').update(encodeGoJson(node, 'exact')).digest('hex');
+}
+
+/**
+ * An entry as its readers take it: where there is an `auth`, the kubelet prefers it to user name and password, and CRI-O reads
+ * nothing else. `kubectl create secret docker-registry` writes all three.
+ */
+export function meaningOf(node: JsonNode): JsonNode {
+  if (node.kind !== 'object' || !isPair(readTexts(node, ['auth']).texts['auth'] ?? '')) return node;
+  const members = node.members.filter(({ key }) => fieldOf(key, ['username', 'password']) === undefined);
+  return { ...node, members };
+}
+
+/** Whether the text is base64 of a user name and a password for every reader. */
+function isPair(auth: string): boolean {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(auth) && Buffer.from(auth, 'base64').includes(':');
+}

@@ -1,0 +1,94 @@
+/**
+ * When a credential ends, as far as it says so itself. Nobody is asked.
+ *
+ * Source of the rule: RFC 7519 (`exp` of a JSON Web Token: tokens of service accounts, refresh tokens of Azure's registry);
+ * Amazon ECR's authorization token (base64 of a JSON object with `expiration`, in seconds); Google's access tokens, which are
+ * opaque and live an hour. Robot accounts and service account keys do not end by themselves.
+ */
+import { type Redacted, reveal } from '../redacted.ts';
+
+/** What kind of credential it is, judged by its form alone. */
+export type CredentialKind = 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
+
+export interface CredentialExpiry {
+  readonly kind: CredentialKind;
+  /** RFC 3339, whole seconds; absent when the credential does not say. */
+  readonly expiresAt?: string;
+}
+
+/** What is looked at. */
+export interface ExpiringCredential {
+  readonly username: string;
+  readonly password: Redacted<string>;
+  readonly identityToken?: Redacted<string>;
+}
+
+/**
+ * Reads the end of a credential. Total. The identity token counts where there is one, because it is what is sent.
+ */
+export function credentialExpiry({
+  username,
+  password,
+  identityToken,
+}: ExpiringCredential): CredentialExpiry {
+  const identity = identityToken === undefined ? '' : reveal(identityToken);
+  const secret = identity === '' ? reveal(password) : identity;
+  const claims = tokenClaims(secret);
+  if (claims !== undefined) return { kind: 'jwt', ...ending(claims['exp']) };
+  if (username === 'AWS') {
+    const token = jsonObject(decoded(secret, 'base64'));
+    if (token?.['expiration'] !== undefined) return { kind: 'ecr-token', ...ending(token['expiration']) };
+  }
+  const google = username === 'oauth2accesstoken' || secret.startsWith('ya29.');
+  return { kind: google ? 'google-access-token' : 'lasting' };
+}
+
+/**
+ * Why a registry will refuse a credential, as far as it says so itself, as the end of a sentence that begins with it: it has ended, or
+ * what encoded it took a line feed or a blank for a part of it, which the kubelet and containers/image keep.
+ *
+ * @param now when it is to be used; without it, no end is judged
+ */
+export function credentialDoubt(credential: ExpiringCredential, now?: Date): string | undefined {
+  const { expiresAt } = credentialExpiry(credential);
+  if (expiresAt !== undefined && now !== undefined && Date.parse(expiresAt) <= now.getTime())
+    return `has expired at ${expiresAt}: renew it`;
+  const texts = [credential.username, reveal(credential.password)];
+  const ends = texts.map((text) => `${text.slice(0, 1)}${text.slice(-1)}`).join('');
+  if (/[\r\n]/.test(ends))
+    return 'has a line feed at an end of its user name or password, which registries refuse: encode it without, as printf %s prints it';
+  if (/\s/.test(ends)) return 'has a blank at an end of its user name or password, which registries refuse';
+  return undefined;
+}
+
+/** The claims of a JSON Web Token; undefined for what is none. */
+function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) return undefined;
+  const [header, claims] = parts.map((part) => jsonObject(decoded(part, 'base64url')));
+  return header?.['alg'] === undefined ? undefined : claims;
+}
+
+/** Longer than any token that a registry takes in a header. */
+const MAX_TOKEN = 64 * 1024;
+
+function decoded(text: string, encoding: 'base64' | 'base64url'): string {
+  return text.length > MAX_TOKEN ? '' : Buffer.from(text, encoding).toString('utf8');
+}
+
+function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last second that RFC 3339 can write. */
+const LAST_SECOND = 253_402_300_799;
+
+function ending(seconds: unknown): { readonly expiresAt?: string } {
+  if (typeof seconds !== 'number' || !(seconds > 0 && seconds <= LAST_SECOND)) return {};
+  return { expiresAt: `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z` };
+}

@@ -1,0 +1,127 @@
+/**
+ * Where the entries of a pull secret stand, before anything is judged: the part of reading that every reader shares, from the
+ * credential provider, which looks at the few entries that one pull needs, to `validate`, which looks at all.
+ *
+ * Source of the rule: encoding/json of Go for the structs of go-reader.ts: names of fields without regard to case, a second
+ * `auths` adds to the first, `null` empties it, the last of equal keys wins.
+ */
+import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+
+// The fields of the structs into which Go decodes a pull secret. Apart from the rest of the reader, because a run of the
+// credential provider needs no more of it.
+// Source of the rule: encoding/json of Go 1.26.
+
+/** `config.json`: entries below `auths`. `dockercfg`: the legacy form, entries at the top. */
+export type DockerConfigFormat = 'config.json' | 'dockercfg';
+
+/** What {@link readTexts} found. */
+export interface Texts {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly wrong?: { readonly field: string; readonly kind: JsonNode['kind'] };
+}
+
+/** The text fields of a struct: last wins, null changes nothing, the first wrong type is noted. */
+export function readTexts(node: JsonNode, names: readonly string[]): Texts {
+  const texts: Record<string, string> = {};
+  let wrong: Texts['wrong'];
+  for (const member of node.kind === 'object' ? node.members : []) {
+    const field = fieldOf(member.key, names);
+    if (field === undefined || member.value.kind === 'null') continue;
+    if (member.value.kind === 'string') texts[field] = member.value.value;
+    else wrong ??= { field, kind: member.value.kind };
+  }
+  return wrong === undefined ? { texts } : { texts, wrong };
+}
+
+/** The field that Go decodes `key` into: by its exact name, else without regard to case. */
+export function fieldOf(key: string, names: readonly string[]): string | undefined {
+  if (names.includes(key)) return key;
+  const folded = fold(key);
+  return names.find((name) => fold(name) === folded);
+}
+
+/** Go folds the long s and the Kelvin sign to s and k as well. */
+function fold(text: string): string {
+  return text.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
+}
+
+/** The first field of an entry that one of the consumers wants as a text and that is something else. */
+export function wrongTextField(
+  node: JsonNode,
+): { readonly field: string; readonly kind: JsonNode['kind'] } | undefined {
+  return readTexts(node, ['auth', 'username', 'password', 'email', 'identitytoken']).wrong;
+}
+
+/** Something that works but is probably not meant. */
+export interface ConfigWarning {
+  readonly reason: 'DuplicateKey' | 'FieldCase' | 'FieldIgnored';
+  /** A registry key, or a field in quotes. */
+  readonly subject: string;
+  readonly message: string;
+}
+
+/** See {@link entryMembers}. */
+export interface EntryMembers {
+  /** By key as it is written, in the order of the document. */
+  readonly entries: ReadonlyMap<string, JsonMember>;
+  /** Whether there is an `auths` object at all (always true for `dockercfg`). */
+  readonly present: boolean;
+  /** Top-level fields besides `auths`, repeated ones included. */
+  readonly fields: readonly JsonMember[];
+  readonly warnings: readonly ConfigWarning[];
+  /** What stands where an object must be; nothing of the document can be used then. */
+  readonly wrong?: JsonNode;
+}
+
+/** Finds the entries among the top-level members of a document. */
+export function entryMembers(members: readonly JsonMember[], format: DockerConfigFormat): EntryMembers {
+  const entries = new Map<string, JsonMember>();
+  const warnings: ConfigWarning[] = [];
+  if (format === 'dockercfg') {
+    addAll(entries, members, warnings);
+    return { entries, present: true, fields: [], warnings };
+  }
+  const fields = members.filter((member) => !isAuths(member));
+  let present = false;
+  for (const member of members) {
+    if (!isAuths(member)) continue;
+    if (member.key !== 'auths') {
+      const message = `is read as "auths" by the kubelet and CRI-O, but not by every program: write "auths"`;
+      warnings.push({ reason: 'FieldCase', subject: `"${member.key}"`, message });
+    }
+    if (member.value.kind === 'null') entries.clear();
+    else if (member.value.kind !== 'object')
+      return { entries, present, fields, warnings, wrong: member.value };
+    else addAll(entries, member.value.members, warnings);
+    present ||= member.value.kind === 'object';
+  }
+  return { entries, present, fields, warnings };
+}
+
+/**
+ * The same from a text. Undefined when it is no JSON object, or `auths` is none.
+ */
+export function readEntryMembers(text: string, format: DockerConfigFormat): EntryMembers | undefined {
+  const parsed = parseGoJson(text);
+  if (!parsed.ok || parsed.value.kind !== 'object') return undefined;
+  const found = entryMembers(parsed.value.members, format);
+  return found.wrong === undefined ? found : undefined;
+}
+
+function isAuths(member: JsonMember): boolean {
+  return fieldOf(member.key, ['auths', 'HttpHeaders']) === 'auths';
+}
+
+function addAll(
+  entries: Map<string, JsonMember>,
+  members: readonly JsonMember[],
+  warnings: ConfigWarning[],
+): void {
+  for (const member of members) {
+    if (entries.delete(member.key)) {
+      const message = 'stands twice in the document: the last one counts, remove the other';
+      warnings.push({ reason: 'DuplicateKey', subject: member.key, message });
+    }
+    entries.set(member.key, member);
+  }
+}

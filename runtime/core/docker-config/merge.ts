@@ -1,0 +1,434 @@
+/**
+ * The merge of the platform's pull secret with the tenant's.
+ *
+ * The platform's entry wins for every registry that it names, in whatever spelling the tenant writes it. Keys below a
+ * platform's host (`quay.io/team` next to `quay.io`) are allowed on purpose. A bad entry of the tenant is left out and
+ * reported; it never holds up the others, nor the platform.
+ *
+ * Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution". Beyond upstream: keys are compared by
+ * meaning (registry-key.ts), the platform's other top-level fields stay, and the result is in canonical form.
+ */
+
+import { compareBytes } from '../go/text.ts';
+import type { Verdict } from '../kubernetes/pull-status.ts';
+import { type Redacted, reveal } from '../redacted.ts';
+import { counted } from '../text.ts';
+import { type EncodedEntry, encodeConfig, encodeEntry, usableFields } from './encode.ts';
+import { matchesImage } from './match-images.ts';
+import {
+  type ConfigProblem,
+  type DockerConfig,
+  type DockerConfigEntry,
+  type EntryFault,
+  parseDockerConfig,
+} from './pull-secret.ts';
+
+// Which entries of the tenant's pull secret go into the merge, and what its owner is told about each.
+// Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution"; the kubelet's order of credentials.
+
+/** An entry of the additional secret that the original one keeps out. */
+export interface MergeConflict {
+  /** The key of the additional secret. */
+  readonly registry: string;
+  /** The key of the original secret. */
+  readonly original: string;
+  /** Whether both are the same text. */
+  readonly exact: boolean;
+}
+
+/** An entry that goes into the result. */
+export interface AddedEntry {
+  readonly encoded: EncodedEntry;
+  readonly source: 'additional' | 'lastGood';
+}
+
+export interface AdditionalInput {
+  /** Of the additional secret, in the order of the document. */
+  readonly entries: readonly DockerConfigEntry[];
+  /** All entries of the original secret; a broken one keeps its registry all the same. */
+  readonly original: readonly DockerConfigEntry[];
+  /** Entries of an earlier merge, by the key under which they were written. */
+  readonly lastGood: ReadonlyMap<string, DockerConfigEntry>;
+  /** Bytes that may be added. */
+  readonly room: number;
+}
+
+export interface AdditionalResult {
+  readonly added: readonly AddedEntry[];
+  readonly conflicts: readonly MergeConflict[];
+  readonly verdicts: readonly Verdict[];
+}
+
+/** Judges every entry of the additional secret. */
+export function judgeAdditional(input: AdditionalInput): AdditionalResult {
+  const judge = new Judge(input);
+  const { entries } = input;
+  // Which of two equal keys is taken, and what still fits, must not depend on the order of the document.
+  for (const entry of entries.toSorted(byPreference)) judge.judge(entry);
+  const verdicts = entries.flatMap((entry) => judge.verdictOf(entry));
+  return { added: judge.added, conflicts: judge.conflicts(entries), verdicts };
+}
+
+function byPreference(a: DockerConfigEntry, b: DockerConfigEntry): number {
+  const plain = (entry: DockerConfigEntry): number => (entry.key.written === entry.key.portable ? 0 : 1);
+  return (
+    compareBytes(a.key.portable, b.key.portable) ||
+    plain(a) - plain(b) ||
+    compareBytes(a.key.written, b.key.written)
+  );
+}
+
+class Judge {
+  readonly added: AddedEntry[] = [];
+  readonly #input: AdditionalInput;
+  readonly #platform = new Map<string, string>();
+  readonly #taken = new Map<string, string>();
+  readonly #verdicts = new Map<DockerConfigEntry, Verdict>();
+  readonly #conflicts = new Map<DockerConfigEntry, MergeConflict>();
+  #room: number;
+
+  constructor(input: AdditionalInput) {
+    this.#input = input;
+    this.#room = input.room;
+    for (const { key } of input.original) {
+      for (const identity of key.identities) this.#platform.set(identity, key.written);
+    }
+  }
+
+  verdictOf(entry: DockerConfigEntry): readonly Verdict[] {
+    const verdict = this.#verdicts.get(entry);
+    return verdict === undefined ? [] : [verdict];
+  }
+
+  conflicts(entries: readonly DockerConfigEntry[]): readonly MergeConflict[] {
+    return entries.flatMap((entry) => this.#conflicts.get(entry) ?? []);
+  }
+
+  judge(entry: DockerConfigEntry): void {
+    if (entry.key.fault !== undefined) return this.#reject(entry, '');
+    const original = this.#platformKeyOf(entry);
+    if (original !== undefined) return this.#shadow(entry, original);
+    const hub = this.#hiddenHub(entry);
+    if (hub !== undefined) return this.#shadow(entry, hub, 'WildcardHidesHub');
+    const twin = this.#taken.get(entry.key.portable);
+    if (twin !== undefined) {
+      const message = `is the same registry as "${twin}" of this secret, which is used: remove one of them`;
+      return this.#say(entry, 'Shadowed', 'DuplicateSpelling', message);
+    }
+    if (entry.fault === undefined) return this.#take(entry, entry, 'additional');
+    const last = this.#input.lastGood.get(entry.key.portable);
+    if (last === undefined) return this.#reject(entry, '');
+    this.#take(entry, last, 'lastGood');
+  }
+
+  /** The platform's key that means the same. */
+  #platformKeyOf({ key }: DockerConfigEntry): string | undefined {
+    return key.identities
+      .map((identity) => this.#platform.get(identity))
+      .find((found) => found !== undefined);
+  }
+
+  /** The kubelet looks at "index.docker.io" only when nothing else matches, so a wildcard for any host would hide it. */
+  #hiddenHub({ key }: DockerConfigEntry): string | undefined {
+    const hub = this.#platform.get('docker.io');
+    if (hub === undefined || !key.portable.includes('*') || key.portable.includes('/')) return undefined;
+    const judged = matchesImage(key.portable, 'docker.io/library/any');
+    return judged.ok && judged.match ? hub : undefined;
+  }
+
+  #shadow(entry: DockerConfigEntry, original: string, why?: string): void {
+    const { written, meaning } = entry.key;
+    const exact = written === original;
+    this.#conflicts.set(entry, { registry: written, original, exact });
+    const what = exact
+      ? 'is in the original pull secret too'
+      : `means "${original}" of the original pull secret`;
+    const hides = `would hide "${original}" of the original pull secret`;
+    const advice =
+      why === undefined
+        ? `use a longer key, such as "${meaning}/<namespace>", or remove the entry`
+        : 'name the hosts that are meant';
+    const reason = why ?? (exact ? 'OriginalWins' : 'SpellingVariant');
+    this.#say(entry, 'Shadowed', reason, `${why === undefined ? what : hides}, which wins: ${advice}`);
+  }
+
+  /** Takes the value of `used`, which is `entry` or its last good form. */
+  #take(entry: DockerConfigEntry, used: DockerConfigEntry, source: AddedEntry['source']): void {
+    const { written, portable } = entry.key;
+    const encoded = encodeEntry(used, portable);
+    const size = Buffer.byteLength(reveal(encoded.text)) + 1;
+    if (size > this.#room) {
+      const message = `does not fit: the merged secret would be larger than a Secret may be, by ${size - this.#room} bytes`;
+      return this.#say(entry, 'Rejected', 'SecretFull', message);
+    }
+    this.#room -= size;
+    this.#taken.set(portable, written);
+    this.added.push({ encoded, source });
+    if (source === 'lastGood') return this.#reject(entry, '; the last good one stays in use');
+    const rewritten = written !== portable;
+    this.#say(entry, 'Accepted', rewritten ? 'Rewritten' : 'Added', this.#useOf(entry));
+  }
+
+  #useOf({ key }: DockerConfigEntry): string {
+    const below = this.#parentOf(key.meaning);
+    const parts = [
+      key.written === key.portable ? 'is used' : `is used as "${key.portable}"`,
+      below === undefined ? '' : `before the platform's "${below}"`,
+      key.portable.includes('*') ? '(by the kubelet only: CRI-O knows no wildcards)' : '',
+    ];
+    return parts.filter((part) => part !== '').join(' ');
+  }
+
+  #parentOf(meaning: string): string | undefined {
+    for (let end = meaning.lastIndexOf('/'); end > 0; end = meaning.lastIndexOf('/', end - 1)) {
+      const found = this.#platform.get(meaning.slice(0, end));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #reject(entry: DockerConfigEntry, after: string): void {
+    const { line, column } = entry.position;
+    const place = `(line ${line}, column ${column})`;
+    const message = `${entry.fault?.message ?? 'cannot be used'} ${place}${after}`;
+    this.#say(entry, 'Rejected', entry.fault?.reason ?? 'KeyInvalid', message);
+  }
+
+  #say(entry: DockerConfigEntry, verdict: Verdict['verdict'], reason: string, message: string): void {
+    this.#verdicts.set(entry, { subject: entry.key.written, verdict, reason, message });
+  }
+}
+
+/** What the owner of the additional secret should know about the document besides its entries. */
+export function documentWarnings(config: DockerConfig): readonly Verdict[] {
+  const ignored = reveal(config.fields).map((member) => ({
+    reason: 'FieldIgnored',
+    subject: `"${member.key}"`,
+    message: 'is not merged: of the additional pull secret only "auths" counts',
+  }));
+  return [...config.warnings, ...ignored].map((warning) => ({ verdict: 'Warning', ...warning }));
+}
+
+/** Verdict on an additional document that cannot be used at all. */
+export function documentVerdict(problem: ConfigProblem, kept: number): Verdict {
+  const place =
+    problem.position === undefined
+      ? ''
+      : ` (line ${problem.position.line}, column ${problem.position.column})`;
+  const after =
+    kept === 0
+      ? ''
+      : `; ${counted(kept, 'entry of the last good one stays', 'entries of the last good one stay')} in use`;
+  return {
+    subject: '.dockerconfigjson',
+    verdict: 'Rejected',
+    reason: problem.reason,
+    message: `${problem.message}${place}${after}`,
+  };
+}
+
+/** Entries that were good in an earlier merge. */
+export interface LastGood {
+  /** The merged document. */
+  readonly text: Redacted<string>;
+  /** Keys in it that came from the additional secret. */
+  readonly keys: readonly string[];
+}
+
+export interface MergeInput {
+  /** The platform's document. */
+  readonly original: Redacted<string>;
+  /** The tenant's document; absent when there is none. */
+  readonly additional?: Redacted<string>;
+  /** Stands in, entry by entry, for what the tenant has made unreadable since. */
+  readonly lastGood?: LastGood;
+  /** The platform's document as it was last written: stands in for what the platform has made unreadable since. */
+  readonly lastOriginal?: Redacted<string>;
+  /** Entries of the platform that stay although its document no longer has them. */
+  readonly heldOriginal?: readonly DockerConfigEntry[];
+  /** What a Secret holds at most; entries that do not fit are left out. @default {1048576} */
+  readonly maxBytes?: number;
+}
+
+/** Where an entry of the result comes from. */
+export interface MergedEntry {
+  /** As it stands in the result. */
+  readonly key: string;
+  readonly source: 'original' | 'additional' | 'lastGood';
+}
+
+export type MergeResult =
+  | {
+      readonly ok: true;
+      /** The merged document, canonical. */
+      readonly text: Redacted<string>;
+      /** Sorted by key. */
+      readonly entries: readonly MergedEntry[];
+      readonly conflicts: readonly MergeConflict[];
+      /** One per entry of the additional secret, and one for each thing to know about it; see `Verdict.subject`. */
+      readonly verdicts: readonly Verdict[];
+      /** What is wrong in the platform's own document; its bad entries are left out. */
+      readonly originalVerdicts: readonly Verdict[];
+      /** The additional document cannot be used at all. */
+      readonly additionalProblem?: ConfigProblem;
+    }
+  /** The original document cannot be used: there is nothing to write. */
+  | { readonly ok: false; readonly problem: ConfigProblem };
+
+/** What the API server takes in one Secret. */
+export const MAX_SECRET_BYTES: number = 1024 * 1024;
+
+/**
+ * Merges. Total: never throws, whatever the texts are.
+ */
+export function mergePullSecrets(input: MergeInput): MergeResult {
+  const parsed = parseDockerConfig(input.original);
+  if (!parsed.ok) return parsed;
+  if (!parsed.config.hasAuths) return { ok: false, problem: AUTHS_MISSING };
+  const held = input.heldOriginal ?? [];
+  const original = { config: { ...parsed.config, entries: [...parsed.config.entries, ...held] } };
+  const last = readLastGood(input.lastGood, input.lastOriginal);
+  const platform = platformPart(original.config, last.platform);
+  const { fields, leftOut } = usableFields(original.config);
+  const room = (input.maxBytes ?? MAX_SECRET_BYTES) - byteLength(encodeConfig(platform.encoded, fields));
+  const tenant = tenantPart(input.additional, {
+    original: original.config.entries,
+    lastGood: last.tenant,
+    room,
+  });
+  return {
+    ok: true,
+    text: encodeConfig([...platform.encoded, ...tenant.added.map(({ encoded }) => encoded)], fields),
+    entries: [...platform.merged, ...tenant.added.map(mergedEntry)].sort((a, b) =>
+      compareBytes(a.key, b.key),
+    ),
+    conflicts: tenant.conflicts,
+    verdicts: tenant.verdicts,
+    originalVerdicts: [...platform.verdicts, ...leftOutVerdicts(leftOut)],
+    ...(tenant.problem === undefined ? {} : { additionalProblem: tenant.problem }),
+  };
+}
+
+/** A document without an `auths` object. */
+export const AUTHS_MISSING: ConfigProblem = {
+  reason: 'AuthsMissing',
+  message: 'has no "auths" object, expected one entry per registry',
+  kubeletFault: undefined,
+  containersFault: undefined,
+};
+
+interface PlatformPart {
+  readonly encoded: readonly EncodedEntry[];
+  readonly merged: readonly MergedEntry[];
+  readonly verdicts: readonly Verdict[];
+}
+
+/** The platform's entries; a broken one is left out or stands in its last good form. */
+function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
+  const encoded: EncodedEntry[] = [];
+  const merged: MergedEntry[] = [];
+  const verdicts: Verdict[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
+  const keys = platformKeys(config.entries);
+  for (const entry of config.entries) {
+    const key = keys.get(entry.key.written) ?? entry.key.written;
+    const used = entry.fault === undefined ? entry : (last.get(key) ?? last.get(entry.key.written));
+    if (used !== undefined) {
+      encoded.push(encodeEntry(used, key));
+      merged.push({ key, source: used === entry ? 'original' : 'lastGood' });
+    }
+    if (entry.fault !== undefined) verdicts.push(platformFault(entry, entry.fault, used !== undefined));
+  }
+  return { encoded, merged, verdicts };
+}
+
+/**
+ * The platform's keys stay as they are, but for a namespace with a scheme (`https://quay.io/team`): CRI-O takes that for the
+ * whole host, and only while no key names the host, so that a tenant's `quay.io` would take its place. It stays too where
+ * the plain spelling is taken, or would no longer say that the port is the scheme's.
+ */
+function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string, string> {
+  const taken = new Set(entries.map((entry) => entry.key.written));
+  const keys = new Map<string, string>();
+  for (const { key } of entries.toSorted((a, b) => compareBytes(a.key.written, b.key.written))) {
+    const misread = key.written.includes('://') && key.portable.includes('/') && key.identities.length === 1;
+    const plain = misread && !taken.has(key.portable);
+    if (plain) taken.add(key.portable);
+    keys.set(key.written, plain ? key.portable : key.written);
+  }
+  return keys;
+}
+
+function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): Verdict {
+  const place = `(line ${position.line}, column ${position.column})`;
+  const after = kept ? '; the last good one stays in use' : '';
+  const message = `${fault.message} ${place}${after}`;
+  return { subject: key.written, verdict: 'Rejected', reason: fault.reason, message };
+}
+
+interface TenantContext {
+  readonly original: readonly DockerConfigEntry[];
+  readonly lastGood: ReadonlyMap<string, DockerConfigEntry>;
+  readonly room: number;
+}
+
+type TenantPart = AdditionalResult & { readonly problem?: ConfigProblem };
+
+function tenantPart(text: Redacted<string> | undefined, context: TenantContext): TenantPart {
+  if (text === undefined) return { added: [], conflicts: [], verdicts: [] };
+  const parsed = parseDockerConfig(text);
+  if (parsed.ok && parsed.config.hasAuths) {
+    const judged = judgeAdditional({ entries: parsed.config.entries, ...context });
+    return { ...judged, verdicts: [...judged.verdicts, ...documentWarnings(parsed.config)] };
+  }
+  const problem = parsed.ok ? AUTHS_MISSING : parsed.problem;
+  // Nothing can be read, so all that was good stays, judged against what the platform names now.
+  const kept = judgeAdditional({ entries: [...context.lastGood.values()], ...context });
+  return {
+    added: kept.added.map(({ encoded }): AddedEntry => ({ encoded, source: 'lastGood' })),
+    conflicts: kept.conflicts,
+    verdicts: [documentVerdict(problem, kept.added.length)],
+    problem,
+  };
+}
+
+function mergedEntry({ encoded, source }: AddedEntry): MergedEntry {
+  return { key: encoded.key, source };
+}
+
+interface LastEntries {
+  readonly platform: ReadonlyMap<string, DockerConfigEntry>;
+  readonly tenant: ReadonlyMap<string, DockerConfigEntry>;
+}
+
+function readLastGood(last: LastGood | undefined, original: Redacted<string> | undefined): LastEntries {
+  const good = goodEntries(last?.text);
+  const keys = new Set(last?.keys);
+  const byKey = (entries: readonly DockerConfigEntry[]) =>
+    entries.map((entry) => [entry.key.written, entry] as const);
+  return {
+    platform: new Map([
+      ...byKey(good.filter((entry) => !keys.has(entry.key.written))),
+      ...byKey(goodEntries(original)),
+    ]),
+    tenant: new Map(byKey(good.filter((entry) => keys.has(entry.key.written)))),
+  };
+}
+
+function goodEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
+  const parsed = text === undefined ? undefined : parseDockerConfig(text);
+  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
+}
+
+function leftOutVerdicts(names: readonly string[]): readonly Verdict[] {
+  return names.map((name) => ({
+    subject: `"${name}"`,
+    verdict: 'Rejected',
+    reason: 'FieldInvalid',
+    message:
+      'is left out: it is no map of texts, and the kubelet or CRI-O would give up the whole document for it',
+  }));
+}
+
+function byteLength(text: Redacted<string>): number {
+  return Buffer.byteLength(reveal(text));
+}

@@ -1,0 +1,633 @@
+/**
+ * What the Go programs make of the document of a pull secret, error texts included.
+ *
+ * Source of the rule: DockerConfigJSON of k8s.io/kubernetes/pkg/credentialprovider 1.36 (kubelet, and the validation of the
+ * hosted cluster operator), dockerConfigFile of go.podman.io/image v5.42 (CRI-O, podman), encoding/json of Go 1.26.
+ */
+
+import { isUtf8 } from 'node:buffer';
+import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
+import { encodeGoJson, firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+import { decodeUtf8 } from '../go/text.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
+import { type Redacted, redact, reveal } from '../redacted.ts';
+import { positionsOf, type TextPosition } from '../text.ts';
+import {
+  type ConfigWarning,
+  type DockerConfigFormat,
+  entryMembers,
+  fieldOf,
+  readTexts,
+  type Texts,
+  wrongTextField,
+} from './fields.ts';
+import { type RegistryKey, registryKey } from './registry-key.ts';
+
+/** User name and password as the kubelet hands them to the container runtime. */
+export interface KubeletCredential {
+  readonly username: string;
+  readonly password: Redacted<string>;
+  readonly email: string;
+  /** `user:password` when it is no UTF-8: the texts above hold U+FFFD then, and no container runtime can be told it. */
+  readonly notUtf8?: Redacted<Uint8Array>;
+}
+
+/** What containers/image takes from an entry. Both empty: it goes on without a credential. */
+export interface ContainersCredential {
+  readonly username: string;
+  readonly password: Redacted<string>;
+  readonly identityToken: Redacted<string>;
+}
+
+/** A value, or an error in Go's words. `abort`: Go stops at it; else it goes on and reports the first one at the end. */
+export type Decoded<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly goText: string; readonly abort: boolean };
+
+/** Result for a whole document. */
+export type DecodedFile<T> =
+  | { readonly ok: true; readonly entries: ReadonlyMap<string, T> }
+  | { readonly ok: false; readonly goText: string };
+
+interface TypeFault {
+  readonly value: string;
+  readonly struct: string;
+  readonly path: readonly string[];
+  readonly type: string;
+}
+
+const COLON_MISSING = 'unable to parse auth field, must be formatted as base64(username:password)';
+
+/**
+ * Reads a document as the kubelet does: every entry must be good, or all is lost.
+ */
+export function decodeForKubelet(
+  document: JsonNode,
+  format: DockerConfigFormat,
+): DecodedFile<KubeletCredential> {
+  if (format === 'dockercfg') {
+    const file = new File<KubeletCredential>('', []);
+    file.addEntries(document, 'credentialprovider.DockerConfig', (node) => kubeletEntry(node));
+    return file.result();
+  }
+  const file = new File<KubeletCredential>('DockerConfigJSON', ['auths']);
+  file.walk(document, 'credentialprovider.DockerConfigJSON', {
+    auths: (node) =>
+      file.addEntries(node, 'credentialprovider.DockerConfig', (entry) =>
+        kubeletEntry(entry, 'DockerConfigJSON', ['auths']),
+      ),
+    HttpHeaders: (node) => file.checkTextMap(node, ['HttpHeaders']),
+  });
+  return file.result();
+}
+
+/** Reads a document as containers/image does. Base64 is looked at only when the entry is used. */
+export function decodeForContainers(document: JsonNode, format: DockerConfigFormat): DecodedFile<JsonNode> {
+  const mapType = 'map[string]config.dockerAuthConfig';
+  if (format === 'dockercfg') {
+    const file = new File<JsonNode>('', []);
+    file.addEntries(document, mapType, (node) => containersEntry(node, []));
+    return file.result();
+  }
+  const file = new File<JsonNode>('dockerConfigFile', ['auths']);
+  file.walk(document, 'config.dockerConfigFile', {
+    auths: (node) => file.addEntries(node, mapType, (entry) => containersEntry(entry, ['auths'])),
+    credHelpers: (node) => file.checkTextMap(node, ['credHelpers']),
+  });
+  return file.result();
+}
+
+/** Collects entries and the first fault, in the order in which Go meets them. */
+class File<T> {
+  readonly #struct: string;
+  readonly #path: readonly string[];
+  #entries = new Map<string, T>();
+  #saved: string | undefined;
+  #aborted: string | undefined;
+
+  constructor(struct: string, path: readonly string[]) {
+    this.#struct = struct;
+    this.#path = path;
+  }
+
+  /** Goes through the fields of the outermost struct. */
+  walk(document: JsonNode, type: string, fields: Readonly<Record<string, (node: JsonNode) => void>>): void {
+    if (document.kind === 'null') return;
+    if (document.kind !== 'object') return this.#save({ value: document.kind, struct: '', path: [], type });
+    for (const member of document.members) {
+      const name = fieldOf(member.key, Object.keys(fields));
+      if (name !== undefined && this.#aborted === undefined) fields[name]?.(member.value);
+    }
+  }
+
+  addEntries(node: JsonNode, type: string, read: (entry: JsonNode) => Decoded<T>): void {
+    if (node.kind === 'null') return this.#entries.clear();
+    if (node.kind !== 'object') {
+      return this.#save({ value: node.kind, struct: this.#struct, path: this.#path, type });
+    }
+    for (const member of node.members) {
+      if (this.#aborted !== undefined) return;
+      const decoded = read(member.value);
+      // Go makes the key even where the value is wrong.
+      if (decoded.ok) this.#entries.set(member.key, decoded.value);
+      else if (decoded.abort) this.#aborted = decoded.goText;
+      else this.#saved ??= decoded.goText;
+    }
+  }
+
+  checkTextMap(node: JsonNode, path: readonly string[]): void {
+    if (node.kind === 'null') return;
+    if (node.kind !== 'object') {
+      return this.#save({ value: node.kind, struct: this.#struct, path, type: 'map[string]string' });
+    }
+    for (const member of node.members) {
+      const { kind } = member.value;
+      if (kind !== 'string' && kind !== 'null') {
+        this.#save({ value: kind, struct: this.#struct, path, type: 'string' });
+      }
+    }
+  }
+
+  #save(fault: TypeFault): void {
+    this.#saved ??= typeFaultText(fault);
+  }
+
+  result(): DecodedFile<T> {
+    const goText = this.#aborted ?? this.#saved;
+    return goText === undefined ? { ok: true, entries: this.#entries } : { ok: false, goText };
+  }
+}
+
+/** One entry for the kubelet. `struct` and `path` say where it stands, for the error text. */
+export function kubeletEntry(
+  node: JsonNode,
+  struct = '',
+  path: readonly string[] = [],
+): Decoded<KubeletCredential> {
+  const type = 'credentialprovider.dockerConfigEntryWithAuth';
+  if (node.kind !== 'object' && node.kind !== 'null') return abort({ value: node.kind, struct, path, type });
+  const { wrong, texts } = readTexts(node, ['username', 'password', 'email', 'auth']);
+  if (wrong !== undefined) {
+    const inner = struct === '' ? 'dockerConfigEntryWithAuth' : struct;
+    return abort({ value: wrong.kind, struct: inner, path: [...path, wrong.field], type: 'string' });
+  }
+  return kubeletCredential(texts);
+}
+
+function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
+  const { username = '', password = '', email = '', auth = '' } = texts;
+  if (auth === '') return { ok: true, value: { username, password: redact(password), email } };
+  const decoded = decodeKubeletAuth(auth);
+  return decoded.ok ? { ok: true, value: { ...decoded.value, email } } : decoded;
+}
+
+// strings.TrimSpace knows other blanks than String.trim.
+const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
+export function decodedAuth(auth: string): Base64Result {
+  return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
+}
+
+function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
+  const decoded = decodedAuth(auth);
+  if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
+  const colon = decoded.bytes.indexOf(0x3a);
+  if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };
+  return {
+    ok: true,
+    value: {
+      username: decodeUtf8(decoded.bytes.subarray(0, colon)),
+      password: redact(decodeUtf8(decoded.bytes.subarray(colon + 1))),
+      ...(isUtf8(decoded.bytes) ? {} : { notUtf8: redact(decoded.bytes) }),
+    },
+  };
+}
+
+function containersEntry(node: JsonNode, path: readonly string[]): Decoded<JsonNode> {
+  const type = 'config.dockerAuthConfig';
+  const struct = path.length === 0 ? '' : 'dockerConfigFile';
+  if (node.kind !== 'object' && node.kind !== 'null') {
+    return { ok: false, goText: typeFaultText({ value: node.kind, struct, path, type }), abort: false };
+  }
+  const { wrong } = readTexts(node, ['auth', 'identitytoken']);
+  if (wrong === undefined) return { ok: true, value: node };
+  const fault = {
+    value: wrong.kind,
+    struct: 'dockerAuthConfig',
+    path: [...path, wrong.field],
+    type: 'string',
+  };
+  return { ok: false, goText: typeFaultText(fault), abort: false };
+}
+
+/** What containers/image makes of the entry it has chosen. */
+export function containersCredential(node: JsonNode): Decoded<ContainersCredential> {
+  const none = { username: '', password: redact(''), identityToken: redact('') };
+  const { auth = '', identitytoken = '' } = readTexts(node, ['auth', 'identitytoken']).texts;
+  const decoded = decodeGoBase64(auth, 'padded');
+  if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
+  const colon = decoded.bytes.indexOf(0x3a);
+  if (colon < 0) return { ok: true, value: none };
+  return {
+    ok: true,
+    value: {
+      username: decodeUtf8(decoded.bytes.subarray(0, colon)),
+      password: redact(trimNul(decodeUtf8(decoded.bytes.subarray(colon + 1)))),
+      identityToken: redact(identitytoken),
+    },
+  };
+}
+
+/** strings.Trim(text, "\x00"). */
+function trimNul(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) === 0) start += 1;
+  while (end > start && text.charCodeAt(end - 1) === 0) end -= 1;
+  return text.slice(start, end);
+}
+
+function abort(fault: TypeFault): { readonly ok: false; readonly goText: string; readonly abort: true } {
+  return { ok: false, goText: typeFaultText(fault), abort: true };
+}
+
+function typeFaultText({ value, struct, path, type }: TypeFault): string {
+  const target = struct === '' ? 'Go value' : `Go struct field ${[struct, ...path].join('.')}`;
+  return `json: cannot unmarshal ${value} into ${target} of type ${type}`;
+}
+
+// One entry of `auths`: what each consumer would use of it, and why it cannot be used.
+// Source of the rule: the kubelet's and containers/image's own strictness (docker-config-go.ts); an entry is good when both
+// can read it and at least the kubelet finds a credential in it.
+
+export type EntryFaultReason =
+  | 'KeyInvalid'
+  | 'EntryNotObject'
+  | 'FieldNotText'
+  | 'AuthNotBase64'
+  | 'AuthWithoutColon'
+  | 'NoCredential'
+  | 'EntryTooLarge';
+
+/** Why an entry cannot be used. */
+export interface EntryFault {
+  readonly reason: EntryFaultReason;
+  /** The end of a sentence that begins with the entry: `has an "auth" that is not base64`. Shows no value. */
+  readonly message: string;
+}
+
+/** One entry; of several under the same key, the last, as Go has it. */
+export interface DockerConfigEntry {
+  readonly key: RegistryKey;
+  readonly position: TextPosition;
+  readonly value: Redacted<JsonNode>;
+  /** Whether no consumer stumbles over it, be it good for anything or not. */
+  readonly readable: boolean;
+  /** Absent when the entry is good. */
+  readonly fault?: EntryFault;
+  /** What the kubelet would use; absent when it cannot read the entry. */
+  readonly kubelet?: KubeletCredential;
+  /** What containers/image would use; absent when it cannot read the entry, empty when it goes on without. */
+  readonly containers?: ContainersCredential;
+}
+
+/** Largest entry, as compact JSON in bytes: more than any registry takes in a header. */
+export const MAX_ENTRY_BYTES: number = 64 * 1024;
+
+/** Judges `member`. */
+export function judgeEntry(member: JsonMember, position: TextPosition): DockerConfigEntry {
+  const key = registryKey(member.key);
+  const kubelet = kubeletEntry(member.value);
+  const containers = containersCredential(member.value);
+  const fault = keyFault(key) ?? valueFault(member.value, kubelet);
+  return {
+    key,
+    position,
+    value: redact(member.value),
+    readable: kubelet.ok && wrongTextField(member.value) === undefined,
+    ...(fault === undefined ? {} : { fault }),
+    ...(kubelet.ok ? { kubelet: kubelet.value } : {}),
+    ...(containers.ok ? { containers: containers.value } : {}),
+  };
+}
+
+function keyFault(key: RegistryKey): EntryFault | undefined {
+  return key.fault === undefined ? undefined : { reason: 'KeyInvalid', message: key.fault };
+}
+
+function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): EntryFault | undefined {
+  if (node.kind !== 'object' && node.kind !== 'null') {
+    return { reason: 'EntryNotObject', message: `is ${describeKind(node.kind)}, expected an object` };
+  }
+  const wrong = wrongTextField(node);
+  if (wrong !== undefined) {
+    const message = `has "${wrong.field}" as ${describeKind(wrong.kind)}, expected a text`;
+    return { reason: 'FieldNotText', message };
+  }
+  if (!kubelet.ok) return authFault(kubelet.goText);
+  if (kubelet.value.username === '' && reveal(kubelet.value.password) === '') {
+    return { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' };
+  }
+  const size = mayBeLarge(node) ? Buffer.byteLength(encodeGoJson(node, 'exact')) : 0;
+  if (size <= MAX_ENTRY_BYTES) return undefined;
+  return { reason: 'EntryTooLarge', message: `has ${size} bytes, at most ${MAX_ENTRY_BYTES} are taken` };
+}
+
+/** Whether it is worth while to measure: fewer units than this cannot become that many bytes. */
+function mayBeLarge(node: JsonNode): boolean {
+  let units = 0;
+  const work: JsonNode[] = [node];
+  for (let next = work.pop(); next !== undefined; next = work.pop()) {
+    units += 8;
+    if (next.kind === 'string') units += next.value.length;
+    else if (next.kind === 'number') units += next.literal.length;
+    else if (next.kind === 'array') work.push(...next.items);
+    else if (next.kind === 'object') {
+      for (const member of next.members) {
+        units += member.key.length;
+        work.push(member.value);
+      }
+    }
+    // A unit takes six bytes at most.
+    if (units * 6 > MAX_ENTRY_BYTES) return true;
+  }
+  return false;
+}
+
+function authFault(goText: string): EntryFault {
+  const byte = /input byte (\d+)$/.exec(goText)?.[1];
+  if (byte === undefined) {
+    return {
+      reason: 'AuthWithoutColon',
+      message: 'has an "auth" without a colon, expected base64(user:password)',
+    };
+  }
+  const hint = 'expected base64(user:password) in the standard alphabet, without blanks';
+  return { reason: 'AuthNotBase64', message: `has an "auth" that is not base64 at byte ${byte}, ${hint}` };
+}
+
+/** `an array`, `a number`, `null`. */
+export function describeKind(kind: JsonNode['kind']): string {
+  if (kind === 'null') return 'null';
+  if (kind === 'string') return 'a text';
+  return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
+}
+
+// The document of a pull secret, judged entry by entry.
+// The kubelet gives up a whole document for one bad entry, and CRI-O for one field of the wrong type. Here every entry gets
+// its own verdict, so that one bad entry can be left out and reported while the others go on.
+// Source of the rule: docker-config-go.ts says what the consumers do with the whole document.
+
+/** Why a document as a whole cannot be used. */
+export interface ConfigProblem {
+  readonly reason: 'Empty' | 'NotJson' | 'NotAnObject' | 'AuthsMissing' | 'AuthsNotAnObject';
+  /** A sentence without its end, that shows nothing of the document: `has no "auths"`. */
+  readonly message: string;
+  readonly position?: TextPosition;
+  /** Why the kubelet gives up the document, in its words, which may show one character of it; undefined when it does not. */
+  readonly kubeletFault: string | undefined;
+  /** The same for containers/image. */
+  readonly containersFault: string | undefined;
+}
+
+export interface DockerConfig {
+  readonly format: DockerConfigFormat;
+  /** In the order of the document. */
+  readonly entries: readonly DockerConfigEntry[];
+  /** Whether there is an `auths` object at all (always true for `dockercfg`). */
+  readonly hasAuths: boolean;
+  /** Top-level fields besides `auths`, repeated ones included. */
+  readonly fields: Redacted<readonly JsonMember[]>;
+  readonly warnings: readonly ConfigWarning[];
+  /** Why the kubelet discards the whole document, in its words; undefined when it does not. */
+  readonly kubeletFault: string | undefined;
+  /** Why containers/image discards the whole document, in its words. */
+  readonly containersFault: string | undefined;
+}
+
+export type DockerConfigResult =
+  | { readonly ok: true; readonly config: DockerConfig }
+  | { readonly ok: false; readonly problem: ConfigProblem };
+
+/**
+ * Reads the document of a pull secret. Total: every text gives a config or a problem.
+ *
+ * @param text the decoded value of `.dockerconfigjson` (or `.dockercfg`)
+ * @param format @default {'config.json'}
+ */
+export function parseDockerConfig(
+  text: Redacted<string>,
+  format: DockerConfigFormat = 'config.json',
+): DockerConfigResult {
+  const plain = reveal(text);
+  const parsed = parseGoJson(plain);
+  if (!parsed.ok) {
+    const { plainText, goText, at } = parsed.fault;
+    const empty = plain.trim() === '';
+    return {
+      ok: false,
+      problem: {
+        reason: empty ? 'Empty' : 'NotJson',
+        message: empty ? 'is empty' : `is not JSON: ${plainText}`,
+        position: positionsOf(plain)(at),
+        kubeletFault: goText,
+        containersFault: goText,
+      },
+    };
+  }
+  return readDocument(plain, parsed.value, format);
+}
+
+function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
+  const positions = positionsOf(plain);
+  if (document.kind !== 'object') {
+    const message = `is ${describeKind(document.kind)}, expected a JSON object`;
+    return unusable('NotAnObject', message, {
+      position: positions(document.at),
+      ...faults(document, format),
+    });
+  }
+  const found = entryMembers(document.members, format);
+  if (found.wrong !== undefined) {
+    const message = `has "auths" as ${describeKind(found.wrong.kind)}, expected an object`;
+    const position = positions(found.wrong.at);
+    return unusable('AuthsNotAnObject', message, { position, ...faults(document, format) });
+  }
+  const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
+  const { fields } = found;
+  // Reading it all again as the consumers do is needed only where one of them may stumble.
+  const clean =
+    fields.length === 0 && found.warnings.length === 0 && entries.every((entry) => entry.readable);
+  return {
+    ok: true,
+    config: {
+      format,
+      entries,
+      hasAuths: found.present,
+      fields: redact(fields),
+      warnings: found.warnings,
+      ...(clean ? NO_FAULTS : faults(document, format)),
+    },
+  };
+}
+
+type Faults = Pick<ConfigProblem, 'kubeletFault' | 'containersFault'>;
+
+const NO_FAULTS: Faults = { kubeletFault: undefined, containersFault: undefined };
+
+function faults(document: JsonNode, format: DockerConfigFormat): Faults {
+  const kubelet = decodeForKubelet(document, format);
+  const containers = decodeForContainers(document, format);
+  return {
+    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
+    containersFault: containers.ok ? undefined : containers.goText,
+  };
+}
+
+function unusable(
+  reason: ConfigProblem['reason'],
+  message: string,
+  rest: Omit<ConfigProblem, 'reason' | 'message'>,
+): DockerConfigResult {
+  return { ok: false, problem: { reason, message, ...rest } };
+}
+
+/** The text under `.dockerconfigjson`, or undefined. */
+export function secretText(secret: KubeObject): Redacted<string> | undefined {
+  const value = dataValue(secret);
+  return value === undefined ? undefined : fromBase64(value);
+}
+
+export function dataValue(secret: KubeObject): Redacted<string> | undefined {
+  return (secret as SecretObject).data?.[NAMES.dataKey];
+}
+
+/** What a value of a Secret says. */
+export function fromBase64(value: Redacted<string>): Redacted<string> {
+  return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+}
+
+/** A text as Secrets hold it. */
+export function toBase64(text: Redacted<string>): Redacted<string> {
+  return redact(Buffer.from(reveal(text)).toString('base64'));
+}
+
+// A document with credentials is read once, however many images are looked up in it: there may be a thousand pods for one Secret.
+
+/** What is read of a source. */
+interface SourceText {
+  readonly format: DockerConfigFormat;
+  readonly text: Redacted<string>;
+}
+
+/** As long as there is the source. */
+const read = new WeakMap<SourceText, DockerConfigResult>();
+
+/**
+ * What the document of `source` says. The same answer for the same source.
+ */
+export function readAuthSource(source: SourceText): DockerConfigResult {
+  const known = read.get(source);
+  if (known !== undefined) return known;
+  const result = parseDockerConfig(source.text, source.format);
+  read.set(source, result);
+  return result;
+}
+
+/** One document with credentials. */
+export interface AuthSource {
+  /** For messages: `Secret/team/pull`, `/var/lib/kubelet/config.json`. */
+  readonly name: string;
+  readonly format: DockerConfigFormat;
+  readonly text: Redacted<string>;
+}
+
+// What HyperShift's node agent takes for a docker config, so that none is handed to it that it refuses.
+// Source of the rule: HyperShift `sync-global-pullsecret` (validateDockerConfigJSON).
+
+export const MISSING_AUTHS = "missing 'auths' key";
+
+/** Why HyperShift's node agent refuses the content of a pull secret: it wants an object with the exact key `auths`. */
+export function upstreamAgentFault(content: Redacted<string>): string | undefined {
+  const read = unmarshalMap(content);
+  if (!read.ok) return read.goText;
+  return read.members.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
+}
+
+/** See {@link unmarshalMap}. */
+export type UnmarshalledMap =
+  | { readonly ok: true; readonly members: readonly JsonMember[] }
+  | { readonly ok: false; readonly goText: string };
+
+/** json.Unmarshal into map[string]any: null is an empty map. */
+export function unmarshalMap(text: Redacted<string>): UnmarshalledMap {
+  const parsed = parseGoJson(reveal(text));
+  if (!parsed.ok) return { ok: false, goText: parsed.fault.goText };
+  const { value } = parsed;
+  if (value.kind !== 'object' && value.kind !== 'null') {
+    const goText = `json: cannot unmarshal ${value.kind} into Go value of type map[string]interface {}`;
+    return { ok: false, goText };
+  }
+  const huge = firstHugeNumber(value);
+  if (huge !== undefined) {
+    return { ok: false, goText: `json: cannot unmarshal number ${huge} into Go value of type float64` };
+  }
+  return { ok: true, members: value.kind === 'object' ? value.members : [] };
+}
+
+// A Secret as a source of credentials: which of its keys counts, and what the API server would say about it.
+// Source of the rule: MakeDockerKeyring of the kubelet 1.36, ValidateSecret of the API server 1.36.
+
+/** Secret type to the key that holds its document. */
+const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
+  'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
+  'kubernetes.io/dockercfg': '.dockercfg',
+};
+
+/** The key of the data that belongs to `type`; undefined for types that are no pull secret. */
+export function pullSecretKey(type: unknown): string | undefined {
+  return typeof type === 'string' && Object.hasOwn(PULL_SECRET_KEYS, type)
+    ? PULL_SECRET_KEYS[type]
+    : undefined;
+}
+
+/** The text under a base64 value of a Secret. Bytes that are no UTF-8 become U+FFFD, as in Go. */
+export function secretDataText(value: Redacted<string>): Redacted<string> {
+  return redact(decodeUtf8(Buffer.from(reveal(value), 'base64')));
+}
+
+/**
+ * What the kubelet reads of a Secret that a pod lists; undefined for those that it passes over: other types, no data.
+ */
+export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
+  const key = pullSecretKey(secret.type);
+  const value = key === undefined ? undefined : secret.data?.[key];
+  if (value === undefined) return undefined;
+  const text = secretDataText(value);
+  if (reveal(text) === '') return undefined;
+  const { name, namespace } = secret.metadata;
+  return {
+    name: describeObject({ kind: 'Secret', namespace, name }),
+    format: key === '.dockercfg' ? 'dockercfg' : 'config.json',
+    text,
+  };
+}
+
+/** A Secret with its data as texts. */
+export interface SecretContent {
+  readonly type: string;
+  readonly data: Readonly<Record<string, Redacted<string>>>;
+}
+
+/** Why the API server refuses a pull secret, in its words; undefined when it takes it (or the type is another). */
+export function apiServerSecretFault({ type, data }: SecretContent): string | undefined {
+  const key = pullSecretKey(type);
+  if (key === undefined) return undefined;
+  const text = Object.hasOwn(data, key) ? data[key] : undefined;
+  if (text === undefined) return `data[${key}]: Required value`;
+  const read = unmarshalMap(text);
+  if (read.ok) return undefined;
+  return `data[${key}]: Invalid value: "<secret contents redacted>": ${read.goText}`;
+}

@@ -1,0 +1,182 @@
+/**
+ * Image references as the kubelet, CRI-O and containerd read them.
+ *
+ * Source of the rule: github.com/distribution/reference v0.6.0 (ParseNormalizedNamed, ParseDockerRef), go-digest v1.0.0, and
+ * ParseImageName of the kubelet 1.36, which adds the tag `latest` when there is neither tag nor digest.
+ */
+
+/** A reference in full: `docker.io/library/nginx:1.27`. */
+export interface ImageReference {
+  /** Registry host with its port, in the case in which it was written: `quay.io`, `[::1]:5000`, `docker.io`. */
+  readonly domain: string;
+  /** Path below the registry: `library/nginx`. */
+  readonly path: string;
+  /** `domain/path`. */
+  readonly repository: string;
+  /** As written; absent when there is none. See {@link pullTag} for the default. */
+  readonly tag?: string;
+  /** `sha256:…` (or sha384, sha512). */
+  readonly digest?: string;
+}
+
+export type ImageReferenceResult =
+  | { readonly ok: true; readonly reference: ImageReference }
+  | {
+      readonly ok: false;
+      /** The words of the Go library. */
+      readonly goText: string;
+    };
+
+const DOMAIN_COMPONENT = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
+const HOST = `(?:${DOMAIN_COMPONENT}(?:\\.${DOMAIN_COMPONENT})*|\\[(?:[a-fA-F0-9:]+)\\])`;
+const DOMAIN = `${HOST}(?::[0-9]+)?`;
+const PATH_COMPONENT = '[a-z0-9]+(?:(?:[._]|__|[-]+)[a-z0-9]+)*';
+const PATH = `${PATH_COMPONENT}(?:/${PATH_COMPONENT})*`;
+const TAG = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}';
+const DIGEST = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
+const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PATH})(?::(${TAG}))?(?:@(${DIGEST}))?$`);
+const NAME = new RegExp(`^(?:(${DOMAIN})/)?(${PATH})$`);
+
+/** Longest path, as the library counts it. */
+export const MAX_PATH_LENGTH = 255;
+
+const INVALID_FORMAT = 'invalid reference format';
+
+/**
+ * Reads an image as a pod names it: `nginx`, `quay.io/team/app:1`, `r.io/a@sha256:…`. Never throws.
+ *
+ * @param image text of `spec.containers[].image`
+ * @returns the reference in full, or the error in the words of the Go library
+ */
+export function parseImageReference(image: string): ImageReferenceResult {
+  if (/^[a-f0-9]{64}$/.test(image)) {
+    return wrong(`invalid repository name (${image}), cannot specify 64-byte hexadecimal strings`);
+  }
+  const [domain, remainder] = splitDomain(image);
+  const [remote = ''] = remainder.split(':', 1);
+  if (remote.toLowerCase() !== remote) {
+    return wrong(`${INVALID_FORMAT}: repository name (${remote}) must be lowercase`);
+  }
+  return parseWrittenReference(`${domain}/${remainder}`);
+}
+
+/**
+ * Reads a reference as it is written, short names not expanded: what stands before the first `/` is the domain if it could be
+ * one, so that `team/app` has the domain `team` and `nginx` has none.
+ */
+export function parseWrittenReference(text: string): ImageReferenceResult {
+  const match = REFERENCE.exec(text);
+  if (match === null) {
+    const lower = REFERENCE.test(text.toLowerCase());
+    return wrong(lower ? 'repository name must be lowercase' : INVALID_FORMAT);
+  }
+  const [, name = '', tag, digest] = match;
+  const [, domain = '', path = ''] = NAME.exec(name) ?? [];
+  if (path.length > MAX_PATH_LENGTH) {
+    return wrong(`repository name must not be more than ${MAX_PATH_LENGTH} characters`);
+  }
+  const fault = digest === undefined ? undefined : digestFault(digest);
+  if (fault !== undefined) return wrong(fault);
+  return {
+    ok: true,
+    reference: {
+      domain,
+      path,
+      repository: repositoryOf(domain, path),
+      ...(tag === undefined ? {} : { tag }),
+      ...(digest === undefined ? {} : { digest }),
+    },
+  };
+}
+
+/** `[domain, rest]` with the short names of Docker Hub expanded. */
+function splitDomain(image: string): readonly [string, string] {
+  const slash = image.indexOf('/');
+  if (slash < 0) return ['docker.io', `library/${image}`];
+  const first = image.slice(0, slash);
+  const rest = image.slice(slash + 1);
+  const isDomain = first === 'localhost' || /[.:]/.test(first) || first.toLowerCase() !== first;
+  const domain = isDomain && first !== 'index.docker.io' ? first : 'docker.io';
+  const path = isDomain ? rest : image;
+  return [domain, domain === 'docker.io' && !path.includes('/') ? `library/${path}` : path];
+}
+
+const DIGEST_LENGTH: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+
+/**
+ * What is wrong with a digest, or undefined.
+ *
+ * @param digest `sha256:…`, `sha384:…` or `sha512:…`, in lower case
+ * @returns the words of go-digest
+ */
+export function digestFault(digest: string): string | undefined {
+  const colon = digest.indexOf(':');
+  const algorithm = digest.slice(0, colon);
+  const encoded = digest.slice(colon + 1);
+  const length = Object.hasOwn(DIGEST_LENGTH, algorithm) ? DIGEST_LENGTH[algorithm] : undefined;
+  if (length === undefined) {
+    const wellFormed = /^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/.test(digest);
+    return wellFormed ? 'unsupported digest algorithm' : 'invalid checksum digest format';
+  }
+  if (encoded.length !== length) return 'invalid checksum digest length';
+  return /^[a-f0-9]+$/.test(encoded) ? undefined : 'invalid checksum digest format';
+}
+
+/** A first part that is no host, such as `a__b.io`, belongs to the path, as the library has it. */
+function repositoryOf(domain: string, path: string): string {
+  return domain === '' ? path : `${domain}/${path}`;
+}
+
+/** The tag that is pulled: as written, `latest` when there is neither tag nor digest, else undefined. */
+export function pullTag(reference: ImageReference): string | undefined {
+  return reference.tag ?? (reference.digest === undefined ? 'latest' : undefined);
+}
+
+/** The reference as text, `latest` not added. */
+export function formatImageReference(reference: ImageReference): string {
+  const tag = reference.tag === undefined ? '' : `:${reference.tag}`;
+  const digest = reference.digest === undefined ? '' : `@${reference.digest}`;
+  return `${reference.repository}${tag}${digest}`;
+}
+
+function wrong(goText: string): ImageReferenceResult {
+  return { ok: false, goText };
+}
+
+// What a person should know about the name of an image, as it is written in a pod.
+
+/**
+ * Whether an image names no registry: `nginx`, `team/app:1`.
+ */
+export function isShortName(image: string): boolean {
+  const slash = image.indexOf('/');
+  if (slash < 0) return true;
+  const first = image.slice(0, slash);
+  return first !== 'localhost' && !/[.:]/.test(first) && first.toLowerCase() === first;
+}
+
+/**
+ * What is probably wrong with an image that cannot be read; undefined when nothing is known.
+ */
+export function imageHint(image: string): string | undefined {
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(image)?.[0];
+  if (scheme !== undefined) return `an image has no scheme: write ${image.slice(scheme.length)}`;
+  const digest = image.includes('@') ? image.slice(image.indexOf('@') + 1) : undefined;
+  if (digest !== undefined && !/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(digest))
+    return 'the digest is cut off or mistyped: expected sha256: and 64 digits of 0-9 and a-f';
+  return HINTS.find(([pattern]) => pattern.test(image))?.[1];
+}
+
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/^$/, 'it is empty'],
+  [/\s/, 'there is a blank in it'],
+  [
+    /[^\x20-\x7e]/,
+    'only letters of ASCII are allowed; a host of other letters is written in punycode (xn--...)',
+  ],
+  [/:$/, 'the tag after ":" is missing'],
+  [/\/\//, 'a part of the path between "/" is empty'],
+  [/\/$/, 'the name ends with "/"'],
+  [/^[^/:]*:[0-9]*[^/0-9][^/]*\//, 'the port is no number'],
+  [/:[^/:]{129,}$/, 'the tag is longer than 128 characters'],
+];

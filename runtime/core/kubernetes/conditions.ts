@@ -1,0 +1,110 @@
+/**
+ * Conditions as kstatus and kubectl understand them: `Ready` sums up; `Reconciling` and `Stalled` are there only while true.
+ *
+ * Source of the rule: metav1.Condition and the kstatus conventions that Flux and Argo CD read.
+ */
+
+/** A metav1.Condition. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** For a person; says what to do; never holds a value of a Secret. At most 32768 characters. */
+  readonly message: string;
+  /** RFC 3339, whole seconds. */
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number;
+}
+
+/** A condition that has no time yet. */
+export type ConditionInput = Omit<Condition, 'lastTransitionTime'>;
+
+/**
+ * Gives the conditions that should stand on the object now: those of `wanted`, each with the transition time of the same
+ * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped unless listed in
+ * `keep` (conditions of other writers).
+ */
+export function nextConditions(
+  present: readonly Condition[],
+  wanted: readonly ConditionInput[],
+  now: Date,
+  keep: readonly string[] = [],
+): readonly Condition[] {
+  const before = new Map(present.map((condition) => [condition.type, condition]));
+  const mine = wanted.map((condition): Condition => {
+    const old = before.get(condition.type);
+    const same = old !== undefined && old.status === condition.status;
+    return {
+      ...condition,
+      message: condition.message.slice(0, 32768),
+      lastTransitionTime: same ? old.lastTransitionTime : timestamp(now),
+    };
+  });
+  const types = new Set(mine.map((condition) => condition.type));
+  const others = present.filter((condition) => keep.includes(condition.type) && !types.has(condition.type));
+  return [...mine, ...others].sort((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/** A reason and what a person reads. */
+export interface ConditionText {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * How an object stands.
+ *
+ * - `stalled`: a person must act
+ * - `unknown`: it cannot be told
+ * - `progressing`: not there yet, and it goes on by itself
+ * - `ready`: all is as wanted
+ */
+export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
+
+/** One row of the table of a kind: what is said, or undefined where it is not the case. */
+export type SummaryRow<Facts> = readonly [ObjectState, (facts: Facts) => ConditionText | undefined];
+
+/**
+ * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it: the first row that says something
+ * decides.
+ *
+ * @param rows worst first; the last one always says something.
+ * @throws TypeError when no row says anything, which is a table without an end.
+ */
+export function summarize<Facts>(
+  rows: readonly SummaryRow<Facts>[],
+  facts: Facts,
+  observedGeneration?: number,
+): readonly ConditionInput[] {
+  for (const [state, says] of rows) {
+    const said = says(facts);
+    if (said !== undefined) return readiness(state, said, observedGeneration);
+  }
+  throw new TypeError('the table of conditions has no row for what is the case');
+}
+
+const READY = { stalled: 'False', unknown: 'Unknown', progressing: 'False', ready: 'True' } as const;
+const BESIDE = {
+  stalled: 'Stalled',
+  unknown: undefined,
+  progressing: 'Reconciling',
+  ready: undefined,
+} as const;
+
+/** `Ready` of an object that stands thus, and what kstatus wants beside it. */
+export function readiness(
+  state: ObjectState,
+  { reason, message }: ConditionText,
+  observedGeneration?: number,
+): readonly ConditionInput[] {
+  const text = { reason, message, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
+  const ready = { type: 'Ready', status: READY[state], ...text } as const;
+  const beside = BESIDE[state];
+  return beside === undefined ? [ready] : [ready, { type: beside, status: 'True', ...text }];
+}
+
+/** RFC 3339 without fractions, as the API server stores times. */
+export function timestamp(date: Date): string {
+  return `${date.toISOString().slice(0, 19)}Z`;
+}

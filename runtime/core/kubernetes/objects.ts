@@ -1,0 +1,694 @@
+/**
+ * The kinds of Kubernetes as we write them, checked by the compiler against the API: cdk8s-plus-28 where it has the kind,
+ * client-node for the admission policies, which it has not. Types only: nothing of either is loaded.
+ */
+
+import type {
+  V1MutatingAdmissionPolicyBindingSpec,
+  V1MutatingAdmissionPolicySpec,
+  V1PodFailurePolicy,
+  V1ValidatingAdmissionPolicyBindingSpec,
+  V1ValidatingAdmissionPolicySpec,
+} from '@kubernetes/client-node';
+import type * as k8s from 'cdk8s-plus-28/lib/imports/k8s.js';
+import { VERSION } from '../version.ts';
+import { customObject, type IgnitionConfig } from './custom-kinds.ts';
+import type { KubeObject, ObjectMeta } from './object.ts';
+
+/**
+ * What an L1 type of cdk8s looks like in the object that is written: plain numbers and texts instead of `IntOrString` and
+ * `Quantity`, readonly lists, and the API's spelling where cdk8s has one of its own.
+ */
+export type Plain<T> = T extends string | number | boolean | null | undefined
+  ? T
+  : T extends k8s.IntOrString | k8s.Quantity
+    ? string | number
+    : T extends Date
+      ? string
+      : T extends readonly (infer Item)[]
+        ? readonly Plain<Item>[]
+        : unknown extends T
+          ? unknown
+          : { readonly [Key in keyof T as Spelled<Key>]: Plain<T[Key]> };
+
+/** cdk8s writes acronyms its own way in a few names. */
+type Spelled<Key> = Key extends 'hostPid'
+  ? 'hostPID'
+  : Key extends 'hostIpc'
+    ? 'hostIPC'
+    : Key extends 'clusterIp'
+      ? 'clusterIP'
+      : Key extends 'nonResourceUrLs'
+        ? 'nonResourceURLs'
+        : Key;
+
+export type Container = Plain<k8s.Container>;
+export type EnvVar = Plain<k8s.EnvVar>;
+export type PodSpec = Plain<k8s.PodSpec>;
+export type PodTemplate = Plain<k8s.PodTemplateSpec>;
+export type Resources = Plain<k8s.ResourceRequirements>;
+export type SecurityContext = Plain<k8s.SecurityContext>;
+export type PodSecurityContext = Plain<k8s.PodSecurityContext>;
+export type ServicePort = Plain<k8s.ServicePort>;
+export type Toleration = Plain<k8s.Toleration>;
+export type Volume = Plain<k8s.Volume>;
+export type VolumeMount = Plain<k8s.VolumeMount>;
+
+/** One version of a CRD. Its schema is JSON, which the API server itself judges. */
+export type CrdVersionObject = Omit<Plain<k8s.CustomResourceDefinitionVersion>, 'schema'> & {
+  readonly schema: { readonly openAPIV3Schema: Readonly<Record<string, unknown>> };
+};
+
+type CrdSpec = Omit<Plain<k8s.CustomResourceDefinitionSpec>, 'versions'> & {
+  readonly versions: readonly CrdVersionObject[];
+};
+
+/** cdk8s-plus-28 wants `onPodConditions` in each rule of the failure policy, which the API does not. */
+type JobSpec = Omit<Plain<k8s.JobSpec>, 'podFailurePolicy'> & {
+  readonly podFailurePolicy?: Plain<V1PodFailurePolicy>;
+};
+
+/** What each kind has beside apiVersion, kind and metadata. */
+interface Kinds {
+  readonly ClusterRole: Omit<Plain<k8s.KubeClusterRoleProps>, 'metadata'>;
+  readonly ClusterRoleBinding: Omit<Plain<k8s.KubeClusterRoleBindingProps>, 'metadata'>;
+  readonly ConfigMap: Omit<Plain<k8s.KubeConfigMapProps>, 'metadata'>;
+  readonly CronJob: Omit<Plain<k8s.KubeCronJobProps>, 'metadata'>;
+  readonly CustomResourceDefinition: { readonly spec: CrdSpec };
+  readonly DaemonSet: Omit<Plain<k8s.KubeDaemonSetProps>, 'metadata'>;
+  readonly Deployment: Omit<Plain<k8s.KubeDeploymentProps>, 'metadata'>;
+  readonly Job: { readonly spec: JobSpec };
+  readonly MutatingAdmissionPolicy: { readonly spec: Plain<V1MutatingAdmissionPolicySpec> };
+  readonly MutatingAdmissionPolicyBinding: { readonly spec: Plain<V1MutatingAdmissionPolicyBindingSpec> };
+  readonly MutatingWebhookConfiguration: Omit<Plain<k8s.KubeMutatingWebhookConfigurationProps>, 'metadata'>;
+  readonly Namespace: Omit<Plain<k8s.KubeNamespaceProps>, 'metadata'>;
+  readonly NetworkPolicy: Omit<Plain<k8s.KubeNetworkPolicyProps>, 'metadata'>;
+  readonly PodDisruptionBudget: Omit<Plain<k8s.KubePodDisruptionBudgetProps>, 'metadata'>;
+  readonly Role: Omit<Plain<k8s.KubeRoleProps>, 'metadata'>;
+  readonly RoleBinding: Omit<Plain<k8s.KubeRoleBindingProps>, 'metadata'>;
+  readonly Service: Omit<Plain<k8s.KubeServiceProps>, 'metadata'>;
+  readonly ServiceAccount: Omit<Plain<k8s.KubeServiceAccountProps>, 'metadata'>;
+  readonly ValidatingAdmissionPolicy: { readonly spec: Plain<V1ValidatingAdmissionPolicySpec> };
+  readonly ValidatingAdmissionPolicyBinding: { readonly spec: Plain<V1ValidatingAdmissionPolicyBindingSpec> };
+}
+
+/** A kind of Kubernetes that charts and reconcilers write. */
+export type Kind = keyof Kinds;
+
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+const API_VERSION: Readonly<Record<Kind, string>> = {
+  ClusterRole: RBAC,
+  ClusterRoleBinding: RBAC,
+  ConfigMap: 'v1',
+  CronJob: 'batch/v1',
+  CustomResourceDefinition: 'apiextensions.k8s.io/v1',
+  DaemonSet: 'apps/v1',
+  Deployment: 'apps/v1',
+  Job: 'batch/v1',
+  MutatingAdmissionPolicy: ADMISSION,
+  MutatingAdmissionPolicyBinding: ADMISSION,
+  MutatingWebhookConfiguration: ADMISSION,
+  Namespace: 'v1',
+  NetworkPolicy: 'networking.k8s.io/v1',
+  PodDisruptionBudget: 'policy/v1',
+  Role: RBAC,
+  RoleBinding: RBAC,
+  Service: 'v1',
+  ServiceAccount: 'v1',
+  ValidatingAdmissionPolicy: ADMISSION,
+  ValidatingAdmissionPolicyBinding: ADMISSION,
+};
+
+/**
+ * An object of a kind of Kubernetes. A field that the API does not have, or a value of another type, does not compile.
+ *
+ * @param kind e.g. `DaemonSet`; the API version follows from it.
+ * @param metadata at least the name.
+ * @param fields `spec`, `data`, `rules` and whatever else the kind has.
+ */
+export function kubernetesObject<K extends Kind>(
+  kind: K,
+  metadata: ObjectMeta,
+  fields: Kinds[K],
+): KubeObject {
+  return { apiVersion: API_VERSION[kind], kind, metadata, ...fields };
+}
+
+// Pull secrets of our own image: what every pod of ours names, where a registry does not give the image to everybody.
+
+/** `imagePullSecrets` of a pod; nothing for no names. */
+export function imagePullSecretsOf(names: readonly string[] = []): Pick<PodSpec, 'imagePullSecrets'> {
+  return names.length === 0 ? {} : { imagePullSecrets: names.map((name) => ({ name })) };
+}
+
+/**
+ * `object` with `imagePullSecrets` in its pod template, when it is a Deployment, a DaemonSet, a Job or a CronJob. Other objects
+ * come back as they are. In pods and not in ServiceAccounts: their list is replaced as a whole by whoever writes it, and
+ * OpenShift writes it.
+ */
+export function withImagePullSecrets(object: KubeObject, names: readonly string[] = []): KubeObject {
+  if (names.length === 0) return object;
+  if (object.kind === 'CronJob') {
+    const spec = object.spec as { readonly jobTemplate: { readonly spec: Templated } };
+    const { jobTemplate } = spec;
+    return {
+      ...object,
+      spec: { ...spec, jobTemplate: { ...jobTemplate, spec: withSecrets(jobTemplate.spec, names) } },
+    };
+  }
+  if (!WITH_TEMPLATE.includes(object.kind)) return object;
+  return { ...object, spec: withSecrets(object.spec as Templated, names) };
+}
+
+interface Templated {
+  readonly template: PodTemplate;
+}
+
+const WITH_TEMPLATE = ['DaemonSet', 'Deployment', 'Job'];
+
+function withSecrets(spec: Templated, names: readonly string[]): object {
+  const { template } = spec;
+  return { ...spec, template: { ...template, spec: { ...template.spec, ...imagePullSecretsOf(names) } } };
+}
+
+// MachineConfigs of the Machine Config Operator: whatever a system brings to the nodes of a pool.
+
+/** The pool that takes a MachineConfig. */
+const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
+
+/**
+ * A MachineConfig for the nodes of `pool`.
+ */
+export function machineConfigOf(pool: string, metadata: ObjectMeta, config: IgnitionConfig): KubeObject {
+  const labels = { ...metadata.labels, [ROLE_LABEL]: pool };
+  return customObject('MachineConfig', { ...metadata, labels }, { spec: { config } });
+}
+
+/** The data URL of a file's text, as the operator itself writes it. */
+export function dataUrl(text: string): string {
+  return `data:text/plain;charset=utf-8;base64,${Buffer.from(text).toString('base64')}`;
+}
+
+// Metadata that every rendered object carries.
+// Source of the rule: the recommended labels `app.kubernetes.io/*`. The selector subset never holds a version, because a
+// selector cannot change.
+
+/** Namespace of our own pods unless the fleet says otherwise. */
+export const OWN_NAMESPACE = 'pullwright-system';
+
+/** Of what makes a GitOps tool sync a cluster: the cluster's name in the fleet. */
+export const SYNCED_CLUSTER_LABEL = 'pullwright.dev/cluster';
+
+/** Who keeps an object true: `pullwright` in git, `pullwright-<reconciler>` at run time. */
+export interface LabelInput {
+  /** What it is: `global-pull-secret-syncer`, `reconciler`. */
+  readonly name: string;
+  /** Which system it serves: `global-pull-secret`. */
+  readonly component: string;
+  /** @default {'pullwright'} */
+  readonly managedBy?: string;
+}
+
+/** Labels for `metadata.labels` of an object. Not for pod templates: the version would roll the pods a second time. */
+export function labels(input: LabelInput): Readonly<Record<string, string>> {
+  return {
+    ...selectorLabels(input),
+    'app.kubernetes.io/part-of': 'pullwright',
+    'app.kubernetes.io/managed-by': input.managedBy ?? 'pullwright',
+    'app.kubernetes.io/version': VERSION,
+  };
+}
+
+/** The labels that selectors and pod templates use: they never change between versions. */
+export function selectorLabels(input: LabelInput): Readonly<Record<string, string>> {
+  return { 'app.kubernetes.io/name': input.name, 'app.kubernetes.io/component': input.component };
+}
+
+/**
+ * A Namespace, with the Pod Security level that its pods need.
+ */
+export function namespace(
+  name: string,
+  options: {
+    readonly podSecurity: 'restricted' | 'baseline' | 'privileged';
+    readonly labels?: Readonly<Record<string, string>>;
+  },
+): KubeObject {
+  const all = {
+    ...labels({ name, component: 'namespace' }),
+    'pod-security.kubernetes.io/enforce': options.podSecurity,
+    ...options.labels,
+  };
+  return kubernetesObject('Namespace', { name, labels: all }, {});
+}
+
+/**
+ * A Namespace that belongs to the platform and is only rendered so that a first apply finds it: nothing of it is ours, and no
+ * GitOps tool may remove it.
+ */
+export function namespaceReference(name: string, marks?: Readonly<Record<string, string>>): KubeObject {
+  const annotations = {
+    'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+    'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+  };
+  const labelled = marks === undefined ? {} : { labels: marks };
+  return kubernetesObject('Namespace', { name, ...labelled, annotations }, {});
+}
+
+/** A ServiceAccount that mounts no token by itself: pods that need one ask for it. */
+export function serviceAccount(metadata: ObjectMeta): KubeObject {
+  return kubernetesObject('ServiceAccount', metadata, { automountServiceAccountToken: false });
+}
+
+/** A ConfigMap of text files. */
+export function configMap(metadata: ObjectMeta, data: Readonly<Record<string, string>>): KubeObject {
+  return kubernetesObject('ConfigMap', metadata, { data });
+}
+
+/**
+ * A PodMonitor for the port `metrics` of the pods with these labels in the same namespace.
+ *
+ * @param tls the pods' certificate is for `serverName`, by the CA in the key `ca.crt` of `secret`. @default plain HTTP
+ */
+export function podMonitor(
+  metadata: ObjectMeta,
+  selector: Readonly<Record<string, string>>,
+  tls?: { readonly serverName: string; readonly secret: string },
+): KubeObject {
+  const secure =
+    tls === undefined
+      ? {}
+      : ({
+          scheme: 'https',
+          tlsConfig: { serverName: tls.serverName, ca: { secret: { name: tls.secret, key: 'ca.crt' } } },
+        } as const);
+  return customObject('PodMonitor', metadata, {
+    spec: {
+      selector: { matchLabels: selector },
+      podMetricsEndpoints: [{ port: 'metrics', interval: '60s', ...secure }],
+    },
+  });
+}
+
+// NetworkPolicies: from whom and to where, as far as the API can say it (docs/network.md says what it cannot).
+
+/** What only the platform knows of its network. */
+export interface NetworkSettings {
+  /** Namespaces whose pods may read metrics. @default {['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring']} */
+  readonly monitoringNamespaces?: readonly string[];
+  /**
+   * Networks of the API server, as pods see them: the webhook speaks to nobody else, and is asked by nobody else.
+   * @default anywhere, by port
+   */
+  readonly apiServer?: readonly string[];
+  /** Networks that the other pods may reach by their ports: registries, brokers, API servers. @default anywhere, by port */
+  readonly egress?: readonly string[];
+}
+
+/** Who may reach the selected pods, on which named or numbered ports. */
+export interface Ingress {
+  readonly ports: readonly (string | number)[];
+  /** Or the pods of these namespaces. */
+  readonly from: 'monitoring' | 'apiServer' | readonly string[];
+}
+
+/** Where the selected pods may go, on which TCP ports. */
+export interface Egress {
+  readonly ports: readonly number[];
+  /** `named`: what the platform lists, and the API server. `metadata`: Google's metadata server in its forms. */
+  readonly to: 'apiServer' | 'named' | 'metadata';
+}
+
+export interface NetworkPolicyInput {
+  readonly metadata: ObjectMeta & { readonly namespace: string };
+  readonly selector: Readonly<Record<string, string>>;
+  readonly ingress: readonly Ingress[];
+  /** DNS is always allowed. */
+  readonly egress: readonly Egress[];
+  readonly network: NetworkSettings | undefined;
+}
+
+type Peers = readonly Readonly<Record<string, unknown>>[] | undefined;
+
+const MONITORING = ['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring'];
+/** Google's own address, what GKE puts in its place, and where its agent listens on the node. */
+const METADATA = ['169.254.169.254/32', '169.254.169.252/32', '127.0.0.1/32'];
+
+/**
+ * A NetworkPolicy in both directions: what is not named is refused. Probes need no rule: a node may always reach its own pods.
+ */
+export function networkPolicy(input: NetworkPolicyInput): KubeObject {
+  const { metadata, selector, network = {} } = input;
+  const dns = [53, 5353].flatMap((port) => [
+    { port, protocol: 'UDP' },
+    { port, protocol: 'TCP' },
+  ]);
+  return kubernetesObject('NetworkPolicy', metadata, {
+    spec: {
+      podSelector: { matchLabels: selector },
+      policyTypes: ['Ingress', 'Egress'],
+      // The API server keeps no empty list: with one, every apply would be a change. Without rules nothing may come in.
+      ...(input.ingress.length === 0
+        ? {}
+        : {
+            ingress: input.ingress.map(({ ports, from }) => rule('from', sources(from, network), ports)),
+          }),
+      // A rule without ports would allow every port.
+      egress: [
+        { ports: dns },
+        ...input.egress
+          .filter(({ ports }) => ports.length > 0)
+          .map(({ ports, to }) => rule('to', targets(to, network), ports)),
+      ],
+    },
+  });
+}
+
+function rule(
+  direction: 'from' | 'to',
+  peers: Peers,
+  ports: readonly (string | number)[],
+): Readonly<Record<string, unknown>> {
+  return {
+    ports: ports.map((port) => ({ port, protocol: 'TCP' })),
+    ...(peers === undefined ? {} : { [direction]: peers }),
+  };
+}
+
+function sources(from: Ingress['from'], { monitoringNamespaces, apiServer }: NetworkSettings): Peers {
+  if (from === 'apiServer') return apiServer === undefined ? undefined : blocks(apiServer);
+  const values = from === 'monitoring' ? (monitoringNamespaces ?? MONITORING) : from;
+  const name = { key: 'kubernetes.io/metadata.name', operator: 'In', values };
+  return [{ namespaceSelector: { matchExpressions: [name] } }];
+}
+
+function targets(to: Egress['to'], { apiServer, egress }: NetworkSettings): Peers {
+  if (to === 'metadata') return blocks(METADATA);
+  if (to === 'apiServer') return apiServer === undefined ? undefined : blocks(apiServer);
+  return egress === undefined ? undefined : blocks([...egress, ...(apiServer ?? [])]);
+}
+
+function blocks(networks: readonly string[]): NonNullable<Peers> {
+  return [...new Set(networks)].map((network) => ({ ipBlock: { cidr: withLength(network) } }));
+}
+
+function withLength(network: string): string {
+  if (network.includes('/')) return network;
+  return `${network}/${network.includes(':') ? 128 : 32}`;
+}
+
+// Admission policies.
+
+/** One check of an admission policy. */
+export interface Validation {
+  /** CEL; true lets the request pass. */
+  readonly expression: string;
+  /** What is wrong and what to do; shown to the author of the request. */
+  readonly message: string;
+  /** CEL that gives the message; wins over `message`. */
+  readonly messageExpression?: string;
+}
+
+export interface AdmissionPolicyInput {
+  readonly metadata: ObjectMeta;
+  readonly apiGroup: string | readonly string[];
+  readonly apiVersion: string;
+  readonly resource: string | readonly string[];
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
+  readonly resourceNames?: readonly string[];
+  /** Only objects of this namespace. */
+  readonly namespace?: string;
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly Validation[];
+  /** What happens to a request that does not hold. `Deny` and `Warn` cannot be combined by the API's rules. */
+  readonly actions: readonly ('Deny' | 'Warn' | 'Audit')[];
+  /** When the policy itself cannot be evaluated. @default {'Ignore'} */
+  readonly failurePolicy?: 'Ignore' | 'Fail';
+  /** Every object of this kind is held against the request in turn, as `params`. */
+  readonly against?: { readonly apiVersion: string; readonly kind: string };
+}
+
+/** A ValidatingAdmissionPolicy and its binding of the same name. */
+export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObject, KubeObject] {
+  const rule = {
+    apiGroups: [input.apiGroup].flat(),
+    apiVersions: [input.apiVersion],
+    resources: [input.resource].flat(),
+    operations: input.operations,
+    scope: '*',
+    ...(input.resourceNames === undefined ? {} : { resourceNames: input.resourceNames }),
+  };
+  const inNamespace =
+    input.namespace === undefined
+      ? {}
+      : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': input.namespace } } };
+  return [
+    kubernetesObject('ValidatingAdmissionPolicy', input.metadata, {
+      spec: {
+        failurePolicy: input.failurePolicy ?? 'Ignore',
+        ...(input.against === undefined ? {} : { paramKind: input.against }),
+        matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [rule], ...inNamespace },
+        ...(input.matchConditions === undefined ? {} : { matchConditions: input.matchConditions }),
+        ...(input.variables === undefined ? {} : { variables: input.variables }),
+        validations: input.validations.map((validation) => ({ reason: 'Invalid', ...validation })),
+      },
+    }),
+    kubernetesObject('ValidatingAdmissionPolicyBinding', input.metadata, {
+      spec: {
+        policyName: input.metadata.name,
+        validationActions: input.actions,
+        ...(input.against === undefined
+          ? {}
+          : { paramRef: { selector: {}, parameterNotFoundAction: 'Allow' } }),
+      },
+    }),
+  ];
+}
+
+// Roles and bindings, as narrow as can be said: Secrets only by name, wildcards not at all.
+
+/** One rule of a Role or ClusterRole. */
+export interface PolicyRule {
+  /** `''` is the core group. */
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly Verb[];
+  readonly resourceNames?: readonly string[];
+}
+
+export type Verb =
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'create'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'use'
+  | 'impersonate'
+  | 'bind';
+
+/** A ServiceAccount that a binding speaks of. */
+export interface Subject {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** A Role in `metadata.namespace`. */
+export function role(
+  metadata: ObjectMeta & { readonly namespace: string },
+  rules: readonly PolicyRule[],
+): KubeObject {
+  return kubernetesObject('Role', metadata, { rules });
+}
+
+/** A ClusterRole. Prefer a {@link role} per namespace wherever the namespaces are known. */
+export function clusterRole(metadata: ObjectMeta, rules: readonly PolicyRule[]): KubeObject {
+  return kubernetesObject('ClusterRole', metadata, { rules });
+}
+
+/** Binds the Role of the same name in `metadata.namespace` to service accounts. */
+export function roleBinding(
+  metadata: ObjectMeta & { readonly namespace: string },
+  subjects: readonly Subject[],
+  /** @default the Role named like the binding */
+  roleRef: { readonly kind: 'Role' | 'ClusterRole'; readonly name: string } = {
+    kind: 'Role',
+    name: metadata.name,
+  },
+): KubeObject {
+  return kubernetesObject('RoleBinding', metadata, {
+    roleRef: { apiGroup: RBAC_GROUP, ...roleRef },
+    subjects: subjects.map(subjectRef),
+  });
+}
+
+/** Binds the ClusterRole of the same name to service accounts. */
+export function clusterRoleBinding(metadata: ObjectMeta, subjects: readonly Subject[]): KubeObject {
+  return kubernetesObject('ClusterRoleBinding', metadata, {
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: metadata.name },
+    subjects: subjects.map(subjectRef),
+  });
+}
+
+/** Access to Secrets in the namespace of the Role that can be named in advance. */
+export function secretsByName(names: readonly string[], verbs: readonly Verb[]): PolicyRule {
+  return { apiGroups: [''], resources: ['secrets'], resourceNames: names, verbs };
+}
+
+/**
+ * What server-side apply of named objects takes. Unlike a POST, an apply that creates names the object to the authorizer, so
+ * that `create` is narrowed by name as well.
+ */
+export function applyByName(apiGroup: string, resource: string, names: readonly string[]): PolicyRule {
+  return {
+    apiGroups: [apiGroup],
+    resources: [resource],
+    resourceNames: names,
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  };
+}
+
+function subjectRef(subject: Subject): { kind: string; name: string; namespace: string } {
+  return { kind: 'ServiceAccount', name: subject.name, namespace: subject.namespace };
+}
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** What says from where the nodes of OpenShift pull, beside the mirror sets of today. */
+export const NODE_MIRROR_READS: readonly PolicyRule[] = [
+  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['images'],
+    resourceNames: ['cluster'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['clusterversions'],
+    resourceNames: ['version'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['machineconfiguration.openshift.io'],
+    resources: ['machineconfigs'],
+    resourceNames: ['99-worker-generated-registries'],
+    verbs: ['get'],
+  },
+];
+
+// Pods and what runs them: hardened unless said otherwise.
+
+/** `securityContext` of a container that needs nothing: what the Pod Security level `restricted` asks for, and a read-only root. */
+export const HARDENED_CONTAINER: SecurityContext = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  privileged: false,
+  readOnlyRootFilesystem: true,
+};
+
+/**
+ * `securityContext` of a container that works on its node. Root is said explicitly: the image's own user is another one, and
+ * the node's system bus takes orders from root alone, whatever capabilities a container has.
+ */
+export const HOST_CONTAINER: SecurityContext = {
+  privileged: true,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: false,
+  runAsUser: 0,
+  runAsGroup: 0,
+};
+
+/** `securityContext` of the pod around {@link HARDENED_CONTAINER}. No user is named: OpenShift gives each namespace its own range. */
+export const HARDENED_POD: PodSecurityContext = {
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+export interface DeploymentInput {
+  readonly metadata: ObjectMeta;
+  /** Never changes after the first release: a selector is immutable. */
+  readonly selector: Readonly<Record<string, string>>;
+  readonly replicas: number;
+  readonly pod: PodSpec;
+  readonly podAnnotations?: Readonly<Record<string, string>>;
+}
+
+/** A Deployment that replaces its pods one after the other and spreads them over nodes. */
+export function deployment(input: DeploymentInput): KubeObject {
+  return kubernetesObject('Deployment', input.metadata, {
+    spec: {
+      replicas: input.replicas,
+      revisionHistoryLimit: 3,
+      selector: { matchLabels: input.selector },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: {
+        metadata: {
+          labels: input.selector,
+          ...(input.podAnnotations === undefined ? {} : { annotations: input.podAnnotations }),
+        },
+        spec: {
+          topologySpreadConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: 'kubernetes.io/hostname',
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels: input.selector },
+            },
+          ],
+          ...input.pod,
+        },
+      },
+    },
+  });
+}
+
+export interface DaemonSetInput {
+  readonly metadata: ObjectMeta;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly template: PodTemplate;
+  /** Absent: the server's default, RollingUpdate with one at a time. */
+  readonly maxUnavailable?: number | string;
+}
+
+/** A DaemonSet. Nothing is set that is not asked for: the shape is a contract. */
+export function daemonSet(input: DaemonSetInput): KubeObject {
+  const updateStrategy =
+    input.maxUnavailable === undefined
+      ? {}
+      : {
+          updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.maxUnavailable } },
+        };
+  return kubernetesObject('DaemonSet', input.metadata, {
+    spec: { selector: { matchLabels: input.selector }, ...updateStrategy, template: input.template },
+  });
+}
+
+/** Keeps all but one replica alive during drains. */
+export function podDisruptionBudget(
+  metadata: ObjectMeta,
+  selector: Readonly<Record<string, string>>,
+): KubeObject {
+  return kubernetesObject('PodDisruptionBudget', metadata, {
+    spec: {
+      maxUnavailable: 1,
+      selector: { matchLabels: selector },
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+    },
+  });
+}
+
+/** A ClusterIP Service. */
+export function service(
+  metadata: ObjectMeta,
+  selector: Readonly<Record<string, string>>,
+  ports: readonly ServicePort[],
+): KubeObject {
+  return kubernetesObject('Service', metadata, {
+    spec: { selector, ports: ports.map((port) => ({ ...port, protocol: 'TCP' })) },
+  });
+}

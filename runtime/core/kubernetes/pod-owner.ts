@@ -1,0 +1,26 @@
+/** How a pod whose list of Secrets cannot be changed gets a successor. */
+import type { KubeObject } from './object.ts';
+
+const REPLACES: Readonly<Record<string, readonly string[]>> = {
+  '': ['ReplicationController'],
+  apps: ['ReplicaSet', 'StatefulSet', 'DaemonSet'],
+  batch: ['Job'],
+  'apps.kruise.io': ['CloneSet', 'StatefulSet', 'DaemonSet'],
+};
+
+/** Whether a controller of this kind makes another pod in its stead: others end with their pod, as a step of a pipeline does. */
+function replacesPods({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): boolean {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return Object.hasOwn(REPLACES, group) && (REPLACES[group] ?? []).includes(kind);
+}
+
+/**
+ * How somebody gets another pod in place of one whose list of Secrets cannot be changed.
+ */
+export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined || !replacesPods(owner)) return 'create it again';
+  if (owner.kind === 'Job')
+    return 'create its Job again: a pod that is deleted is one of the tries that it has';
+  return `delete it, and its ${owner.kind} makes another`;
+}

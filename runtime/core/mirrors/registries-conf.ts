@@ -1,0 +1,354 @@
+/**
+ * `registries.conf` (version 2) as containers/image reads it: which registry has which mirrors, and which files are refused.
+ *
+ * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
+ * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
+ *
+ * Read as the decoder of the runtime reads it: keys have no case, a wrong alias refuses the file, a prefix of slashes alone
+ * matches nothing.
+ */
+import { PullwrightError } from '../errors.ts';
+import { goQuote } from '../go/text.ts';
+import { parseWrittenReference } from '../image-reference.ts';
+import { isRecord } from '../record.ts';
+import { trimEndOf } from '../text.ts';
+
+// Values out of the tables of a `registries.conf`, with the refusals that the runtime has for a wrong type.
+// Source of the rule: BurntSushi/toml, with which containers/image reads the file. It does not mind the case of a key.
+
+/** A table as a TOML parser gives it. */
+export type Table = Readonly<Record<string, unknown>>;
+
+/** The file is one that the runtime itself refuses, with its reason. */
+export function refuse(reason: string): PullwrightError {
+  return new PullwrightError(reason, { code: 'RegistriesConfRefused', disposition: 'terminal' });
+}
+
+export function stringOf(table: Table, key: string): string {
+  const value = table[key];
+  if (value === undefined) return '';
+  if (typeof value !== 'string') throw mismatch(key, 'string', value);
+  return value;
+}
+
+export function flagOf(table: Table, key: string): boolean {
+  const value = table[key];
+  if (value === undefined) return false;
+  if (typeof value !== 'boolean') throw mismatch(key, 'bool', value);
+  return value;
+}
+
+export function listOf(table: Table, key: string): readonly unknown[] {
+  const value = table[key];
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw mismatch(key, 'array', value);
+  return value;
+}
+
+export function tablesOf(table: Table, key: string): readonly Table[] {
+  return listOf(table, key).map((entry) => asTable(entry, key));
+}
+
+/** A table with the keys that mean something in lower case; of two spellings of one key the lower one counts. */
+export function asTable(value: unknown, key: string): Table {
+  if (!isRecord(value) || value instanceof Date) throw mismatch(key, 'table', value);
+  for (const name in value) if (CAPITAL.test(name)) return lowered(value);
+  return value;
+}
+
+const CAPITAL = /[A-Z]/;
+
+function lowered(table: Table): Table {
+  return {
+    ...Object.fromEntries(Object.entries(table).map(([name, value]) => [name.toLowerCase(), value])),
+    ...table,
+  };
+}
+
+export function mismatch(key: string, wanted: string, found: unknown): PullwrightError {
+  return refuse(
+    `toml: incompatible types: ${key} is ${Array.isArray(found) ? 'array' : typeof found}, expected ${wanted}`,
+  );
+}
+
+// The table `aliases` of a `registries.conf`: short names, and the repositories that they stand for. They play no part where an
+// image is named in full, as the kubelet does, but one that is wrong makes the runtime refuse the file.
+// Source of the rule: containers/image `sysregistriesv2` (`validateShortName`, `parseShortNameValue`).
+
+/**
+ * Throws a PullwrightError, in the words of the runtime, for the first alias that it would refuse.
+ *
+ * @param file the tables of the whole file
+ */
+export function checkAliases(file: Table): void {
+  const aliases = file['aliases'];
+  if (aliases === undefined) return;
+  if (!isRecord(aliases)) throw mismatch('aliases', 'table', aliases);
+  for (const [name, value] of Object.entries(aliases)) {
+    if (typeof value !== 'string') throw mismatch(`aliases.${name}`, 'string', value);
+    const fault = nameFault(name) ?? valueFault(value);
+    if (fault !== undefined) throw refuse(`validating short-name aliases: ${fault}`);
+  }
+}
+
+/**
+ * The images that CRI-O tries for a short name, in order: what its alias stands for, else each registry for unqualified names.
+ *
+ * @param name as a pod has it: `nginx`, `team/app:1`
+ * @param aliases of the files of a node, later ones over earlier ones; an empty value takes one back
+ * @param search `unqualified-search-registries`
+ */
+export function shortNameCandidates(
+  name: string,
+  aliases: ReadonlyMap<string, string>,
+  search: readonly string[],
+): readonly string[] {
+  const end = /[:@]/.exec(name)?.index ?? name.length;
+  const alias = aliases.get(name.slice(0, end)) ?? '';
+  if (alias !== '') return [alias + name.slice(end)];
+  return search.map((registry) =>
+    registry === 'docker.io' && !name.includes('/') ? `docker.io/library/${name}` : `${registry}/${name}`,
+  );
+}
+
+/** Aliases of one file that {@link checkAliases} takes. */
+export function aliasesOf(file: Table): ReadonlyMap<string, string> {
+  return new Map(Object.entries((file['aliases'] ?? {}) as Readonly<Record<string, string>>));
+}
+
+function nameFault(name: string): string | undefined {
+  const parsed = parseWrittenReference(name);
+  if (!parsed.ok) return `cannot parse short name: ${goQuote(name)}: ${parsed.goText}`;
+  const { domain, tag, digest } = parsed.reference;
+  const wrong = (reason: string): string => `invalid short name ${goQuote(name)}: must not contain ${reason}`;
+  if (digest !== undefined) return wrong('digest');
+  if (tag !== undefined) return wrong('tag');
+  return isRegistry(domain) ? wrong('registry') : undefined;
+}
+
+/** An empty value takes an alias of an earlier file back. */
+function valueFault(value: string): string | undefined {
+  if (value === '') return undefined;
+  const parsed = parseWrittenReference(value);
+  if (!parsed.ok) return `parsing alias ${goQuote(value)}: ${parsed.goText}`;
+  const { domain, tag, digest } = parsed.reference;
+  const wrong = (reason: string): string => `invalid alias ${goQuote(value)}: must ${reason}`;
+  if (digest !== undefined) return wrong('not contain digest');
+  if (tag !== undefined) return wrong('not contain tag');
+  return isRegistry(domain) ? undefined : wrong('contain registry and repository');
+}
+
+function isRegistry(domain: string): boolean {
+  return /[.:]/.test(domain) || domain === 'localhost';
+}
+
+/** When a mirror may be used. */
+export type PullFrom = 'all' | 'digest-only' | 'tag-only';
+
+export interface Mirror {
+  /** Host with optional port and path, no scheme, no trailing slash. */
+  readonly location: string;
+  readonly pullFrom: PullFrom;
+  /** Whether it may be asked without a verified certificate. Absent: no. */
+  readonly insecure?: boolean;
+}
+
+/** One `[[registry]]` table. */
+export interface Registry {
+  /** What an image is matched with: host and path, or `*.example.org`. */
+  readonly prefix: string;
+  /** What replaces the prefix; empty only for a wildcard prefix, which then is not rewritten. */
+  readonly location: string;
+  /** The location itself is never contacted; the mirrors are. */
+  readonly blocked: boolean;
+  readonly insecure: boolean;
+  readonly mirrors: readonly Mirror[];
+}
+
+/** Text to tables; throws for text that is no TOML. */
+export type TomlParser = (text: string) => unknown;
+
+const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];
+const SHORT_NAME_MODES: readonly string[] = ['', 'enforcing', 'permissive', 'disabled'];
+const SEARCH_DOMAIN =
+  /^(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*(?::[0-9]+)?$/;
+
+/**
+ * Reads one file. Gives its registries in file order, the first of equal prefixes only; throws a PullwrightError with the
+ * runtime's own reason where the runtime refuses the file.
+ */
+export function parseRegistriesConf(text: string, parseToml: TomlParser): readonly Registry[] {
+  let tables: unknown;
+  try {
+    tables = parseToml(text);
+  } catch (error) {
+    // A TOML error quotes the text around it; a registries.conf holds no secret.
+    throw refuse(`toml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not TOML'}`);
+  }
+  return registriesOf(asTable(tables, 'the file'));
+}
+
+/** The registries of parsed tables; same refusals as {@link parseRegistriesConf}. */
+export function registriesOf(file: Table): readonly Registry[] {
+  refuseVersion1(file);
+  const registries = tablesOf(file, 'registry').map(registryOf);
+  refuseContradictions(registries);
+  checkSearch(file);
+  const wrong = registries.find(({ prefix }) => prefix.startsWith('*.') && /[/@:]/.test(prefix));
+  if (wrong !== undefined) {
+    throw refuse(
+      `Wildcarded prefix should be in the format: *.example.com. Current prefix "${wrong.prefix}" is incorrectly formatted`,
+    );
+  }
+  checkAliases(file);
+  const seen = new Set<string>();
+  return registries.filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
+}
+
+function registryOf(table: Table): Registry {
+  const location = locationOf(table, 'location');
+  const written = stringOf(table, 'prefix');
+  if (written === '' && location === '')
+    throw refuse('invalid condition: both location and prefix are unset');
+  // A prefix of slashes alone stays, and matches nothing.
+  const prefix = written === '' ? location : withoutSlash(written);
+  if (location === '' && !prefix.startsWith('*.'))
+    throw refuse('invalid condition: location is unset and prefix is not in the format: *.example.com');
+  if (stringOf(table, 'pull-from-mirror') !== '')
+    throw refuse(`pull-from-mirror must not be set for a non-mirror registry "${prefix}"`);
+  const digestOnly = flagOf(table, 'mirror-by-digest-only');
+  return {
+    prefix,
+    location,
+    blocked: flagOf(table, 'blocked'),
+    insecure: flagOf(table, 'insecure'),
+    mirrors: tablesOf(table, 'mirror').map((mirror) => mirrorOf(mirror, prefix, digestOnly)),
+  };
+}
+
+function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
+  const location = locationOf(table, 'location');
+  if (location === '') throw refuse('invalid condition: mirror location is unset');
+  const insecure = flagOf(table, 'insecure');
+  const from = stringOf(table, 'pull-from-mirror');
+  if (digestOnly && from !== '') {
+    throw refuse(
+      `cannot set mirror usage mirror-by-digest-only for the registry ("${prefix}") and pull-from-mirror for per-mirror ("${location}") at the same time`,
+    );
+  }
+  if (from !== '' && !PULL_FROM.includes(from))
+    throw refuse(`unsupported pull-from-mirror value "${from}" for mirror "${location}"`);
+  const pullFrom = digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom);
+  return { location, pullFrom, ...(insecure ? { insecure } : {}) };
+}
+
+/** One location may be named by several prefixes, but not with different switches. */
+function refuseContradictions(registries: readonly Registry[]): void {
+  const first = new Map<string, Registry>();
+  for (const registry of registries) {
+    const place = registry.location || registry.prefix;
+    const other = first.get(place);
+    if (other === undefined) first.set(place, registry);
+    else if (other.insecure !== registry.insecure)
+      throw refuse(
+        `registry '${registry.location}' is defined multiple times with conflicting 'insecure' setting`,
+      );
+    else if (other.blocked !== registry.blocked)
+      throw refuse(
+        `registry '${registry.location}' is defined multiple times with conflicting 'blocked' setting`,
+      );
+  }
+}
+
+function refuseVersion1(file: Table): void {
+  const old = file['registries'];
+  if (typeof old !== 'object' || old === null) return;
+  const set = ['search', 'insecure', 'block'].some((part) => {
+    const table = (old as Table)[part];
+    return typeof table === 'object' && table !== null && 'registries' in table;
+  });
+  if (set) throw refuse('registries.conf must be in v2 format but is in v1');
+}
+
+function checkSearch(file: Table): void {
+  for (const entry of listOf(file, 'unqualified-search-registries')) {
+    if (typeof entry !== 'string') throw mismatch('unqualified-search-registries', 'string', entry);
+    const place = withoutSlash(entry);
+    if (!SEARCH_DOMAIN.test(place)) throw refuse(`Invalid unqualified-search-registries entry "${place}"`);
+  }
+  const mode = stringOf(file, 'short-name-mode');
+  if (!SHORT_NAME_MODES.includes(mode)) throw refuse(`invalid short-name mode: "${mode}"`);
+}
+
+function locationOf(table: Table, key: string): string {
+  return withoutSlash(stringOf(table, key));
+}
+
+function withoutSlash(place: string): string {
+  // Most places need neither; a pattern for each would be felt with a thousand mirrors.
+  if (!place.endsWith('/') && !place.startsWith('http')) return place;
+  const trimmed = trimEndOf(place, '/');
+  if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
+  throw refuse(`invalid location '${place}': URI schemes are not supported`);
+}
+
+// How an image matches the `prefix` of a registry: on whole path segments, or any subdomain for `*.example.org`; the longest
+// prefix wins.
+// Source of the rule: containers/image `sysregistriesv2.FindRegistry`, with its quirk that `example.com` also matches
+// `example.com:5000/x`.
+
+/**
+ * How many characters of `image` the prefix covers, -1 when it does not match. What follows them is appended to a location.
+ */
+export function matchedLength(image: string, prefix: string): number {
+  const end = prefix.startsWith('*.') ? wildcardEnd(image, prefix.slice(1)) : plainEnd(image, prefix);
+  return end === image.length || (end !== -1 && isBoundary(image, end)) ? end : -1;
+}
+
+function plainEnd(image: string, prefix: string): number {
+  return image.startsWith(prefix) ? prefix.length : -1;
+}
+
+function wildcardEnd(image: string, suffix: string): number {
+  const at = image.indexOf(suffix);
+  return at === -1 || image.lastIndexOf('/', at) !== -1 ? -1 : at + suffix.length;
+}
+
+function isBoundary(image: string, at: number): boolean {
+  const next = image[at];
+  return next === '/' || next === ':' || next === '@';
+}
+
+/** Every prefix that can match `image`, so that a file can be searched for them. */
+export function possiblePrefixes(image: string): readonly string[] {
+  const ends = [...image.matchAll(/[/:@]/g)].map((boundary) => boundary.index);
+  const plain = [...ends, image.length].map((end) => image.slice(0, end));
+  const host = image.slice(0, ends[0] ?? image.length);
+  const wildcards = [...host.matchAll(/\./g)].map((dot) => `*${host.slice(dot.index)}`);
+  return [...plain, ...wildcards].filter((prefix) => matchedLength(image, prefix) !== -1);
+}
+
+/**
+ * The registry that decides about `image`: longest prefix; among equally long ones the one that sorts first, so a wildcard.
+ * `undefined` when none matches.
+ */
+export function findRegistry(registries: readonly Registry[], image: string): Registry | undefined {
+  let best: Registry | undefined;
+  for (const registry of registries) {
+    if (matchedLength(image, registry.prefix) === -1) continue;
+    if (best === undefined || isBetter(registry.prefix, best.prefix)) best = registry;
+  }
+  return best;
+}
+
+function isBetter(a: string, b: string): boolean {
+  return a.length === b.length ? a < b : a.length > b.length;
+}
+
+/**
+ * One list out of several files, later ones over earlier ones: an entry replaces the whole entry of the same prefix.
+ */
+export function mergeRegistries(files: readonly (readonly Registry[])[]): readonly Registry[] {
+  if (files.length === 1) return files[0] ?? [];
+  return [...new Map(files.flat().map((registry) => [registry.prefix, registry])).values()];
+}

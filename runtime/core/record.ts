@@ -1,0 +1,29 @@
+/** Values of unknown shape, such as parsed JSON or YAML, as maps. */
+
+/** A map: an object that is neither null nor a list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The map that a value is; anything else counts as an empty one.
+ */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+/** The text that a value is; anything else counts as an empty one. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/**
+ * A scalar as a text, and of anything else what it is. `String()` calls what a map from outside has for a `toString`, and fails.
+ */
+export function scalarText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+    return String(value);
+  if (Array.isArray(value)) return 'a list';
+  return value === null || value === undefined ? `${value}` : 'a map';
+}

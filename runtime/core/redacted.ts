@@ -1,0 +1,58 @@
+/**
+ * A value that must not be seen: a password, a token, a pull secret.
+ *
+ * It cannot be printed by accident: string conversion, JSON, template literals, `console` and
+ * `util.inspect` all show `[redacted]`. The only way out is {@link reveal}; `test/architecture` lists
+ * every file that may call it.
+ */
+export class Redacted<T> {
+  readonly #value: T;
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  /** Gives the value of `wrapped`. Prefer {@link reveal}, which a reader can search for. */
+  static reveal<V>(wrapped: Redacted<V>): V {
+    return wrapped.#value;
+  }
+
+  toString(): string {
+    return REDACTED_TEXT;
+  }
+
+  toJSON(): string {
+    return REDACTED_TEXT;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Redacted';
+  }
+
+  [Symbol.toPrimitive](): string {
+    return REDACTED_TEXT;
+  }
+}
+
+// A computed member would need a type annotation that isolatedDeclarations cannot express.
+Object.defineProperty(Redacted.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value: () => REDACTED_TEXT,
+});
+
+/** What stands in every output in place of a credential. */
+export const REDACTED_TEXT = '[redacted]';
+
+/** Wraps `value` so that it cannot be printed. */
+export function redact<T>(value: T): Redacted<T> {
+  return new Redacted(value);
+}
+
+/** Takes the value out. Call it only where the value is parsed, compared or written to its destination. */
+export function reveal<T>(wrapped: Redacted<T>): T {
+  return Redacted.reveal(wrapped);
+}
+
+/** Whether two wrapped texts are the same, without showing either. */
+export function sameSecret(a: Redacted<string>, b: Redacted<string>): boolean {
+  return reveal(a) === reveal(b);
+}

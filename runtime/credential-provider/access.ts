@@ -1,0 +1,121 @@
+/**
+ * Who may do what for the credential provider: nodes ask for tokens of the right audience, and the service accounts of chosen
+ * namespaces read their pull secrets.
+ */
+
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import {
+  kubernetesObject,
+  labels,
+  type PolicyRule,
+  role,
+  secretsByName,
+} from '../core/kubernetes/objects.ts';
+import { CREDENTIAL_PROVIDER } from './platform.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+export interface NodeAccessOptions {
+  /**
+   * Also let nodes read every ServiceAccount, as the Machine Config Operator does. Not needed since Kubernetes 1.34: the node
+   * authorizer lets a kubelet read the ServiceAccounts of its own pods.
+   * @default {false}
+   */
+  readonly readServiceAccounts?: boolean;
+}
+
+/** ClusterRole and binding that let the group of nodes request tokens for the API server's audience. */
+export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = {}): readonly KubeObject[] {
+  const name = 'node-credential-providers';
+  const serviceAccounts = { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'list'] };
+  const audience = {
+    apiGroups: [''],
+    resources: [CREDENTIAL_PROVIDER.audience],
+    verbs: ['request-serviceaccounts-token-audience'],
+  };
+  return [
+    kubernetesObject(
+      'ClusterRole',
+      { name, labels: ours(name) },
+      {
+        rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
+      },
+    ),
+    kubernetesObject(
+      'ClusterRoleBinding',
+      { name: `${name}-binding`, labels: ours(name) },
+      {
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+        subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
+      },
+    ),
+  ];
+}
+
+/** OpenShift has objects of these names too: the mark tells whose they are, and lets `uninstall` find ours. */
+function ours(name: string): Readonly<Record<string, string>> {
+  return labels({ name, component: 'credential-provider' });
+}
+
+export interface NamespaceAccess {
+  readonly namespace: string;
+  /** Service accounts whose pods pull. @default {['default']} */
+  readonly serviceAccounts?: readonly string[];
+  /**
+   * Secrets that may be read, by name; then nothing can be listed, and the names must reach the provider: by the annotation
+   * `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read.
+   * `inUse`: the reconciler keeps the Role equal to what ServiceAccounts and pods name. Absent: every secret of the namespace.
+   */
+  readonly secrets?: readonly string[] | 'inUse';
+  /** Let the provider read pod and ServiceAccount, so that contradicting secrets are ordered as the pod orders them. @default {true} */
+  readonly readReferences?: boolean;
+}
+
+/**
+ * Role and RoleBinding of one namespace.
+ */
+export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
+  const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;
+  const binding = kubernetesObject(
+    'RoleBinding',
+    { name: `${ROLE}-binding`, namespace, labels: ours(ROLE) },
+    {
+      roleRef: { apiGroup: RBAC, kind: 'Role', name: ROLE },
+      subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
+    },
+  );
+  if (secrets === 'inUse') return [binding];
+  return [namespaceRole({ namespace, serviceAccounts, secrets, readReferences }), binding];
+}
+
+/** Name of the Role in each namespace. */
+export const ROLE: string = 'credential-provider-secret-access';
+
+/**
+ * The Role alone. `secrets`: names; none of them grants none, undefined grants all.
+ */
+export function namespaceRole(access: {
+  readonly namespace: string;
+  readonly serviceAccounts: readonly string[];
+  readonly secrets: readonly string[] | undefined;
+  readonly readReferences: boolean;
+}): KubeObject {
+  const { namespace, serviceAccounts, secrets, readReferences } = access;
+  return role({ name: ROLE, namespace, labels: ours(ROLE) }, [
+    ...secretRules(secrets),
+    ...(readReferences ? referenceRules(serviceAccounts) : []),
+  ]);
+}
+
+function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {
+  if (secrets === undefined) return [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
+  // A rule without names would be one for every secret.
+  return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
+}
+
+function referenceRules(serviceAccounts: readonly string[]): readonly PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
+  ];
+}

@@ -1,0 +1,339 @@
+/**
+ * `CredentialProviderConfig` of the kubelet, decoded as strictly as the kubelet does it: an unknown field, a wrong type or a
+ * second provider of the same name stops the kubelet from starting.
+ *
+ * Source of the rule: k8s.io/kubernetes `pkg/credentialprovider/plugin`, whose answers are recorded in
+ * test/conformance/cases/kubelet-match/config-validation.json. The YAML parser is an argument.
+ */
+import { matchImageFault } from '../core/docker-config/match-images.ts';
+import { formatGoDuration, parseGoDuration } from '../core/go/duration.ts';
+import { encodeGoText } from '../core/go/json.ts';
+import { goQuote, toByteText } from '../core/go/text.ts';
+import { isRecord } from '../core/record.ts';
+
+export const CONFIG_API_VERSION = 'kubelet.config.k8s.io/v1';
+export const CONFIG_KIND = 'CredentialProviderConfig';
+export const PLUGIN_API_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
+
+export interface TokenAttributes {
+  readonly serviceAccountTokenAudience?: string;
+  readonly cacheType?: string;
+  readonly requireServiceAccount?: boolean;
+  readonly requiredServiceAccountAnnotationKeys?: readonly string[];
+  readonly optionalServiceAccountAnnotationKeys?: readonly string[];
+}
+
+export interface ProviderEntry {
+  readonly name?: string;
+  readonly matchImages?: readonly string[];
+  /** Go duration, such as `12h`. */
+  readonly defaultCacheDuration?: string;
+  readonly apiVersion?: string;
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name?: string; readonly value?: string }[];
+  readonly tokenAttributes?: TokenAttributes;
+}
+
+export interface CredentialProviderConfig {
+  readonly apiVersion: string;
+  readonly kind: typeof CONFIG_KIND;
+  readonly providers?: readonly ProviderEntry[];
+}
+
+export type DecodedConfig =
+  | { readonly ok: true; readonly config: CredentialProviderConfig }
+  /** What the kubelet says before it exits. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Text to value; throws for text that is no YAML, duplicate keys included. */
+export type YamlParser = (text: string) => unknown;
+
+type Shape = 'string' | 'bool' | 'duration' | readonly [Shape] | { readonly [field: string]: Shape };
+
+const TOKEN_ATTRIBUTES: Shape = {
+  serviceAccountTokenAudience: 'string',
+  cacheType: 'string',
+  requireServiceAccount: 'bool',
+  requiredServiceAccountAnnotationKeys: ['string'],
+  optionalServiceAccountAnnotationKeys: ['string'],
+};
+
+const PROVIDER = {
+  name: 'string',
+  matchImages: ['string'],
+  defaultCacheDuration: 'duration',
+  apiVersion: 'string',
+  args: ['string'],
+  env: [{ name: 'string', value: 'string' }],
+} as const satisfies Shape;
+
+/** Only the newest version knows tokens. */
+const PROVIDER_OF_VERSION: Readonly<Record<string, Shape>> = {
+  'kubelet.config.k8s.io/v1': { ...PROVIDER, tokenAttributes: TOKEN_ATTRIBUTES },
+  'kubelet.config.k8s.io/v1beta1': PROVIDER,
+  'kubelet.config.k8s.io/v1alpha1': PROVIDER,
+};
+
+/**
+ * Reads one file.
+ */
+export function decodeCredentialProviderConfig(text: string, parseYaml: YamlParser): DecodedConfig {
+  let value: unknown;
+  try {
+    value = parseYaml(text) ?? {};
+  } catch (error) {
+    return fails(`yaml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not YAML'}`);
+  }
+  return isRecord(value) ? decodeObject(value, text) : fails('it is no object');
+}
+
+function decodeObject(value: Record<string, unknown>, text: string): DecodedConfig {
+  // Which kind it is, is read in any case of the names; what is in it is not.
+  const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
+  if (typeof kind !== 'string' || kind === '')
+    return fails(`Object 'Kind' is missing in '${text.slice(0, 200)}'`);
+  if ((apiVersion ?? '') === '') return fails(`Object 'apiVersion' is missing in '${text.slice(0, 200)}'`);
+  const version = typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion);
+  const isKnown = kind === CONFIG_KIND && Object.hasOwn(PROVIDER_OF_VERSION, version);
+  const provider = isKnown ? PROVIDER_OF_VERSION[version] : undefined;
+  if (provider === undefined) return fails(`no kind "${kind}" is registered for version "${version}"`);
+  const fault = contentFault(value, provider, text);
+  if (fault !== undefined) return fails(fault);
+  const config = withoutNulls(value) as CredentialProviderConfig;
+  const twice = duplicateName(config);
+  return twice === undefined
+    ? { ok: true, config }
+    : { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` };
+}
+
+/** A wrong type ends the reading; unknown fields are told at its end, all of them. */
+function contentFault(value: Record<string, unknown>, provider: Shape, text: string): string | undefined {
+  const faults: Faults = { types: [], unknown: [], sorted: !/^\s*\{/.test(text) };
+  findFaults(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '', faults);
+  if (faults.types[0] !== undefined) return faults.types[0];
+  return faults.unknown.length > 0 ? `strict decoding error: ${faults.unknown.join(', ')}` : undefined;
+}
+
+function fails(problem: string): DecodedConfig {
+  return { ok: false, problem: `error decoding config "<path>": ${problem}` };
+}
+
+function duplicateName({ providers = [] }: CredentialProviderConfig): string | undefined {
+  const names = providers.map(({ name }) => name ?? '');
+  return names.find((name, index) => names.indexOf(name) !== index);
+}
+
+function fieldInAnyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.entries(value).findLast(([key]) => key.toLowerCase() === name)?.[1];
+}
+
+interface Faults {
+  readonly types: string[];
+  readonly unknown: string[];
+  /** YAML reaches the decoder with sorted keys, JSON as it stands. */
+  readonly sorted: boolean;
+}
+
+/** Null is the same as absent. */
+function findFaults(value: unknown, shape: Shape, path: string, faults: Faults): void {
+  if (value === null || value === undefined) return;
+  if (typeof shape === 'string') {
+    const fault = leafFault(value, shape, path);
+    if (fault !== undefined) faults.types.push(fault);
+  } else if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) faults.types.push(wrongType(value, path, 'list'));
+    else for (const [index, item] of value.entries()) findFaults(item, shape[0], `${path}[${index}]`, faults);
+  } else if (isRecord(value)) findFieldFaults(value, shape as Readonly<Record<string, Shape>>, path, faults);
+  else faults.types.push(wrongType(value, path, 'object'));
+}
+
+function findFieldFaults(
+  value: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, Shape>>,
+  path: string,
+  faults: Faults,
+): void {
+  const dot = path === '' ? '' : `${path}.`;
+  const names = Object.keys(value);
+  for (const name of faults.sorted ? names.sort() : names) {
+    const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (shape === undefined) faults.unknown.push(`unknown field "${dot}${name}"`);
+    else findFaults(value[name], shape, `${dot}${name}`, faults);
+  }
+}
+
+function leafFault(value: unknown, shape: 'string' | 'bool' | 'duration', path: string): string | undefined {
+  if (shape === 'bool') return typeof value === 'boolean' ? undefined : wrongType(value, path, 'bool');
+  if (typeof value !== 'string') return wrongType(value, path, 'string');
+  if (shape === 'string' || parseGoDuration(value) !== undefined) return undefined;
+  return `time: invalid duration "${value}"`;
+}
+
+function wrongType(value: unknown, path: string, wanted: string): string {
+  const found = Array.isArray(value) ? 'array' : typeof value;
+  return `json: cannot unmarshal ${found} into field ${path.replace(/\[\d+\]/g, '')} of type ${wanted}`;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item) ?? '');
+  if (!isRecord(value)) return value ?? undefined;
+  const fields = Object.entries(value).map(([name, field]) => [name, withoutNulls(field)] as const);
+  return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
+}
+
+// Whether the kubelet starts with a `CredentialProviderConfig`: all of its rules, all violations at once, in its own words.
+// Source of the rule: k8s.io/kubernetes `validateCredentialProviderConfig` (with the gate
+// KubeletServiceAccountTokenForCredentialProviders on, as it is since 1.34).
+
+const PLUGIN_VERSIONS: readonly string[] = ['v1', 'v1alpha1', 'v1beta1'].map(
+  (version) => `credentialprovider.kubelet.k8s.io/${version}`,
+);
+const CACHE_TYPES: readonly string[] = ['ServiceAccount', 'Token'];
+
+/** Every violation of a decoded file; empty when the kubelet takes it. */
+export function configFaults(config: CredentialProviderConfig): readonly string[] {
+  const providers = config.providers ?? [];
+  if (providers.length === 0) return ['providers: Required value: at least 1 item in plugins is required'];
+  return providers.flatMap(providerFaults);
+}
+
+/**
+ * Reads and judges a file as the kubelet does at its start. Undefined when it is fine, else the kubelet's words.
+ */
+export function kubeletRefusal(text: string, parseYaml: YamlParser): string | undefined {
+  const decoded = decodeCredentialProviderConfig(text, parseYaml);
+  if (!decoded.ok) return decoded.problem;
+  const faults = configFaults(decoded.config);
+  if (faults.length <= 1) return faults[0];
+  return `[${[...new Set(faults)].join(', ')}]`;
+}
+
+function providerFaults(provider: ProviderEntry): readonly string[] {
+  return [
+    ...nameFaults(provider.name ?? ''),
+    ...versionFaults(provider.apiVersion ?? ''),
+    ...imageFaults(provider.matchImages ?? []),
+    ...durationFaults(provider.defaultCacheDuration),
+    ...(provider.tokenAttributes === undefined
+      ? []
+      : tokenFaults(provider.tokenAttributes, provider.apiVersion)),
+  ];
+}
+
+function nameFaults(name: string): readonly string[] {
+  const invalid = (reason: string): string => `providers.name: Invalid value: ${goQuote(name)}: ${reason}`;
+  return [
+    ...(name.includes('/') ? [invalid("provider name cannot contain '/'")] : []),
+    ...(name.includes(' ') ? [invalid('provider name cannot contain spaces')] : []),
+    ...(name === '.' ? [invalid("provider name cannot be '.'")] : []),
+    ...(name === '..' ? [invalid("provider name cannot be '..'")] : []),
+  ];
+}
+
+function versionFaults(version: string): readonly string[] {
+  if (version === '') return ['providers.apiVersion: Required value'];
+  if (PLUGIN_VERSIONS.includes(version)) return [];
+  return [
+    `providers.apiVersion: Unsupported value: ${goQuote(version)}: supported values: ${list(PLUGIN_VERSIONS)}`,
+  ];
+}
+
+function imageFaults(patterns: readonly string[]): readonly string[] {
+  if (patterns.length === 0)
+    return ['providers.matchImages: Required value: at least 1 item in matchImages is required'];
+  return patterns.flatMap((pattern) => {
+    const fault = matchImageFault(pattern);
+    return fault === undefined ? [] : [`providers.matchImages: Invalid value: ${goQuote(pattern)}: ${fault}`];
+  });
+}
+
+function durationFaults(text: string | undefined): readonly string[] {
+  const duration = text === undefined ? undefined : parseGoDuration(text);
+  if (duration === undefined) return ['providers.defaultCacheDuration: Required value'];
+  if (duration >= 0) return [];
+  return [
+    `providers.defaultCacheDuration: Invalid value: ${encodeGoText(formatGoDuration(duration))}: must be greater than or equal to 0`,
+  ];
+}
+
+const TOKEN = 'providers.tokenAttributes';
+
+function tokenFaults(token: TokenAttributes, version: string | undefined): readonly string[] {
+  const required = token.requiredServiceAccountAnnotationKeys ?? [];
+  const optional = token.optionalServiceAccountAnnotationKeys ?? [];
+  const both = [...new Set(required)].filter((key) => optional.includes(key)).sort();
+  return [
+    ...((token.serviceAccountTokenAudience ?? '') === ''
+      ? [`${TOKEN}.serviceAccountTokenAudience: Required value`]
+      : []),
+    ...(token.requireServiceAccount === undefined ? [`${TOKEN}.requireServiceAccount: Required value`] : []),
+    ...(version === PLUGIN_API_VERSION
+      ? []
+      : [`${TOKEN}: Forbidden: tokenAttributes is only supported for ${PLUGIN_API_VERSION} API version`]),
+    ...(token.requireServiceAccount === false && required.length > 0
+      ? [
+          `${TOKEN}.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set`,
+        ]
+      : []),
+    ...keyFaults(required, `${TOKEN}.requiredServiceAccountAnnotationKeys`),
+    ...keyFaults(optional, `${TOKEN}.optionalServiceAccountAnnotationKeys`),
+    ...(both.length > 0
+      ? [
+          `${TOKEN}: Invalid value: [${both.map(encodeGoText).join(',')}]: annotation keys cannot be both required and optional`,
+        ]
+      : []),
+    ...cacheTypeFaults(token.cacheType ?? ''),
+  ];
+}
+
+function cacheTypeFaults(type: string): readonly string[] {
+  if (type === '')
+    return [
+      `${TOKEN}.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified. Supported values are: ${CACHE_TYPES.join(', ')}`,
+    ];
+  if (CACHE_TYPES.includes(type)) return [];
+  return [
+    `${TOKEN}.cacheType: Unsupported value: ${encodeGoText(type)}: supported values: ${list(CACHE_TYPES)}`,
+  ];
+}
+
+function keyFaults(keys: readonly string[], path: string): readonly string[] {
+  return keys.flatMap((key, index) => [
+    // In lower case: a key may have capitals where a name may not.
+    ...labelKeyFaults(key.toLowerCase()).map((fault) => `${path}: Invalid value: ${goQuote(key)}: ${fault}`),
+    ...(keys.indexOf(key) < index ? [`${path}: Duplicate value: ${goQuote(key)}`] : []),
+  ]);
+}
+
+const NAME_FORM = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const NAME_RULE = `must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${NAME_FORM}')`;
+const PREFIX_FORM = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+const PREFIX_RULE = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${PREFIX_FORM}')`;
+
+/** What IsLabelKey of k8s.io/apimachinery 0.36 says. */
+function labelKeyFaults(key: string): readonly string[] {
+  const parts = key.split('/');
+  if (parts.length > 2)
+    return [
+      `a valid label key ${NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  const name = parts.at(-1) ?? '';
+  return [
+    ...(parts.length === 2 ? prefixFaults(parts[0] ?? '') : []),
+    ...(name === '' ? ['name part must be non-empty'] : []),
+    ...(toByteText(name).length > 63 ? ['name part must be no more than 63 bytes'] : []),
+    ...(new RegExp(`^${NAME_FORM}$`).test(name) ? [] : [`name part ${NAME_RULE}`]),
+  ];
+}
+
+function prefixFaults(prefix: string): readonly string[] {
+  if (prefix === '') return ['prefix part must be non-empty'];
+  return [
+    ...(toByteText(prefix).length > 253 ? ['prefix part must be no more than 253 bytes'] : []),
+    ...(new RegExp(`^${PREFIX_FORM}$`).test(prefix) ? [] : [`prefix part ${PREFIX_RULE}`]),
+  ];
+}
+
+function list(values: readonly string[]): string {
+  return values.map(goQuote).join(', ');
+}

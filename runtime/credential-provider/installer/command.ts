@@ -1,0 +1,143 @@
+/** `pullwright install-provider`: the credential provider on a node without the Machine Config Operator. */
+import { hostname } from 'node:os';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  DAY_MS,
+  duration,
+  type Flags,
+  file,
+  folder,
+  type Given,
+  healthPort,
+  NODE_FLAGS,
+  ONCE_FLAGS,
+  several,
+  text,
+  toggle,
+} from '../../cli/flags.ts';
+import { parseArguments } from '../plugin/options.ts';
+
+const UNIT_PATH = '/etc/systemd/system:/run/systemd/system:/usr/lib/systemd/system:/lib/systemd/system';
+
+const TABLE = {
+  name: 'install-provider',
+  summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
+  about: [
+    'Puts executable, kubelet file and systemd drop-in of the credential provider on this node, for the entries of CRIOCredentialProviderConfig/cluster, and restarts the kubelet. When the kubelet does not come up, the old drop-in is put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newer and the kubelet would take the file, nor on nodes that the Machine Config Operator manages.',
+  ],
+  flags: {
+    root: folder({ default: '', help: "where the host's files are mounted; without it, this is the host" }),
+    'unit-path': text({
+      value: 'DIRS',
+      completes: 'folders',
+      touches: 'reads',
+      default: UNIT_PATH,
+      help: 'folders of units, colons between',
+    }),
+    'drop-in-dir': folder({
+      touches: 'writes',
+      help: 'where the drop-in goes; without it, /etc/systemd/system/<--unit>.d',
+    }),
+    'config-dir': folder({
+      touches: 'writes',
+      default: '/etc/kubernetes/credential-providers',
+      help: "where the kubelet's file goes",
+    }),
+    'state-dir': folder({
+      touches: 'writes',
+      help: 'journal of the change; without it, <--config-dir>/.pullwright',
+    }),
+    'bin-dir': folder({
+      touches: 'writes',
+      help: `folder of plugins; without it, the kubelet's present one, else /usr/libexec/kubelet-image-credential-provider-plugins`,
+    }),
+    executable: file({ help: 'what is copied there; without it, this program' }),
+    'secret-annotation': toggle({
+      help: 'hand pullwright.dev/image-pull-secrets of service accounts over to the provider',
+    }),
+    'provider-arg': several(
+      text({
+        value: 'ARG',
+        help: "argument of the executable in the kubelet's file, such as --secrets=named",
+      }),
+    ),
+    settle: duration({ default: '5s', most: DAY_MS, help: 'how long the kubelet must stay up' }),
+    ...NODE_FLAGS,
+    'health-port': healthPort(9448),
+    'auth-dir': folder({
+      default: '/etc/crio/auth',
+      touches: 'writes',
+      help: "CRI-O's auth files; what no pull takes is removed",
+    }),
+    uninstall: toggle({ help: 'take everything back instead; the API server is not asked' }),
+    'take-over': toggle({
+      help: "also where the Machine Config Operator manages the node, or the drop-in is somebody else's",
+    }),
+    'dry-run': toggle({ help: 'print what would be done, and touch nothing: 0 nothing, 1 something' }),
+    ...ONCE_FLAGS,
+  },
+  examples: ['pullwright install-provider --root /host --dry-run'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
+    api: [
+      'get nodes',
+      'get criocredentialproviderconfigs/cluster',
+      'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); create,patch events; with --report only',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const options = {
+    root: flags.root,
+    unit: flags.unit,
+    unitPath: flags['unit-path'].split(':'),
+    configDir: flags['config-dir'],
+    dropInDir: flags['drop-in-dir'] ?? `/etc/systemd/system/${flags.unit}.d`,
+    stateDir: flags['state-dir'] ?? `${flags['config-dir']}/.pullwright`,
+    binDir: flags['bin-dir'],
+    executable: flags.executable ?? process.execPath,
+    secretAnnotation: flags['secret-annotation'],
+    providerArgs: providerArguments(flags['provider-arg'] ?? []),
+    busSocket: flags['bus-socket'],
+    windowMs: flags['restart-window'],
+    maxRestarts: flags['max-restarts'],
+    settleMs: flags.settle,
+    healthz: flags['kubelet-healthz'],
+    nodeName: flags['node-name'] ?? io.env['NODE_NAME'] ?? hostname(),
+    healthAddress: flags['health-address'],
+    healthPort: flags['health-port'],
+    metricsAddress: undefined,
+    metricsPort: undefined,
+    metricsTlsDir: '',
+    logLevel: flags['log-level'],
+    logFormat: flags['log-format'],
+    jobMs: flags['restart-timeout'],
+    pollMs: flags.poll,
+    authDir: flags['auth-dir'],
+    report: flags.report,
+    output: flags.output,
+    uninstall: flags.uninstall,
+    takeOver: flags['take-over'],
+    serviceAccountDir: flags['service-account-dir'],
+    once: flags.once,
+  };
+  const installer = await import('./installer.ts');
+  return flags['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
+}
+
+/** What the kubelet would hand over at each pull is held against the executable's own flags now. */
+function providerArguments(args: readonly string[]): readonly string[] {
+  parseArguments(args, undefined, () => '{}');
+  return args;
+}

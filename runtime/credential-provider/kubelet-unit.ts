@@ -1,0 +1,206 @@
+/**
+ * Where the unit of a kubelet takes more flags without its command being repeated: a variable that stands in the command as a
+ * word of its own, as `$KUBELET_EXTRA_ARGS` does in the unit of kubeadm.
+ *
+ * A repeated command would be out of date as soon as the unit changes: a release that drops a flag leaves a kubelet that does
+ * not start.
+ *
+ * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
+ */
+import { CREDENTIAL_PROVIDER } from './platform.ts';
+
+/** `name=value` of the section `[Service]`. */
+interface Setting {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A variable that the kubelet's command takes flags from. */
+export interface FlagVariable {
+  readonly name: string;
+  /** What it holds now; empty when nothing sets it. */
+  readonly value: string;
+  /** Whether a file of variables sets it: such a file wins over variables in units. */
+  readonly isSetByFile: boolean;
+}
+
+/** The settings of a unit and its drop-ins in the order in which they apply. */
+export function serviceSettings(texts: readonly string[]): readonly Setting[] {
+  return texts.flatMap((text) => {
+    let section = '';
+    return joinedLines(text, true).flatMap((line): readonly Setting[] => {
+      if (line.startsWith('[')) section = line;
+      const equals = line.indexOf('=');
+      if (section !== '[Service]' || equals <= 0) return [];
+      return [{ name: line.slice(0, equals).trim(), value: line.slice(equals + 1).trim() }];
+    });
+  });
+}
+
+/** Lines without comments; one that ends with a backslash goes on, with comments in between passed over. */
+function joinedLines(text: string, isUnit: boolean): readonly string[] {
+  const lines: string[] = [];
+  let open: string | undefined;
+  for (const raw of text.split('\n')) {
+    const line = raw.trim();
+    if (line.startsWith('#') || line.startsWith(';')) continue;
+    const goesOn = line.endsWith('\\');
+    const part = goesOn ? line.slice(0, -1) : line;
+    const whole = open === undefined ? part : `${open}${isUnit ? ' ' : ''}${part}`;
+    open = goesOn ? whole : undefined;
+    if (!goesOn && whole !== '') lines.push(whole);
+  }
+  return open === undefined ? lines : [...lines, open];
+}
+
+/** Paths of the files of variables that the unit names; the dash of a file that may be missing is left out. */
+export function environmentFiles(settings: readonly Setting[]): readonly string[] {
+  return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
+}
+
+/** A command of systemd.service(5). */
+export interface UnitCommand {
+  /** Variables as they are written; without the characters that may stand before the program. */
+  readonly words: readonly string[];
+  /** Whether systemd leaves the variables alone. */
+  readonly isVerbatim: boolean;
+}
+
+/** The command that counts; undefined when the unit has none. */
+export function kubeletCommand(settings: readonly Setting[]): UnitCommand | undefined {
+  const command = valuesOf(settings, 'ExecStart').at(-1);
+  if (command === undefined) return undefined;
+  const [first = '', ...rest] = wordsOf(command);
+  const [prefix = ''] = /^[@:+!|-]*/.exec(first) ?? [];
+  return { words: [first.slice(prefix.length), ...rest], isVerbatim: prefix.includes(':') };
+}
+
+/** The values of a setting that is a list; an empty one empties it. */
+function valuesOf(settings: readonly Setting[], name: string): readonly string[] {
+  let values: string[] = [];
+  for (const setting of settings) {
+    if (setting.name !== name) continue;
+    values = setting.value === '' ? [] : [...values, setting.value];
+  }
+  return values;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', s: ' ' };
+
+/** What a command line is made of: text in quotes of either kind, a character behind a backslash, other text, blanks. */
+const PIECE = /"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\\(.)|([^\s"'\\]+)|\s+/gs;
+
+/** Words as systemd splits them: pieces without blanks between them are one word. */
+function wordsOf(text: string): readonly string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const [whole, double, single, escaped, plain] of text.matchAll(PIECE)) {
+    const quoted = double ?? single;
+    const piece = quoted === undefined ? (plain ?? escapedChar(escaped)) : unescaped(quoted);
+    if (piece === undefined && whole.trim() === '') {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? '') + (piece ?? '');
+  }
+  return word === undefined ? words : [...words, word];
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/gs, (_, char: string) => escapedChar(char) ?? '');
+}
+
+function escapedChar(char: string | undefined): string | undefined {
+  return char === undefined ? undefined : (ESCAPES[char] ?? char);
+}
+
+const SHELLS: readonly string[] = ['sh', 'bash', 'dash'];
+
+/** Variables that are there for flags of an administrator, the best one first. */
+const MADE_FOR_IT: readonly string[] = [
+  CREDENTIAL_PROVIDER.dropInVariable,
+  'KUBELET_EXTRA_ARGS',
+  'KUBELET_ARGS',
+  'KUBELET_OPTS',
+];
+
+/**
+ * The variable to put flags into; undefined when the command has none. `files`: texts of the files of variables, in order.
+ * `command`: the one of the settings, or as systemd has read it.
+ */
+export function flagVariable(
+  settings: readonly Setting[],
+  files: readonly string[],
+  { words, isVerbatim }: UnitCommand = NONE,
+): FlagVariable | undefined {
+  const kubelet = words.findIndex((word) => baseOf(word) === 'kubelet');
+  if (kubelet === -1 || isVerbatim || SHELLS.includes(baseOf(words[0] ?? ''))) return undefined;
+  // Of a flag that is there twice, the kubelet takes the last.
+  const last = words.findLastIndex((word) => word.startsWith('--image-credential-provider-'));
+  const name = MADE_FOR_IT.find((one) => words.indexOf(`$${one}`) > Math.max(kubelet, last));
+  if (name === undefined) return undefined;
+  const byFile = lastValue(files.flatMap(fileVariables), name);
+  const byUnit = unitValue(settings, name);
+  return { name, value: (byFile ?? byUnit ?? '').trim(), isSetByFile: byFile !== undefined };
+}
+
+/** Where there is no command. */
+const NONE: UnitCommand = { words: [], isVerbatim: true };
+
+/** What the unit itself sets a variable to, as it is written: `%` stands for itself and for a specifier. */
+export function unitValue(settings: readonly Setting[], name: string): string | undefined {
+  return lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
+}
+
+function baseOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function variableOf(word: string): Setting {
+  const equals = word.indexOf('=');
+  return { name: word.slice(0, Math.max(0, equals)), value: word.slice(equals + 1) };
+}
+
+/** The variables of a file, with one pair of quotes around a value taken off. */
+function fileVariables(text: string): readonly Setting[] {
+  return joinedLines(text, false).map((line) => {
+    const { name, value } = variableOf(line);
+    const bare = value.trim();
+    const quote = bare.charAt(0);
+    const isQuoted = bare.length > 1 && (quote === '"' || quote === "'") && bare.endsWith(quote);
+    return { name: name.trim(), value: isQuoted ? bare.slice(1, -1).replaceAll('\\"', '"') : bare };
+  });
+}
+
+function lastValue(variables: readonly Setting[], name: string): string | undefined {
+  return variables.findLast((variable) => variable.name === name)?.value;
+}
+
+/**
+ * The words that the kubelet is started with: variables filled in as systemd does it.
+ */
+export function kubeletArguments(
+  settings: readonly Setting[],
+  files: readonly string[],
+  { words, isVerbatim }: UnitCommand = NONE,
+): readonly string[] {
+  if (isVerbatim) return words;
+  const ofFiles = files.flatMap(fileVariables);
+  const valueOf = (name: string): string => lastValue(ofFiles, name) ?? unitValue(settings, name) ?? '';
+  return words.flatMap((word) => {
+    const alone = /^\$([A-Za-z_]\w*)$/.exec(word)?.[1];
+    if (alone !== undefined) return wordsOf(valueOf(alone));
+    return [word.replace(/\$\{([A-Za-z_]\w*)\}/g, (_, name: string) => valueOf(name))];
+  });
+}
+
+/** The value with the flags at its end, as a line of a unit. What the value says about specifiers, it goes on saying. */
+export function unitLine({ name, value }: FlagVariable, flags: string): string {
+  const text = `${name}=${value === '' ? '' : `${value} `}${flags.replaceAll('%', '%%')}`;
+  return `Environment="${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The same as a line of a file of variables. */
+export function fileLine({ name, value }: FlagVariable, flags: string): string {
+  const text = `${value === '' ? '' : `${value} `}${flags}`;
+  return `${name}="${text.replace(/["\\$`]/g, '\\$&')}"`;
+}

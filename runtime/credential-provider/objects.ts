@@ -1,0 +1,214 @@
+/**
+ * Our executable on nodes of OpenShift, where `/usr` is read-only and holds a plugin of the same name.
+ *
+ * A unit takes the executable out of our image into a folder that can be written, tries it, and lays that folder over the
+ * platform's folder of plugins: all of the platform's plugins stay, and ours is found before the one of its name. The kubelet
+ * is told nothing and its command stays as it is. It waits for nothing either: until the executable is there, and when it
+ * cannot be had, the platform's own plugin runs.
+ */
+
+import type { IgnitionConfig, IgnitionFile } from '../core/kubernetes/custom-kinds.ts';
+import type { KubeObject, OwnerReference } from '../core/kubernetes/object.ts';
+import { dataUrl, kubernetesObject, machineConfigOf } from '../core/kubernetes/objects.ts';
+import { CREDENTIAL_PROVIDER } from './platform.ts';
+import { type ProviderSettings, providerConfigText } from './provider-flags.ts';
+
+// The MachineConfig that brings the kubelet's file to the nodes of a pool.
+// Same bytes as the Machine Config Operator makes, empty objects included: taking over from it must not restart a kubelet.
+
+export interface NodeFile {
+  /** Absolute path on the node. */
+  readonly path: string;
+  readonly text: string;
+  /** Permission bits. @default {0o644} */
+  readonly mode?: number;
+}
+
+/** A unit of systemd. */
+export interface NodeUnit {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface MachineConfigInput {
+  /** `master`, `worker`, `arbiter`. */
+  readonly pool: string;
+  readonly files: readonly NodeFile[];
+  /** @default {[]} */
+  readonly units?: readonly NodeUnit[];
+  /** The CRIOCredentialProviderConfig, so that its deletion removes this object too. */
+  readonly owner?: OwnerReference;
+}
+
+/** `97-<pool>-generated-credentialproviderconfig`. */
+export function machineConfigName(pool: string): string {
+  return `97-${pool}-generated-credentialproviderconfig`;
+}
+
+/**
+ * The object. Without files it is there all the same, so that a pool shows that it was looked at.
+ */
+export function machineConfig({ pool, files, units = [], owner }: MachineConfigInput): KubeObject {
+  const metadata = {
+    name: machineConfigName(pool),
+    ...(owner === undefined ? {} : { ownerReferences: [owner] }),
+  };
+  return machineConfigOf(pool, metadata, ignition(files, units));
+}
+
+/** Ignition 3.5.0 with files and units that are enabled. */
+export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []): IgnitionConfig {
+  return {
+    ignition: {
+      config: { replace: { verification: {} } },
+      proxy: {},
+      security: { tls: {} },
+      timeouts: {},
+      version: '3.5.0',
+    },
+    kernelArguments: {},
+    passwd: {},
+    storage: files.length === 0 ? {} : { files: files.map(ignitionFile) },
+    systemd:
+      units.length === 0
+        ? {}
+        : { units: units.map(({ name, text }) => ({ name, enabled: true, contents: text })) },
+  };
+}
+
+function ignitionFile({ path, text, mode = 0o644 }: NodeFile): IgnitionFile {
+  return {
+    contents: { compression: '', source: dataUrl(text), verification: {} },
+    group: {},
+    mode,
+    overwrite: true,
+    path,
+    user: {},
+  };
+}
+
+/** systemd drop-in that sets the variable which the platform's kubelet unit puts into its command line. */
+export function variableDropIn(flags: string): string {
+  return [
+    '[Service]',
+    '# Prepends the credential provider flags to the existing Kubelet arguments',
+    `Environment="${CREDENTIAL_PROVIDER.dropInVariable}=${flags}"`,
+    '',
+  ].join('\n');
+}
+
+/** Can be written on such nodes, and what lies in a folder `bin` may be run there by SELinux's own table. */
+const FOLDER = '/usr/local/pullwright';
+const SCRIPT = `${FOLDER}/deliver-credential-provider`;
+const UNIT = 'pullwright-credential-provider.service';
+
+export interface OwnExecutable {
+  /** Pools of the Machine Config Operator. */
+  readonly pools: readonly string[];
+  readonly image: string;
+  readonly settings?: ProviderSettings;
+}
+
+/**
+ * A MachineConfig per pool.
+ */
+export function executableMachineConfigs({ pools, ...own }: OwnExecutable): readonly KubeObject[] {
+  const { files, units } = executableParts(own);
+  const config = ignition(files, units);
+  return pools.map((pool) =>
+    machineConfigOf(pool, { name: `98-${pool}-pullwright-credential-provider` }, config),
+  );
+}
+
+/** Files and unit by themselves, for a MachineConfig that brings more. */
+export function executableParts({ image, settings = {} }: Omit<OwnExecutable, 'pools'>): {
+  readonly files: readonly NodeFile[];
+  readonly units: readonly NodeUnit[];
+} {
+  return { files: filesOf(image, settings), units: [{ name: UNIT, text: unit() }] };
+}
+
+function filesOf(image: string, settings: ProviderSettings): readonly NodeFile[] {
+  return [
+    { path: SCRIPT, text: script(image), mode: 0o755 },
+    { path: `${FOLDER}/bin/${CREDENTIAL_PROVIDER.configName}`, text: providerConfigText(settings) },
+  ];
+}
+
+function unit(): string {
+  return `[Unit]
+Description=Pullwright's credential provider in the kubelet's folder of plugins
+After=local-fs.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/bash ${SCRIPT}
+ExecStop=/bin/umount -l ${CREDENTIAL_PROVIDER.binDir}
+TimeoutStartSec=300
+Restart=on-failure
+RestartSec=15
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** The name of an image that a script can hold. */
+export const IMAGE_NAME: RegExp = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
+
+/** The image's name is all that differs from one script to another; it holds no character that a shell reads. */
+function script(image: string): string {
+  if (!IMAGE_NAME.test(image))
+    throw new TypeError(
+      `Cannot render the executable: invalid value "${image}": must be the name of an image`,
+    );
+  return `#!/bin/bash
+# Takes ${CREDENTIAL_PROVIDER.name} out of the image, and lays its folder over the platform's plugins.
+set -euo pipefail
+image='${image}'
+plugins='${CREDENTIAL_PROVIDER.binDir}'
+bin='${FOLDER}/bin'
+program="$bin/${CREDENTIAL_PROVIDER.name}"
+
+fetch() {
+  podman pull --quiet --authfile /var/lib/kubelet/config.json "$image" > /dev/null
+  container=$(podman create "$image")
+  trap 'podman rm --force "$container" > /dev/null' EXIT
+  podman cp "$container:/usr/bin/pullwright" "$program.new"
+  chmod 755 "$program.new"
+  if command -v restorecon > /dev/null; then restorecon -R "$bin"; fi
+  # What does not run here (another architecture, a denied label) must not hide the platform's own.
+  "$program.new" provider --version > /dev/null
+  mv -f "$program.new" "$program"
+  printf '%s' "$image" > "${FOLDER}/image"
+}
+
+if [ ! -x "$program" ] || [ "$(cat "${FOLDER}/image" 2> /dev/null)" != "$image" ]; then fetch; fi
+if [ "$(findmnt --noheadings --output SOURCE --mountpoint "$plugins" | tail -n 1)" = pullwright ]; then umount -l "$plugins"; fi
+mount -t overlay pullwright -o "ro,lowerdir=$bin:$plugins" "$plugins"
+`;
+}
+
+// The MachineConfig of a hosted cluster, as its NodePools take it: a ConfigMap beside the HostedCluster.
+
+/** Name of the ConfigMap, to be put into `spec.config` of each NodePool. */
+export function hostedConfigMapName(hostedCluster: string): string {
+  return `${hostedCluster}-crio-credential-provider`;
+}
+
+/**
+ * The object. JSON is YAML, and a MachineConfig has no comments worth keeping.
+ */
+export function hostedConfigMap(
+  hostedCluster: { readonly namespace: string; readonly name: string },
+  machineConfig: KubeObject,
+): KubeObject {
+  return kubernetesObject(
+    'ConfigMap',
+    { name: hostedConfigMapName(hostedCluster.name), namespace: hostedCluster.namespace },
+    {
+      data: { config: `${JSON.stringify(machineConfig, null, 2)}\n` },
+    },
+  );
+}

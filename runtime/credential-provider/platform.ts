@@ -1,0 +1,110 @@
+/**
+ * What each platform of an OpenShift cluster already has: the file that its kubelets read credential providers from, and what
+ * the Machine Config Operator puts into it.
+ *
+ * Source: openshift/machine-config-operator, templates/common and the kubelet flag function; recorded in
+ * test/conformance/cases/mco.
+ */
+import {
+  CONFIG_API_VERSION,
+  CONFIG_KIND,
+  type CredentialProviderConfig,
+  PLUGIN_API_VERSION,
+} from './config.ts';
+
+export const CREDENTIAL_PROVIDER = {
+  /** The one object of the kind. */
+  objectName: 'cluster',
+  group: 'config.openshift.io',
+  kind: 'CRIOCredentialProviderConfig',
+  plural: 'criocredentialproviderconfigs',
+  /** Name of the provider in the kubelet's configuration, and of the executable. */
+  name: 'crio-credential-provider',
+  /** Beside the executable: its options, where nobody can give arguments. */
+  configName: 'crio-credential-provider.json',
+  binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
+  configDir: '/etc/kubernetes/credential-providers',
+  dropIn: '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf',
+  dropInVariable: 'KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS',
+  audience: 'https://kubernetes.default.svc',
+  /** Oldest kubelet and CRI-O that take such a file. */
+  minimumMinor: 34,
+} as const;
+
+export interface PlatformFile {
+  /** Absolute path on the node. */
+  readonly path: string;
+  /** Whether the kubelet is pointed at the file by the platform itself. */
+  readonly isKnownToKubelet: boolean;
+  /** What the platform puts there; absent where the platform has no file. */
+  readonly template: CredentialProviderConfig | undefined;
+}
+
+const CLOUDS: Readonly<Record<string, CloudProvider>> = {
+  AWS: {
+    prefix: 'ecr',
+    matchImages: [
+      '*.dkr.ecr.*.amazonaws.com',
+      '*.dkr.ecr.*.amazonaws.com.cn',
+      '*.dkr.ecr-fips.*.amazonaws.com',
+      '*.dkr.ecr.us-iso-east-1.c2s.ic.gov',
+      '*.dkr.ecr.us-isob-east-1.sc2s.sgov.gov',
+    ],
+    defaultCacheDuration: '12h',
+  },
+  GCP: {
+    prefix: 'gcr',
+    matchImages: ['gcr.io', '*.gcr.io', '*.pkg.dev', 'container.cloud.google.com'],
+    defaultCacheDuration: '1m',
+    args: ['get-credentials', '--v=3'],
+  },
+  Azure: {
+    prefix: 'acr',
+    matchImages: ['*.azurecr.io', '*.azurecr.cn', '*.azurecr.de', '*.azurecr.us'],
+    defaultCacheDuration: '10m',
+    args: ['/etc/kubernetes/cloud.conf'],
+  },
+};
+
+interface CloudProvider {
+  readonly prefix: string;
+  readonly matchImages: readonly string[];
+  readonly defaultCacheDuration: string;
+  readonly args?: readonly string[];
+}
+
+/**
+ * The file of a platform type as `Infrastructure/cluster` names it.
+ */
+export function platformFile(platform: string): PlatformFile {
+  const cloud = Object.hasOwn(CLOUDS, platform) ? CLOUDS[platform] : undefined;
+  const prefix = cloud?.prefix ?? 'generic';
+  return {
+    path: `${CREDENTIAL_PROVIDER.configDir}/${prefix}-credential-provider.yaml`,
+    isKnownToKubelet: cloud !== undefined,
+    template: cloud === undefined ? undefined : templateOf(cloud),
+  };
+}
+
+function templateOf({ prefix, ...provider }: CloudProvider): CredentialProviderConfig {
+  return {
+    apiVersion: CONFIG_API_VERSION,
+    kind: CONFIG_KIND,
+    providers: [{ name: `${prefix}-credential-provider`, ...provider, apiVersion: PLUGIN_API_VERSION }],
+  };
+}
+
+/** The flags that point a kubelet at a file. */
+export function kubeletFlags(path: string): string {
+  return `--image-credential-provider-bin-dir=${CREDENTIAL_PROVIDER.binDir} --image-credential-provider-config=${path}`;
+}
+
+// Where the installer of a node says what became of the provider there.
+
+/** Reason of the Events on pods, and of verdicts in the PullStatus of the node. */
+export const PROVIDER_FAILED = 'CredentialProviderFailed';
+
+/** Name of the installer's PullStatus of a node; that of the node agent is another. */
+export function installerStatusName(node: string): string {
+  return `credential-provider-node-${node}`.slice(0, 253);
+}

@@ -1,0 +1,118 @@
+/** `pullwright provider`, on a node `crio-credential-provider`: the kubelet's image credential provider. */
+
+import { readFileSync } from 'node:fs';
+import type { Command, CommandIo, ExitCode } from '../../cli/command.ts';
+import { choice, type Flag, file, text, toggle } from '../../cli/flags.ts';
+import type { CommandSpec } from '../../cli/help.ts';
+import { VERSION } from '../../core/version.ts';
+import { takeProxySettings } from '../../http/proxy.ts';
+import { PROVIDER_FLAGS } from '../provider-flags.ts';
+import { configBeside, parseArguments } from './options.ts';
+import { runProvider } from './run.ts';
+
+export const command: Command = {
+  name: 'provider',
+  summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
+  spec: async () => (await import('./command.ts')).PROVIDER_SPEC,
+  permissions: {
+    reads: [
+      '/etc/containers/registries.conf',
+      '/etc/containers/registries.conf.d',
+      '/etc/containers/registries.rootful.conf.d',
+      '/usr/share/containers',
+      '/etc/kubernetes',
+      '/var/lib/kubelet/config.json',
+      '/var/lib/kubelet/kubeconfig',
+      '<--config>',
+      '<folder of the executable>/crio-credential-provider.json',
+    ],
+    writes: ['/etc/crio/auth', '/run/systemd/journal/socket'],
+    hosts: ['API server'],
+    api: [
+      'list secrets (own namespace)',
+      'get secrets (own namespace)',
+      'get pods (own namespace, optional)',
+      'get serviceaccounts (own namespace, optional)',
+    ],
+  },
+  run: runCommand,
+};
+
+async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const parsed = parseArguments(
+    args,
+    io.env['HOME'],
+    (path) => readFileSync(path, 'utf8'),
+    configBeside(process.execPath),
+  );
+  if (parsed.version !== undefined) {
+    write(
+      io,
+      1,
+      parsed.version === 'json' ? `${JSON.stringify({ version: VERSION })}\n` : `Version: ${VERSION}\n`,
+    );
+    return 0;
+  }
+  if (parsed.check) {
+    const { checkNode } = await import('./check.ts');
+    return checkNode(parsed, { ...io, env: takeProxySettings(io.env) });
+  }
+  if (parsed.dryRun) return (await import('./check.ts')).dryRun(parsed, io);
+  const result = await runProvider(parsed.options, {
+    env: takeProxySettings(io.env),
+    signal: io.signal,
+    writeError: (line) => write(io, 2, line),
+  });
+  write(io, 1, result.stdout);
+  io.exitNow?.(result.exitCode);
+  return result.exitCode;
+}
+
+function write(io: CommandIo, fd: 1 | 2, text: string): void {
+  if (io.writeNow === undefined) (fd === 1 ? io.stdout : io.stderr).write(text);
+  else if (text !== '') io.writeNow(fd, text);
+}
+
+// What `provider` says about itself. Its arguments are read by its own parser, since the kubelet hands each plugin whatever its
+// configuration holds, and at each start of a container: this file is loaded for help, completion and the reference only.
+
+export const PROVIDER_SPEC: CommandSpec = {
+  name: 'provider',
+  program: 'crio-credential-provider',
+  summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
+  about: [
+    "Gives CRI-O the pull credentials of a pod's namespace, for the mirrors that an image is really pulled from.",
+    "The kubelet runs it with a CredentialProviderRequest on stdin. It finds the image's mirrors in registries.conf, reads the namespace's pull secrets with the pod's own token, writes <auth dir>/<namespace>-<sha256 of the image>.json for CRI-O and answers with a CredentialProviderResponse on stdout. Everything else goes to stderr and to the journal (journalctl -t crio-credential-provider).",
+  ],
+  args: [{ name: '< request.json', help: 'the CredentialProviderRequest' }],
+  flags: {
+    config: file({
+      help: 'JSON object with the flags below, without dashes; crio-credential-provider.json beside the executable is read in any case, if it is there',
+    }),
+    ...settingFlags(),
+    'dry-run': toggle({
+      help: 'write nothing; print pull sources, choices and the redacted auth file. What the request holds under "dryRun" (registriesConf, globalAuth, secrets) stands in for the node and the API server',
+    }),
+    check: toggle({
+      help: 'write nothing; take a request without a token, and say whether configuration, folder, CA and API server of this node are as a run needs them: 0 yes, 1 no',
+    }),
+    output: choice(['text', 'json'], {
+      default: 'text',
+      help: 'the form of what --dry-run and --check print',
+    }),
+    version: toggle({ help: 'print the version' }),
+    'version-json': toggle({ help: 'print the version as JSON' }),
+  },
+  examples: ['node main.ts provider --dry-run < examples/request.json'],
+};
+
+function settingFlags(): Readonly<Record<string, Flag<unknown>>> {
+  return Object.fromEntries(
+    Object.values(PROVIDER_FLAGS).map(({ flag, kind, help }): [string, Flag<unknown>] => {
+      if (kind === 'path' || kind === 'paths')
+        return [flag, text({ value: 'PATH', completes: 'files', help })];
+      if (kind === 'secrets') return [flag, choice(['list', 'named'], { help })];
+      return [flag, kind === 'boolean' ? toggle({ help }) : text({ value: 'MS', help })];
+    }),
+  );
+}

@@ -1,0 +1,155 @@
+/**
+ * Reads the files that hold the node's mirror configuration (the main file, the drop-ins, and the one that overrides both), and
+ * the registries in them that decide about an image.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { errnoOf, PullwrightError } from '../../core/errors.ts';
+import {
+  mergeRegistries,
+  parseRegistriesConf,
+  possiblePrefixes,
+  type Registry,
+  type TomlParser,
+} from '../../core/mirrors/registries-conf.ts';
+import { findInPlain, parsePlain } from '../../core/mirrors/registries-conf-plain.ts';
+
+/** Where the files are. */
+export interface ConfPlaces {
+  readonly registriesConf: string;
+  readonly registriesConfDirs: readonly string[];
+}
+
+export interface ConfFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The configuration files in the order in which they apply; empty when the node has none. */
+export function readConfFiles(options: ConfPlaces, override: string | undefined): readonly ConfFile[] {
+  const main = readIfThere(options.registriesConf);
+  const files = main === undefined ? [] : [main];
+  for (const path of dropIns(options.registriesConfDirs)) {
+    const file = readIfThere(path);
+    if (file !== undefined) files.push(file);
+  }
+  if (override !== undefined && override !== '') files.push(readOrFail(override));
+  return files;
+}
+
+/** Paths of all drop-ins in the order of their names; the first folder that has a name decides which file it is. */
+function dropIns(folders: readonly string[]): readonly string[] {
+  const byName = new Map<string, string>();
+  for (const folder of folders) {
+    for (const name of namesIn(folder))
+      if (name.endsWith('.conf') && !byName.has(name)) byName.set(name, `${folder}/${name}`);
+  }
+  return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
+}
+
+/** What is in a folder; folders in it are skipped, as the runtime does, whatever they are called. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ name }) => name);
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw unreadable(folder, error);
+  }
+}
+
+function readIfThere(path: string): ConfFile | undefined {
+  try {
+    return { path, text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw unreadable(path, error);
+  }
+}
+
+function readOrFail(path: string): ConfFile {
+  const file = readIfThere(path);
+  if (file === undefined)
+    throw mirrorError(`loading registries configuration: open ${path}: no such file or directory`);
+  return file;
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}
+
+function unreadable(path: string, error: unknown): PullwrightError {
+  const state = errnoOf(error) ?? 'unreadable';
+  return mirrorError(`loading registries configuration: open ${path}: ${state}`);
+}
+
+function mirrorError(state: string): PullwrightError {
+  return new PullwrightError(`unable to match mirrors: ${state}`, {
+    code: 'RegistriesConfUnusable',
+    disposition: 'terminal',
+    hint: 'The container runtime refuses this file too: correct it or remove it',
+  });
+}
+
+/** The registries that can match `image`, of all files. Throws where the container runtime refuses a file. */
+export async function registriesFor(files: readonly ConfFile[], image: string): Promise<readonly Registry[]> {
+  const found = await readAll(files, () => possiblePrefixes(image));
+  // Whether a mirror is blocked is decided by other entries than the image's: then everything has to be read.
+  return found.some(({ blocked }) => blocked) && files.length > 1 ? readAll(files, undefined) : found;
+}
+
+async function readAll(
+  files: readonly ConfFile[],
+  prefixes: (() => readonly string[]) | undefined,
+): Promise<readonly Registry[]> {
+  const parsed: (readonly Registry[])[] = [];
+  for (const file of files) parsed.push(await registriesIn(file, prefixes));
+  return mergeRegistries(parsed);
+}
+
+async function registriesIn(
+  { path, text }: ConfFile,
+  prefixes: (() => readonly string[]) | undefined,
+): Promise<readonly Registry[]> {
+  try {
+    const found = prefixes === undefined ? undefined : findInPlain(text, prefixes);
+    return found ?? parseRegistriesConf(text, await completeParser(text));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown';
+    throw mirrorError(
+      `loading registries configuration: loading registries configuration "${path}": ${reason}`,
+    );
+  }
+}
+
+/** Most files are of the plain form; the library is loaded for those that are not. */
+async function completeParser(text: string): Promise<TomlParser> {
+  const plain = parsePlain(text);
+  if (plain !== undefined) return () => plain;
+  return (await import('smol-toml')).parse;
+}
+
+// SHA-256 of a short text, by whatever is loaded already: in the compiled executable the runtime's own hasher, because loading
+// `node:crypto` takes a tenth of a whole credential provider run.
+
+interface Hasher {
+  update(text: string): Hasher;
+  digest(encoding: 'hex'): string;
+}
+
+interface BunGlobal {
+  readonly CryptoHasher: new (algorithm: 'sha256') => Hasher;
+}
+
+/**
+ * Lower-case hexadecimal digest of the UTF-8 bytes of `text`.
+ */
+export function sha256Hex(text: string): string {
+  const bun = (globalThis as { Bun?: BunGlobal }).Bun;
+  const hasher: Hasher = bun === undefined ? nodeHasher() : new bun.CryptoHasher('sha256');
+  return hasher.update(text).digest('hex');
+}
+
+function nodeHasher(): Hasher {
+  return process.getBuiltinModule('node:crypto').createHash('sha256');
+}

@@ -1,0 +1,123 @@
+/**
+ * The options of the credential provider's executable: one table from which its flags, its help, the fields of the section and
+ * the `args` in the kubelet's file are made.
+ */
+
+/** How the text of a flag is read. */
+export type ProviderFlagKind = 'path' | 'paths' | 'secrets' | 'boolean' | 'milliseconds';
+
+/** Options as a person sets them; what is absent keeps its default. */
+export interface ProviderSettings {
+  /** Main file of the mirror configuration. */
+  readonly registriesConf?: string;
+  /** Folders of drop-ins; a file of the same name in an earlier folder hides the later one. */
+  readonly registriesConfDirs?: readonly string[];
+  /** Folder that CRI-O takes auth files from. */
+  readonly authDir?: string;
+  /** The node's own auth file. */
+  readonly globalAuthFile?: string;
+  /** Dotenv file with the API server's address. */
+  readonly apiServerEnv?: string;
+  /** The CA of the API server, and no other. */
+  readonly caFile?: string;
+  /** The kubelet's kubeconfig, or several: address and CA of the API server. */
+  readonly kubeconfigs?: readonly string[];
+  /** `list` reads the namespace's secrets with one request, falling back to names; `named` asks only for named secrets. */
+  readonly secrets?: 'list' | 'named';
+  /** Keep images that were pulled with a namespace's credentials from other service accounts on the node. */
+  readonly keepImagesPrivate?: boolean;
+  /** For asking the API server; the kubelet holds the start of a container up for as long. */
+  readonly budgetMs?: number;
+  /** Where the journal takes entries; no socket there: nothing is sent. */
+  readonly journalSocket?: string;
+  /** A line for every source. */
+  readonly verbose?: boolean;
+}
+
+interface ProviderFlag {
+  /** Name without dashes. */
+  readonly flag: string;
+  readonly kind: ProviderFlagKind;
+  readonly help: string;
+}
+
+/** By field, in the order of the help. */
+export const PROVIDER_FLAGS: Readonly<Record<keyof ProviderSettings, ProviderFlag>> = {
+  registriesConf: {
+    flag: 'registries-conf',
+    kind: 'path',
+    help: 'main file of the mirror configuration',
+  },
+  registriesConfDirs: {
+    flag: 'registries-conf-dir',
+    kind: 'paths',
+    help: 'folders of drop-ins, separated by commas',
+  },
+  authDir: { flag: 'auth-dir', kind: 'path', help: 'folder that CRI-O takes auth files from' },
+  globalAuthFile: { flag: 'global-auth-file', kind: 'path', help: "the node's own auth file" },
+  apiServerEnv: { flag: 'apiserver-env', kind: 'path', help: 'file with KUBERNETES_SERVICE_HOST and _PORT' },
+  caFile: { flag: 'ca-file', kind: 'path', help: 'CA of the API server, and no other' },
+  kubeconfigs: {
+    flag: 'kubeconfig',
+    kind: 'paths',
+    help: "the kubelet's kubeconfig, or several: address and CA of the API server",
+  },
+  secrets: { flag: 'secrets', kind: 'secrets', help: 'list (one request) or named (get by name only)' },
+  keepImagesPrivate: { flag: 'keep-images-private', kind: 'boolean', help: 'true or false' },
+  budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for asking the API server, 100 to 55000' },
+  journalSocket: { flag: 'journal-socket', kind: 'path', help: 'socket of the journal' },
+  verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: a line for every source' },
+};
+
+/** What a path may hold: nothing that a list, a shell, a unit or a pod's command would read as something else. */
+export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
+
+/** What is wrong with a value for a flag, as the end of `Flag ... is "x": `; undefined when nothing is. */
+export function flagFault(kind: ProviderFlagKind, value: unknown): string | undefined {
+  const { holds, wanted } = KINDS[kind];
+  return holds(value) ? undefined : wanted;
+}
+
+interface Kind {
+  readonly holds: (value: unknown) => boolean;
+  readonly wanted: string;
+}
+
+const KINDS: Readonly<Record<ProviderFlagKind, Kind>> = {
+  path: { holds: isAbsolute, wanted: 'must be an absolute path' },
+  paths: {
+    holds: (value) => Array.isArray(value) && value.every(isAbsolute),
+    wanted: 'must be a list of absolute paths',
+  },
+  secrets: { holds: (value) => value === 'list' || value === 'named', wanted: 'must be list or named' },
+  boolean: { holds: (value) => typeof value === 'boolean', wanted: 'must be true or false' },
+  milliseconds: {
+    holds: (value) => Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 55_000,
+    wanted: 'must be a whole number from 100 to 55000',
+  },
+};
+
+function isAbsolute(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith('/');
+}
+
+/**
+ * The arguments that say the same as the settings, in the order of the table.
+ */
+export function providerArgs(settings: ProviderSettings): readonly string[] {
+  return Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
+    const value = settings[field as keyof ProviderSettings];
+    return value === undefined ? [] : [`--${flag}=${Array.isArray(value) ? value.join(',') : String(value)}`];
+  });
+}
+
+/**
+ * The file beside the executable that says the same, for nodes where nobody can give arguments.
+ */
+export function providerConfigText(settings: ProviderSettings): string {
+  const fields = Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
+    const value = settings[field as keyof ProviderSettings];
+    return value === undefined ? [] : [[flag, value] as const];
+  });
+  return `${JSON.stringify(Object.fromEntries(fields), undefined, 2)}\n`;
+}

@@ -1,0 +1,256 @@
+/**
+ * `CRIOCredentialProviderConfig/cluster` into a MachineConfig per pool, or, for a hosted cluster, into the ConfigMap that its
+ * NodePools refer to.
+ *
+ * A pool is rendered only when every node of it takes the file: an older kubelet refuses it and does not start. What is
+ * rendered already stays then. The file is held against the kubelet's own rules before it is written.
+ *
+ * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
+ */
+
+import { describeObject, type KubeObject, type OwnerReference } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../../core/kubernetes/pull-status.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Outcome,
+  type Problem,
+  type Read,
+  type Reconciler,
+  type World,
+} from '../../engine/contract.ts';
+import { parseShortYaml as parse } from '../../kube/yaml.ts';
+import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
+import { type MatchImagesInput, nameFault, readMatchImages } from '../kind.ts';
+import { mergeCredentialProviderConfig } from '../merge.ts';
+import type { NodeFile } from '../objects.ts';
+import { parseReconcilerOptions, providerOptionsFor, type ReconcilerOptions } from '../options.ts';
+import { CREDENTIAL_PROVIDER, type PlatformFile } from '../platform.ts';
+import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
+import { poolFiles, takesFlags } from '../pools.ts';
+import { contestedIn, contestedOf, managerElsewhere } from './managed.ts';
+import { namespaceRolesReconciler } from './namespace-roles.ts';
+import { NODE_POOL_READ } from './node-pools.ts';
+import { type NodeHold, type PoolState, reportNodes } from './report.ts';
+import {
+  applyOf,
+  fileText,
+  INFRASTRUCTURE,
+  PROVIDER_MACHINE_CONFIG,
+  type Target,
+  targetsOf,
+  unitText,
+  unreachable,
+} from './targets.ts';
+
+const NAME = 'credential-provider';
+const OBJECT = {
+  role: 'hosted',
+  kind: CREDENTIAL_PROVIDER.kind,
+  name: CREDENTIAL_PROVIDER.objectName,
+} as const;
+const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.group}/${version}`);
+
+const READS: readonly Read[] = [
+  ...VERSIONS.map((apiVersion): Read => ({ ...OBJECT, apiVersion, optional: true })),
+  // Under other names only a folder can hold it.
+  ...VERSIONS.map(
+    (apiVersion): Read => ({
+      role: 'hosted',
+      apiVersion,
+      kind: CREDENTIAL_PROVIDER.kind,
+      optional: true,
+      preview: true,
+    }),
+  ),
+  { ...INFRASTRUCTURE, optional: true },
+  { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
+  { ...PROVIDER_MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
+  { ...PROVIDER_MACHINE_CONFIG, optional: true },
+  NODE_POOL_READ,
+  {
+    role: 'management',
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: HOSTED_CLUSTER_NAMESPACE,
+    labelSelector: `pullwright.dev/owner=${NAME}`,
+  },
+  {
+    role: 'management',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace: CONTROL_PLANE_NAMESPACE,
+    name: pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName),
+    optional: true,
+  },
+];
+
+/** Makes the reconciler from its part of the configuration. */
+export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  const options = parseReconcilerOptions(raw);
+  const { namespaces } = options;
+  return [
+    credentialProviderReconciler(options),
+    ...(namespaces === undefined ? [] : [namespaceRolesReconciler(namespaces)]),
+  ];
+}
+
+/** One key: the object is a singleton. */
+export function credentialProviderReconciler(options: ReconcilerOptions): Reconciler {
+  return {
+    name: NAME,
+    reads: READS,
+    keysFor: (_changed, world) => [{ scope: world.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
+    reconcile: (world) => {
+      const outcome = reconcile(world, providerOptionsFor(options, world.scope.name));
+      const refused = misnamed(world);
+      return refused.length === 0
+        ? outcome
+        : { ...outcome, problems: [...(outcome.problems ?? []), ...refused] };
+    },
+  };
+}
+
+/** Objects that no API server takes, and that would otherwise say nothing. */
+function misnamed(world: World): readonly Problem[] {
+  return VERSIONS.flatMap((apiVersion) =>
+    world.list({ role: 'hosted', apiVersion, kind: CREDENTIAL_PROVIDER.kind }),
+  ).flatMap((object): readonly Problem[] => {
+    const fault = nameFault(object);
+    if (fault === undefined) return [];
+    const { kind, metadata } = object;
+    return [
+      {
+        disposition: 'terminal',
+        code: 'RefusedByDefinition',
+        message: `Cannot apply "${describeObject({ kind, name: metadata.name })}": ${fault.path} ${fault.message}`,
+        hint: `Call it "${CREDENTIAL_PROVIDER.objectName}"; several are merged into one by hand`,
+        regarding: { ...OBJECT, apiVersion: object.apiVersion, name: metadata.name },
+      },
+    ];
+  });
+}
+
+function reconcile(world: World, options: ReconcilerOptions): Outcome {
+  const object = VERSIONS.map((apiVersion) => world.get({ ...OBJECT, apiVersion })).find(
+    (one) => one !== undefined,
+  );
+  // Deleted: what was rendered goes, by the owner references and because the engine prunes.
+  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
+  const targets = targetsOf(world, options.platform, options.executable);
+  const elsewhere = managerElsewhere(
+    options.mode,
+    object,
+    targets.map(({ present }) => present),
+  );
+  const contested = contestedIn(world, object);
+  const input = readMatchImages(object);
+  const states = targets.map((target) => stateOf({ world, target, object, input, contested }, options));
+  const applies = states.flatMap(({ target, wanted, hold }) =>
+    hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
+  );
+  return reportNodes({
+    world,
+    object,
+    states,
+    patterns: input.patterns,
+    faults: input.faults,
+    elsewhere,
+    isServed: targets.length > 0,
+    installer: options.installer === true,
+    // What another program looks after is not ours to prune either.
+    ...(elsewhere === undefined
+      ? {
+          apply: applies,
+          keep: states.filter(({ hold }) => hold !== undefined).map(({ target }) => target.ref),
+        }
+      : { apply: [], keep: 'all' }),
+  });
+}
+
+interface Circumstances {
+  readonly world: World;
+  readonly target: Target;
+  readonly object: KubeObject;
+  readonly input: MatchImagesInput;
+  /** Generation of the object for which a fight over the files was given up. */
+  readonly contested: number | undefined;
+}
+
+interface State extends PoolState {
+  readonly target: Target;
+}
+
+function stateOf(
+  { world, target, object, input, contested }: Circumstances,
+  options: ReconcilerOptions,
+): State {
+  const { pool, platform, present, nodePools } = target;
+  const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), input.patterns, {
+    optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
+  });
+  const unit = unitText(pool.rendered, 'kubelet.service');
+  const isPlaceless = config !== undefined && target.unclear === undefined && !takesFlags(platform, unit);
+  const files = isPlaceless ? [] : poolFiles(platform, config);
+  const wanted = target.make(files, ownerOf(object));
+  const hold = holdOf(target, files, contestedOf({ object, present, wanted, contested }));
+  const warning = files.length > 0 ? unreachable(world, target) : undefined;
+  return {
+    target,
+    pool,
+    nodePools,
+    configName: target.ref.name,
+    verdicts,
+    files,
+    present,
+    wanted,
+    ...(hold === undefined ? {} : { hold }),
+    ...(warning === undefined ? {} : { warning }),
+    ...(isPlaceless ? { noPlace: NO_PLACE } : {}),
+  };
+}
+
+const NO_PLACE = `its kubelet's unit does not read ${CREDENTIAL_PROVIDER.dropInVariable}, and to repeat the unit's command with two more flags would leave a kubelet that does not start when a release changes it. Let a MachineConfig of your own put $${CREDENTIAL_PROVIDER.dropInVariable} at the end of the command`;
+
+/** Why what is rendered stays as it is; undefined when the files may be written. */
+function holdOf(
+  { pool, platform, unclear }: Target,
+  files: readonly NodeFile[],
+  takenBy: string | undefined,
+): NodeHold | undefined {
+  if (files.length > 0 && unclear !== undefined) return { reason: 'PlatformUnclear', message: unclear };
+  const refusal = refusalOf(files, platform);
+  if (refusal !== undefined)
+    return { reason: 'KubeletRefuses', message: `the kubelet would refuse the file: ${refusal}` };
+  if (pool.tooOld.length > 0 && files.length > 0)
+    return { reason: 'UnsupportedVersion', message: pool.tooOld.join(', ') };
+  if (takenBy === undefined) return undefined;
+  return {
+    reason: 'Contested',
+    message: `${takenBy} has put other files over ours; they are left as they are until the entries change. Set mode to observe, or end ${takenBy}`,
+  };
+}
+
+/** The platform's file without our part: from the pool's own rendering, else as the platform is known to make it. */
+function templateOf({ pool, platform }: Target): CredentialProviderConfig | undefined {
+  const text = fileText(pool.rendered, platform.path);
+  const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parse);
+  const found = decoded?.ok === true ? decoded.config : platform.template;
+  const providers = found?.providers?.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name) ?? [];
+  return found === undefined || providers.length === 0 ? undefined : { ...found, providers };
+}
+
+function refusalOf(files: readonly NodeFile[], platform: PlatformFile): string | undefined {
+  const file = files.find(({ path }) => path === platform.path);
+  return file === undefined ? undefined : kubeletRefusal(file.text, parse);
+}
+
+function ownerOf({ apiVersion, kind, metadata }: KubeObject): OwnerReference | undefined {
+  return metadata.uid === undefined
+    ? undefined
+    : { apiVersion, kind, name: metadata.name, uid: metadata.uid };
+}

@@ -1,0 +1,233 @@
+/** Rights that pulls and this command need. */
+
+import type { Condition } from '../../core/kubernetes/conditions.ts';
+import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
+import { selects } from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { recreation } from '../../core/kubernetes/pod-owner.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import {
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  type PullSecretProfile,
+} from '../../pull-secret-injection/kinds/profile.ts';
+import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
+import { INJECT_LABEL, type PlannedPod } from '../../pull-secret-injection/plan/plan.ts';
+import { plannedFor, plannedNames } from '../model/admission.ts';
+import { failureIn } from '../model/events.ts';
+import {
+  type FoundWorld,
+  hasOwnList,
+  isStatic,
+  ownSecrets,
+  type PlainPodSpec,
+  podMetadataIn,
+  podSpecIn,
+} from '../model/pull.ts';
+import type { DoctorInput } from '../model/types.ts';
+
+export const RBAC = 'rbac.authorization.k8s.io';
+
+/** What whoever runs `doctor` for pods of `namespace` needs; to be bound to them. */
+export function doctorAccess(namespace: string): readonly KubeObject[] {
+  const read = ['get', 'list'];
+  const metadata = { name: 'pullwright-doctor' };
+  const rules = (list: readonly (readonly [string, readonly string[]])[]): readonly object[] =>
+    list.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: read }));
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'Role',
+      metadata: { ...metadata, namespace },
+      rules: rules([
+        ['', ['pods', 'secrets', 'serviceaccounts', 'events']],
+        ['apps', ['deployments', 'statefulsets', 'daemonsets', 'replicasets']],
+        ['batch', ['jobs', 'cronjobs']],
+        [RBAC, ['roles', 'rolebindings']],
+        ['pullwright.dev', ['pullstatuses']],
+      ]),
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'Role',
+      metadata: { ...metadata, namespace: GLOBAL_PULL_SECRET.namespace },
+      rules: rules([
+        ['', ['pods']],
+        ['apps', ['daemonsets']],
+        ['pullwright.dev', ['pullstatuses']],
+      ]),
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata,
+      rules: rules([
+        ['', ['namespaces', 'nodes']],
+        [
+          'config.openshift.io',
+          [
+            'imagedigestmirrorsets',
+            'imagetagmirrorsets',
+            'criocredentialproviderconfigs',
+            'images',
+            'clusterversions',
+          ],
+        ],
+        ['machineconfiguration.openshift.io', ['machineconfigs']],
+        ['operator.openshift.io', ['imagecontentsourcepolicies']],
+        ['pullwright.dev', ['pullsecretprofiles']],
+        ['apps.kruise.io', ['sidecarsets']],
+      ]),
+    },
+  ];
+}
+
+// Profiles and SidecarSets that name a Secret for pods of a namespace and do not give it to one pod, and why.
+
+type NotGiven = NonNullable<DoctorInput['notGiven']>;
+
+/** What is not given to such a pod. */
+export function notGivenIn(store: ObjectStore, template: KubeObject, namespace: string): NotGiven {
+  const { labels = {}, annotations = {} } = podMetadataIn(template);
+  const { identity, profiles, sets } = plannedFor(store, { namespace, labels, annotations });
+  return notGiven(identity, profiles, sets);
+}
+
+/**
+ * Of each name the first one that could give it. What serves other namespaces alone is not spoken of.
+ */
+export function notGiven(
+  pod: PlannedPod,
+  profiles: readonly PullSecretProfile[],
+  sets: readonly SidecarSet[],
+): NotGiven {
+  const labels = pod.namespaceLabels ?? {};
+  const ofProfiles = profiles
+    // One that only distributes means its Secrets to be listed by hand.
+    .filter(({ injects, namespaceSelector }) => injects && selects(namespaceSelector, labels))
+    .flatMap((profile) =>
+      said(profile.secrets, `PullSecretProfile/${profile.name}`, optedOut(pod) ?? profileSays(profile, pod)),
+    );
+  const ofSets = sets
+    .filter(({ namespaceSelector: of }) => of === undefined || (of.ok && selects(of.requirements, labels)))
+    .flatMap((set) =>
+      said(
+        set.imagePullSecrets.filter((name) => name !== '').map((name) => ({ name })),
+        `SidecarSet/${set.name}`,
+        setSays(set, pod) ?? optedOut(pod),
+      ),
+    );
+  const names = new Set<string>();
+  return [...ofProfiles, ...ofSets].filter(({ secret }) => !names.has(secret) && names.add(secret));
+}
+
+function said(secrets: readonly { readonly name: string }[], by: string, why?: string): NotGiven {
+  return why === undefined ? [] : secrets.map(({ name: secret }) => ({ secret, by, why }));
+}
+
+const MISSES = 'its selector does not match the labels of the pod';
+
+function profileSays({ suspended, selector }: PullSecretProfile, pod: PlannedPod): string | undefined {
+  if (suspended) return 'its spec.suspend is set';
+  return selects(selector, pod.labels) ? undefined : MISSES;
+}
+
+function setSays({ paused, selector }: SidecarSet, pod: PlannedPod): string | undefined {
+  if (paused) return 'its injectionStrategy.paused is set';
+  if (!selector.ok) return 'its spec.selector cannot be read';
+  if (selector.requirements.length === 0) return 'its spec.selector is empty and selects no pod';
+  return selects(selector.requirements, pod.labels) ? undefined : MISSES;
+}
+
+function optedOut({ labels, namespaceLabels = {} }: PlannedPod): string | undefined {
+  const who = labels[INJECT_LABEL] === 'false' ? 'the pod' : 'the namespace';
+  const isOut = labels[INJECT_LABEL] === 'false' || namespaceLabels[INJECT_LABEL] === 'false';
+  return isOut ? `${who} has the label ${INJECT_LABEL}: "false"` : undefined;
+}
+
+// Names that a pod should list, and does not.
+
+type NotInjected = DoctorInput['notInjected'];
+
+interface Account {
+  readonly name: string;
+  readonly object: KubeObject | undefined;
+}
+
+interface Examined {
+  readonly template: KubeObject;
+  readonly world: FoundWorld;
+  readonly account: Account;
+  /** The template's. */
+  readonly pods: readonly KubeObject[];
+  /** What a folder says of admission is how our reconciler would find it there, not how a cluster is. */
+  readonly live: boolean;
+}
+
+/** Of a pod that exists, what it lacks; of a template, what its next pod would lack, else what the one lacks that fails. */
+export function notInjectedIn(store: ObjectStore, examined: Examined): NotInjected {
+  const lacking = namesLacking(store, examined);
+  return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
+}
+
+function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+  if (isStatic(template)) return [];
+  if (template.kind === 'Pod') return lackingOf(store, template, account);
+  const next = lackingIn(store, world, template);
+  if (next.length > 0) return next;
+  const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
+  if (failing === undefined) return [];
+  return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
+}
+
+function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotInjected {
+  const spec = podSpecIn(pod);
+  const remedy = recreation(pod);
+  const lacking = [...notCopied(spec, account), ...notInjectedInto(store, pod, ownSecrets(spec))];
+  return lacking.map((one) => ({ ...one, remedy }));
+}
+
+/** Names that profiles and SidecarSets give such pods, and that this one does not list. */
+function notInjectedInto(
+  store: ObjectStore,
+  pod: KubeObject,
+  listed: readonly string[],
+): DoctorInput['notInjected'] {
+  const { namespace = '', labels = {}, annotations = {} } = pod.metadata;
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
+function lackingIn(
+  store: ObjectStore,
+  { secrets }: FoundWorld,
+  template: KubeObject,
+): DoctorInput['notInjected'] {
+  const { labels = {}, annotations = {} } = podMetadataIn(template);
+  const { namespace = '' } = template.metadata;
+  const listed = secrets.map(({ name }) => name);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** What the profile says of admission, unless it is on its way. */
+function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
+  const [sort, name = ''] = by.split('/');
+  if (sort !== 'profile') return {};
+  const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+  const { conditions = [] } = (profile?.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const said = conditions.find(({ type }) => type === 'Injecting');
+  if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
+  return { hindrance: `${said.reason}: ${said.message}` };
+}
+
+/** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
+function notCopied(spec: PlainPodSpec, { name, object }: Account): DoctorInput['notInjected'] {
+  if (hasOwnList(spec)) return [];
+  const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
+  return ofAccount.map((secret) => ({
+    secret,
+    by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
+  }));
+}

@@ -1,0 +1,442 @@
+/** Whether a cluster can take what is rendered: its version, definitions, kinds, priority classes, and what the account may do. */
+
+import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
+import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { isRecord, recordOf, scalarText, textOf } from '../../core/record.ts';
+
+// What an installation is checked with, and what is said of it.
+
+/** `fail`: what is rendered does not work there. `warn`: it works, and somebody should know. */
+export type CheckLevel = 'ok' | 'warn' | 'fail';
+
+/** One thing that was looked at. */
+export interface CheckLine {
+  /** `kubernetes`, `crds`: stable, for programs. */
+  readonly check: string;
+  readonly level: CheckLevel;
+  readonly message: string;
+  /** What to do, in one sentence or command. */
+  readonly fix?: string;
+}
+
+/** Whether the account that asks may do something. */
+export interface AskedRight {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace?: string;
+  readonly allowed: boolean;
+}
+
+/** What is looked at. */
+export interface CheckInput {
+  /** Objects of the cluster. */
+  readonly objects: readonly KubeObject[];
+  /** What the fleet renders for it. */
+  readonly plan: readonly KubeObject[];
+  /** Names of the systems that the fleet switches on. */
+  readonly systems: readonly string[];
+  /** Nodes that the fleet takes into the global pull secret; all Linux nodes where it says nothing of a stand-alone cluster. */
+  readonly nodes: readonly LabelRequirement[] | 'linux' | 'pools';
+  /** Of the API server, such as `v1.36.2`; undefined in a folder. */
+  readonly serverVersion?: string;
+  /** Undefined in a folder, where nobody asks. */
+  readonly rights?: readonly AskedRight[];
+  /** A cluster, where what is not found does not exist; a folder may hold a part of one. */
+  readonly live: boolean;
+}
+
+/** Objects of a kind. */
+export function ofKind(objects: readonly KubeObject[], ...kinds: readonly string[]): readonly KubeObject[] {
+  return objects.filter(({ kind }) => kinds.includes(kind));
+}
+
+/** Names of a list, the first few of them. */
+export function fewNames(names: readonly string[], most = 4): string {
+  const rest = names.length - most;
+  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+/** The newest release that the suites run on. */
+const NEWEST_MINOR = 36;
+
+/** What a kind of the plan needs of the API server, by the release in which it became v1. */
+const SINCE: Readonly<Record<string, number>> = {
+  ValidatingAdmissionPolicy: 30,
+  MutatingAdmissionPolicy: 36,
+};
+
+/** The minor release in `v1.36.2+k3s1`; undefined for anything else. */
+export function releaseMinor(version: string): number | undefined {
+  const found = /^v?1\.(\d{1,3})(?:\D|$)/.exec(version)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** The oldest release, where no kind of the plan wants a newer one. */
+const OLDEST_MINOR = 25;
+
+/** The kind of the plan that wants the newest API server. */
+function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; readonly since: number } {
+  const wants = plan.map(({ kind }) => ({ kind, since: SINCE[kind] ?? OLDEST_MINOR }));
+  const [most] = wants.toSorted((a, b) => b.since - a.since);
+  return most === undefined || most.since === OLDEST_MINOR ? { since: OLDEST_MINOR } : most;
+}
+
+/** The API server. */
+export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): CheckLine {
+  const check = 'kubernetes';
+  const minor = releaseMinor(serverVersion);
+  const { kind, since } = mostWanted(plan);
+  const wanted = `1.${since} or newer is wanted${kind === undefined ? '' : ` for ${kind} v1`}`;
+  const where = live ? '' : ' from a folder';
+  if (minor === undefined)
+    return { check, level: 'warn', message: `the version of the API server is not known${where}; ${wanted}` };
+  const message = `the API server is ${serverVersion}; ${wanted}`;
+  if (minor < since)
+    return {
+      check,
+      level: 'fail',
+      message,
+      fix:
+        kind === 'MutatingAdmissionPolicy'
+          ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
+          : 'Upgrade the cluster',
+    };
+  if (minor > NEWEST_MINOR)
+    return {
+      check,
+      level: 'warn',
+      message: `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
+    };
+  return { check, level: 'ok', message };
+}
+
+interface Definition {
+  readonly group: string;
+  readonly kind: string;
+  readonly versions: readonly string[];
+}
+
+function definitionOf({ spec }: KubeObject): Definition {
+  const { group, names, versions } = recordOf(spec);
+  const served: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  return {
+    group: textOf(group),
+    kind: textOf(recordOf(names)['kind']),
+    versions: served
+      .map(recordOf)
+      .filter((one) => one['served'] === true)
+      .map((one) => scalarText(one['name'])),
+  };
+}
+
+const CRD = 'CustomResourceDefinition';
+
+/** Definitions that the plan brings: absent, present, or there with another schema. */
+export function crdLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, crd]));
+  return ofKind(plan, CRD).map((crd): CheckLine => {
+    const { name } = crd.metadata;
+    const present = there.get(name);
+    const base = { check: 'crds' };
+    if (present === undefined)
+      return { ...base, level: 'ok', message: `${name} is not there yet: it comes with crds/` };
+    const missing = definitionOf(crd).versions.filter(
+      (version) => !definitionOf(present).versions.includes(version),
+    );
+    if (missing.length > 0)
+      return {
+        ...base,
+        level: 'fail',
+        message: `${name} is there and does not serve ${missing.join(', ')}`,
+        fix: 'Apply crds/ before the rest: kubectl apply --server-side -k crds',
+      };
+    if (schemaOf(present) !== schemaOf(crd))
+      return {
+        ...base,
+        level: 'warn',
+        message: `${name} is there with another schema than the one that is rendered`,
+        fix: 'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
+      };
+    return { ...base, level: 'ok', message: `${name} is there, as it is rendered` };
+  });
+}
+
+/** Property names by path: defaults that an API server adds make no difference. */
+function schemaOf({ spec }: KubeObject): string {
+  const { versions } = recordOf(spec);
+  const list: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  return list
+    .map((one) => paths(recordOf(recordOf(recordOf(one)['schema'])['openAPIV3Schema'])).join())
+    .join(';');
+}
+
+function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly string[] {
+  const properties = Object.entries(recordOf(schema['properties'])).flatMap(([name, child]) => [
+    `${at}.${name}`,
+    ...paths(recordOf(child), `${at}.${name}`),
+  ]);
+  const inside = ['items', 'additionalProperties'].flatMap((key) =>
+    isRecord(schema[key]) ? paths(schema[key], `${at}[]`) : [],
+  );
+  return [...properties, ...inside].sort();
+}
+
+/** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
+export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+  const known = new Set(
+    [...ofKind(objects, CRD), ...ofKind(plan, CRD)]
+      .map(definitionOf)
+      .map(({ group, kind }) => `${group} ${kind}`),
+  );
+  const wanted = plan
+    .map(({ apiVersion, kind }) => ({
+      group: apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '',
+      kind,
+    }))
+    // Every kube-apiserver serves groups without a domain, and those of k8s.io.
+    .filter(({ group }) => group.includes('.') && !group.endsWith('.k8s.io'));
+  const missing = [...new Set(wanted.map(({ group, kind }) => `${group} ${kind}`))].filter(
+    (one) => !known.has(one),
+  );
+  return missing.map((one): CheckLine => {
+    const [group = '', kind = ''] = one.split(' ');
+    return {
+      check: 'kinds',
+      level: live ? 'fail' : 'warn',
+      message: `${kind} of ${group} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
+      fix: `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+    };
+  });
+}
+
+/** What every API server makes for itself; a dump often lacks them. */
+const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
+/** Namespaces that the plan writes into and does not bring. */
+export function namespaceLine({ objects, plan, live }: CheckInput): CheckLine {
+  const check = 'namespaces';
+  const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
+  const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
+  const missing = [...wanted].filter((name) => !there.has(name) && !BUILT_IN.includes(name));
+  if (missing.length === 0)
+    return { check, level: 'ok', message: 'every namespace that is written into is there, or is rendered' };
+  return {
+    check,
+    level: live ? 'fail' : 'warn',
+    message: `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
+    fix: `kubectl create namespace ${missing[0] ?? ''}; openshift-config is rendered with createConfigNamespace: true`,
+  };
+}
+
+/** Priority classes that pods of the plan name. */
+export function priorityLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+  const names = new Set(
+    plan
+      .map((object) => templateSpec(object)['priorityClassName'])
+      .filter((name): name is string => typeof name === 'string'),
+  );
+  const there = new Set(ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name));
+  return [...names].map((name): CheckLine => {
+    const base = { check: 'priority-class' };
+    if (name.startsWith('system-'))
+      return { ...base, level: 'ok', message: `${name} is there in every cluster` };
+    if (there.has(name)) return { ...base, level: 'ok', message: `${name} is there` };
+    return {
+      ...base,
+      level: live ? 'fail' : 'warn',
+      message: `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
+      fix: 'Create it, or name another with agent.priorityClassName in the fleet',
+    };
+  });
+}
+
+/** The pod's part of a workload; empty for what has none. */
+export function templateSpec({ spec }: KubeObject): Readonly<Record<string, unknown>> {
+  const job = recordOf(recordOf(recordOf(spec)['jobTemplate'])['spec']);
+  return recordOf(recordOf(recordOf(spec)['template'] ?? job['template'])['spec']);
+}
+
+/** What the account that asks lacks to apply the plan. */
+export function rightsLine({ rights }: CheckInput): CheckLine {
+  const check = 'rights';
+  if (rights === undefined) return { check, level: 'warn', message: 'not asked: a folder has no account' };
+  const denied = rights.filter(({ allowed }) => !allowed);
+  if (denied.length === 0)
+    return {
+      check,
+      level: 'ok',
+      message: `this account may write all ${rights.length} kinds and places of the plan`,
+    };
+  const names = denied.map(
+    ({ verb, resource, group, namespace }) =>
+      `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === undefined ? '' : ` in ${namespace}`}`,
+  );
+  return {
+    check,
+    level: 'fail',
+    message: `this account may not ${fewNames(names)}`,
+    fix: 'Apply as an account with these rights, such as that of the GitOps tool (--as system:serviceaccount:NAMESPACE:NAME)',
+  };
+}
+
+/** Objects of the plan whose names somebody else uses. */
+export function foreignLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const idOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
+    `${apiVersion.split('/')[0]} ${describeObject({ kind, namespace: metadata.namespace, name: metadata.name })}`;
+  const there = new Map(objects.map((object) => [idOf(object), object]));
+  const foreign = plan.flatMap((object) => {
+    if (object.kind === 'Namespace' || object.kind === CRD) return [];
+    const present = there.get(idOf(object));
+    const isOurs = present?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'pullwright';
+    return present === undefined || isOurs ? [] : [idOf(object).split(' ')[1] ?? ''];
+  });
+  if (foreign.length === 0) return [];
+  return [
+    {
+      check: 'foreign-objects',
+      level: 'warn',
+      message: `${fewNames(foreign)} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
+      fix: 'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
+    },
+  ];
+}
+
+// Other tools that write the same objects: which are there, and what to settle before ours runs beside them.
+
+interface Tool {
+  readonly name: string;
+  /** API groups of its own definitions. */
+  readonly groups?: readonly string[];
+  /** Names of its images, behind the last slash. */
+  readonly image?: RegExp;
+  /** Annotations that it reads or leaves on Secrets. */
+  readonly annotation?: RegExp;
+  readonly does: string;
+  readonly fix: string;
+}
+
+const STOP =
+  'Write a profile for what it does (docs/import.md), and stop it before Pullwright serves the same Secrets';
+
+/** Source of the rule: the documents and charts of each tool. */
+const TOOLS: readonly Tool[] = [
+  {
+    name: 'Kruise',
+    groups: ['apps.kruise.io'],
+    image: /^kruise-manager\b/,
+    does: 'injects the pull secrets of SidecarSets at admission',
+    fix: 'Both may run: names that both add are added once; move SidecarSets to profiles one by one',
+  },
+  {
+    name: 'reflector',
+    image: /^kubernetes-reflector\b/,
+    annotation: /^reflector\.v1\.k8s\.emberstack\.com\//,
+    does: 'copies Secrets between namespaces',
+    fix: STOP,
+  },
+  {
+    name: 'replicator',
+    image: /^kubernetes-replicator\b/,
+    annotation: /^replicator\.v1\.mittwald\.de\//,
+    does: 'copies Secrets between namespaces',
+    fix: STOP,
+  },
+  {
+    name: 'imps',
+    groups: ['images.banzaicloud.io'],
+    image: /^imagepullsecrets?\b/,
+    does: 'writes pull secrets into namespaces',
+    fix: STOP,
+  },
+  {
+    name: 'imagepullsecret-patcher',
+    image: /^imagepullsecret-patcher\b/,
+    does: 'writes a pull secret into every namespace and into the lists of ServiceAccounts',
+    fix: STOP,
+  },
+  {
+    name: 'registry-creds',
+    groups: ['ops.alexellis.io'],
+    image: /^registry-creds\b/,
+    does: 'writes pull secrets into namespaces and into the lists of ServiceAccounts',
+    fix: STOP,
+  },
+  {
+    name: 'External Secrets',
+    groups: ['external-secrets.io'],
+    does: 'writes Secrets out of a vault',
+    fix: 'Name its Secrets as sources of profiles, and let no ExternalSecret write a name that a profile brings',
+  },
+];
+
+/** The tools that are there, by their definitions, Deployments or annotations. */
+export function ownerLines(input: CheckInput): readonly CheckLine[] {
+  const found = TOOLS.flatMap((tool): readonly CheckLine[] => {
+    const seen = seenBy(tool, input.objects);
+    return seen === undefined
+      ? []
+      : [
+          {
+            check: 'other-operators',
+            level: 'warn',
+            message: `${tool.name} is there (${seen}): it ${tool.does}`,
+            fix: tool.fix,
+          },
+        ];
+  });
+  if (found.length > 0) return found;
+  return [
+    { check: 'other-operators', level: 'ok', message: 'no other tool that writes pull secrets was found' },
+  ];
+}
+
+/** The first object that shows the tool. */
+function seenBy(tool: Tool, objects: readonly KubeObject[]): string | undefined {
+  const found = objects.find((object) => defines(tool, object) || runs(tool, object) || marks(tool, object));
+  if (found === undefined) return undefined;
+  const { kind, metadata } = found;
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+}
+
+/** A definition of its group, or an object of one. */
+function defines({ groups = [] }: Tool, { apiVersion, kind, spec }: KubeObject): boolean {
+  const group = kind === 'CustomResourceDefinition' ? recordOf(spec)['group'] : apiVersion.split('/')[0];
+  return groups.includes(scalarText(group));
+}
+
+function runs({ image }: Tool, object: KubeObject): boolean {
+  if (image === undefined || object.kind !== 'Deployment') return false;
+  return imagesOf(object).some((one) => image.test(one));
+}
+
+function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
+  if (annotation === undefined || kind !== 'Secret') return false;
+  return Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key));
+}
+
+/** Names of images, behind the last slash. */
+function imagesOf({ spec }: KubeObject): readonly string[] {
+  const { containers } = recordOf(recordOf(recordOf(spec)['template'])['spec']);
+  const list: readonly unknown[] = Array.isArray(containers) ? containers : [];
+  return list.map((one) => textOf(recordOf(one)['image']).split('/').at(-1) ?? '');
+}
+
+/** HyperShift's Hosted Cluster Config Operator, where it brings the agent itself. */
+export function hypershiftLine({ objects }: CheckInput): readonly CheckLine[] {
+  const daemonSet = ofKind(objects, 'DaemonSet').find(
+    ({ metadata }) =>
+      metadata.namespace === GLOBAL_PULL_SECRET.namespace && metadata.name === GLOBAL_PULL_SECRET.syncer,
+  );
+  const operator = daemonSet === undefined ? undefined : operatorOf(daemonSet);
+  if (operator === undefined) return [];
+  return [
+    {
+      check: 'hypershift',
+      level: 'warn',
+      message: `${operator} brings DaemonSet ${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer} itself: ours observes it, and writes nothing`,
+      fix: 'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
+    },
+  ];
+}

@@ -1,0 +1,481 @@
+/** Whether what was applied is there, served and at work. */
+
+import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
+import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { recordOf, scalarText, textOf } from '../../core/record.ts';
+import { counted, countedOf } from '../../core/text.ts';
+import {
+  type CheckInput,
+  type CheckLevel,
+  type CheckLine,
+  crdLines,
+  fewNames,
+  foreignLines,
+  hypershiftLine,
+  kindLines,
+  kubernetesLine,
+  namespaceLine,
+  ofKind,
+  ownerLines,
+  priorityLines,
+  releaseMinor,
+  rightsLine,
+  templateSpec,
+} from './installation.ts';
+import type { StatusRow } from './status.ts';
+
+const keyOf = ({ kind, metadata }: KubeObject): string =>
+  describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
+
+type Conditions = readonly Readonly<Record<string, unknown>>[];
+
+function conditionsOf({ status }: KubeObject): Conditions {
+  const { conditions } = recordOf(status);
+  return Array.isArray(conditions) ? conditions.map(recordOf) : [];
+}
+
+/** Objects of the plan that are not there. */
+export function presentLine({ objects, plan }: CheckInput): CheckLine {
+  const there = new Set(objects.map(keyOf));
+  const missing = plan.map(keyOf).filter((key) => !there.has(key));
+  if (missing.length === 0)
+    return {
+      check: 'objects',
+      level: 'ok',
+      message:
+        plan.length === 1
+          ? 'the object of the plan is there'
+          : `all ${plan.length} objects of the plan are there`,
+    };
+  return {
+    check: 'objects',
+    level: 'fail',
+    message: `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
+    fix: 'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
+  };
+}
+
+/** Definitions that the API server serves. */
+export function servedLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const there = new Map(ofKind(objects, 'CustomResourceDefinition').map((crd) => [crd.metadata.name, crd]));
+  return ofKind(plan, 'CustomResourceDefinition').flatMap(({ metadata: { name } }): readonly CheckLine[] => {
+    const crd = there.get(name);
+    if (crd === undefined) return [];
+    const established = conditionsOf(crd).find((one) => one['type'] === 'Established');
+    if (established?.['status'] === 'True')
+      return [{ check: 'crds', level: 'ok', message: `${name} is served` }];
+    return [
+      {
+        check: 'crds',
+        level: 'fail',
+        message: `${name} is not served: ${textOf(established?.['message']) || 'the API server says nothing of it'}`,
+        fix: `kubectl get crd ${name} -o yaml`,
+      },
+    ];
+  });
+}
+
+const WORKLOADS = ['Deployment', 'DaemonSet', 'StatefulSet'];
+
+/** Workloads of the plan: as many pods ready as are wanted. */
+export function workloadLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const there = new Map(ofKind(objects, ...WORKLOADS).map((one) => [keyOf(one), one]));
+  return ofKind(plan, ...WORKLOADS).flatMap((planned): readonly CheckLine[] => {
+    const found = there.get(keyOf(planned));
+    return found === undefined ? [] : [workloadLine(found)];
+  });
+}
+
+function workloadLine(workload: KubeObject): CheckLine {
+  const { metadata, kind } = workload;
+  const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+  const { ready, wanted, seen } = countsOf(workload);
+  const fix = `kubectl describe ${kind.toLowerCase()} -n ${metadata.namespace ?? ''} ${metadata.name}; for a pod that does not pull, pullwright doctor --all -n ${metadata.namespace ?? ''}`;
+  if (!seen)
+    return {
+      check: 'workloads',
+      level: 'fail',
+      message: `${name} has not been looked at by its controller yet`,
+      fix,
+    };
+  if (wanted === 0)
+    return {
+      check: 'workloads',
+      level: 'fail',
+      message: `${name} wants no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
+      fix:
+        kind === 'DaemonSet'
+          ? 'pullwright check --pre says which nodes are eligible, and why not'
+          : 'Set its replicas',
+    };
+  if (ready < wanted)
+    return {
+      check: 'workloads',
+      level: 'fail',
+      message: `${name} has ${ready} of ${wanted} pods ready`,
+      fix,
+    };
+  return { check: 'workloads', level: 'ok', message: `${name} has all ${wanted} pods ready` };
+}
+
+function countsOf({ kind, metadata, spec, status }: KubeObject): {
+  readonly ready: number;
+  readonly wanted: number;
+  readonly seen: boolean;
+} {
+  const told = recordOf(status);
+  const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+  const generation = number(recordOf(metadata)['generation']);
+  const seen = number(told['observedGeneration']) >= Math.max(1, generation);
+  if (kind === 'DaemonSet')
+    return { ready: number(told['numberReady']), wanted: number(told['desiredNumberScheduled']), seen };
+  const { replicas = 1 } = recordOf(spec);
+  return { ready: number(told['readyReplicas']), wanted: number(replicas), seen };
+}
+
+/** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */
+export function admissionLines(input: CheckInput): readonly CheckLine[] {
+  const { objects, plan } = input;
+  const there = new Map(objects.map((object) => [keyOf(object), object]));
+  const find = (planned: KubeObject): readonly KubeObject[] => {
+    const found = there.get(keyOf(planned));
+    return found === undefined ? [] : [found];
+  };
+  const policies = ofKind(plan, 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy').flatMap(find);
+  const hooks = ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').filter(
+    ({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright',
+  );
+  return [
+    ...policies.map((policy) => policyLine(policy, objects)),
+    ...hooks.map((hook) => webhookLine(hook, objects)),
+  ];
+}
+
+function policyLine(policy: KubeObject, objects: readonly KubeObject[]): CheckLine {
+  const check = 'admission';
+  const { name } = policy.metadata;
+  const bound = ofKind(objects, `${policy.kind}Binding`).some(
+    ({ spec }) => recordOf(spec)['policyName'] === name,
+  );
+  const { typeChecking, observedGeneration } = recordOf(policy.status);
+  const warnings = recordOf(typeChecking)['expressionWarnings'];
+  if (!bound)
+    return {
+      check,
+      level: 'fail',
+      message: `${policy.kind} ${name} has no binding: it refuses nothing`,
+      fix: 'Apply its binding, which is rendered beside it',
+    };
+  if (Array.isArray(warnings) && warnings.length > 0)
+    return {
+      check,
+      level: 'fail',
+      message: `${policy.kind} ${name} has expressions that the API server does not accept`,
+      fix: `kubectl get ${policy.kind.toLowerCase()} ${name} -o jsonpath={.status.typeChecking}`,
+    };
+  const seen = policy.kind === 'MutatingAdmissionPolicy' || observedGeneration !== undefined;
+  return seen
+    ? { check, level: 'ok', message: `${policy.kind} ${name} is bound, and its expressions are accepted` }
+    : {
+        check,
+        level: 'warn',
+        message: `${policy.kind} ${name} is bound, and the controller manager has not checked its expressions yet`,
+      };
+}
+
+function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): CheckLine {
+  const check = 'admission';
+  const { name } = hook.metadata;
+  const { webhooks } = hook as { readonly webhooks?: unknown };
+  const list: readonly unknown[] = Array.isArray(webhooks) ? webhooks : [];
+  const configs = list.map((one) => recordOf(recordOf(one)['clientConfig']));
+  if (configs.some(({ caBundle }) => typeof caBundle !== 'string' || caBundle === ''))
+    return {
+      check,
+      level: 'fail',
+      message: `${name} has no caBundle: the API server cannot trust the webhook`,
+      fix: 'Look at what brings its certificate: the log of the webhook, or cert-manager',
+    };
+  const silent = configs
+    .map(({ service }) => recordOf(service))
+    .filter(({ namespace, name: service }) => !answers(objects, scalarText(namespace), scalarText(service)));
+  if (silent.length > 0)
+    return {
+      check,
+      level: 'fail',
+      message: `${name} leads to a service without a ready pod: ${silent.map((one) => `${scalarText(one['namespace'])}/${scalarText(one['name'])}`).join(', ')}`,
+      fix: 'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
+    };
+  return { check, level: 'ok', message: `${name} has a CA, and its service a ready pod` };
+}
+
+function answers(objects: readonly KubeObject[], namespace: string, service: string): boolean {
+  return ofKind(objects, 'EndpointSlice').some((slice) => {
+    if (
+      slice.metadata.namespace !== namespace ||
+      slice.metadata.labels?.['kubernetes.io/service-name'] !== service
+    )
+      return false;
+    const endpoints: unknown = slice['endpoints'];
+    return (
+      Array.isArray(endpoints) &&
+      endpoints.some((one) => recordOf(recordOf(one)['conditions'])['ready'] === true)
+    );
+  });
+}
+
+/** What reports by conditions, nodes among it: one line for all that is in order, and one for each that is not. */
+export function statusLines(rows: readonly StatusRow[]): readonly CheckLine[] {
+  if (rows.length === 0)
+    return [
+      { check: 'status', level: 'warn', message: 'nothing reports yet', fix: 'pullwright status --watch' },
+    ];
+  const bad = rows.filter(({ state }) => state !== 'Ready');
+  const good = rows.length - bad.length;
+  return [
+    ...(good === 0
+      ? []
+      : [
+          {
+            check: 'status',
+            level: 'ok',
+            message: `${good} of ${rows.length} that report are in order`,
+          } as const,
+        ]),
+    ...bad.map(
+      ({ object, reason, message, state }): CheckLine => ({
+        check: 'status',
+        level: state === 'Attention' ? 'fail' : 'warn',
+        message: `${object}: ${reason}: ${message}`,
+        ...(state === 'Attention' ? { fix: 'pullwright status says more' } : { fix: 'Wait, and look again' }),
+      }),
+    ),
+  ];
+}
+
+// Whether the nodes of a cluster can take part: which are eligible, what they run, and whether their pods are let in.
+
+const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+
+/** Nodes that get what the fleet brings to nodes. */
+export function eligibleLine(input: CheckInput): readonly CheckLine[] {
+  if (!input.systems.includes('global-pull-secret')) return [];
+  const check = 'eligible-nodes';
+  const nodes = ofKind(input.objects, 'Node');
+  if (nodes.length === 0)
+    return [{ check, level: 'warn', message: `${input.live ? 'the cluster' : 'the folder'} has no node` }];
+  const free = nodes.filter(({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] === undefined);
+  const taken = free.filter((node) => isTaken(node, input.nodes));
+  const message = `${countedOf(taken.length, nodes.length, ['node', 'nodes'], ['is', 'are'])} eligible`;
+  if (taken.length > 0) return [{ check, level: 'ok', message }];
+  if (free.length === 0)
+    return [
+      {
+        check,
+        level: 'fail',
+        message: `${message}: the Machine Config Operator looks after all of them`,
+        fix: 'Put the entries into openshift-config/pull-secret: the Machine Config Operator brings that to its nodes',
+      },
+    ];
+  const wants =
+    input.nodes === 'pools'
+      ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace give`
+      : '"nodes" of global-pull-secret in the fleet';
+  return [
+    {
+      check,
+      level: 'fail',
+      message: `${message}: none has ${wants}`,
+      fix: 'Select nodes with "nodes" of global-pull-secret',
+    },
+  ];
+}
+
+function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['nodes']): boolean {
+  if (labels[GLOBAL_PULL_SECRET.nodeLabel] === 'true') return true;
+  if (wanted === 'pools') return false;
+  const requirements: readonly LabelRequirement[] =
+    wanted === 'linux' ? [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] : wanted;
+  return selects(requirements, labels);
+}
+
+/** The Machine Config Operator. */
+export function mcoLine({ objects }: CheckInput): readonly CheckLine[] {
+  const nodes = ofKind(objects, 'Node').filter(
+    ({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] !== undefined,
+  );
+  if (nodes.length === 0) return [];
+  return [
+    {
+      check: 'machine-config-operator',
+      level: 'warn',
+      message: `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(({ metadata }) => metadata.name))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
+      fix: 'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
+    },
+  ];
+}
+
+/** Runtimes and kubelets, for what runs on nodes. */
+export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLine[] {
+  const wantsCrio = systems.includes('credential-provider') || systems.includes('registry-overrides');
+  const provider = systems.includes('credential-provider');
+  const infos = ofKind(objects, 'Node').map(({ metadata, status }) => {
+    const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(status)['nodeInfo']);
+    return {
+      name: metadata.name,
+      runtime: textOf(containerRuntimeVersion),
+      kubelet: textOf(kubeletVersion),
+    };
+  });
+  const known = infos.filter(({ runtime }) => runtime !== '');
+  if (known.length === 0) return [];
+  const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
+  const runtimes = fewNames([...new Set(known.map(({ runtime }) => runtime))]);
+  const runtime: CheckLine =
+    wantsCrio && others.length > 0
+      ? {
+          check: 'runtime',
+          level: 'fail',
+          message: `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
+          fix: `Leave ${provider ? 'credential-provider' : 'registry-overrides'} out of the fleet for this cluster, or run CRI-O`,
+        }
+      : { check: 'runtime', level: 'ok', message: `the nodes run ${runtimes}` };
+  const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);
+  if (!provider || old.length === 0) return [runtime];
+  return [
+    runtime,
+    {
+      check: 'kubelet',
+      level: 'fail',
+      message: `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+      fix: 'Upgrade these nodes',
+    },
+  ];
+}
+
+/** Kubelet and CRI-O that the credential provider needs. */
+const PROVIDER_MINOR = 34;
+
+const ENFORCE = 'pod-security.kubernetes.io/enforce';
+
+/** Whether the namespaces of the plan let its pods in: pod security, and SecurityContextConstraints where the cluster has them. */
+export function podSecurityLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const namespaces = new Map(ofKind(plan, 'Namespace').map((one) => [one.metadata.name, one]));
+  for (const one of ofKind(objects, 'Namespace')) namespaces.set(one.metadata.name, one);
+  const openshift = ofKind(objects, 'SecurityContextConstraints').length > 0;
+  return plan.filter(isPrivileged).flatMap((workload): readonly CheckLine[] => {
+    const { name, namespace = '' } = workload.metadata;
+    const labels = namespaces.get(namespace)?.metadata.labels ?? {};
+    const subject = `${workload.kind} ${namespace}/${name}`;
+    const level = labels[ENFORCE];
+    const security: CheckLine =
+      level === undefined || level === 'privileged'
+        ? {
+            check: 'pod-security',
+            level: 'ok',
+            message: `${subject} is privileged, and its namespace lets it in`,
+          }
+        : {
+            check: 'pod-security',
+            level: 'fail',
+            message: `${subject} is privileged, and its namespace enforces "${level}"`,
+            fix: `kubectl label namespace ${namespace} ${ENFORCE}=privileged --overwrite`,
+          };
+    return openshift ? [security, sccLine(workload, labels, objects)] : [security];
+  });
+}
+
+function isPrivileged(workload: KubeObject): boolean {
+  const spec = templateSpec(workload);
+  const list = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
+    Array.isArray(value) ? value.map(recordOf) : [];
+  return (
+    spec['hostPID'] === true ||
+    spec['hostNetwork'] === true ||
+    list(spec['volumes']).some((volume) => volume['hostPath'] !== undefined) ||
+    list(spec['containers']).some(
+      (container) => recordOf(container['securityContext'])['privileged'] === true,
+    )
+  );
+}
+
+/** In namespaces of run level 0 and 1 SecurityContextConstraints do not apply. */
+function sccLine(
+  workload: KubeObject,
+  labels: Readonly<Record<string, string>>,
+  objects: readonly KubeObject[],
+): CheckLine {
+  const { namespace = '' } = workload.metadata;
+  const account = textOf(templateSpec(workload)['serviceAccountName']) || 'default';
+  const check = 'scc';
+  const user = `system:serviceaccount:${namespace}:${account}`;
+  if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))
+    return {
+      check,
+      level: 'ok',
+      message: `namespace ${namespace} has a run level to which no constraints apply`,
+    };
+  const byUser = ofKind(objects, 'SecurityContextConstraints').some((scc) => {
+    const users: unknown = scc['users'];
+    return scc['allowPrivilegedContainer'] === true && Array.isArray(users) && users.includes(user);
+  });
+  const byRole = ofKind(objects, 'RoleBinding', 'ClusterRoleBinding').some((binding) => {
+    const subjects: unknown = binding['subjects'];
+    const role = recordOf(binding['roleRef'])['name'];
+    return (
+      role === 'system:openshift:scc:privileged' &&
+      Array.isArray(subjects) &&
+      subjects
+        .map(recordOf)
+        .some((one) => one['name'] === account && (one['namespace'] ?? namespace) === namespace)
+    );
+  });
+  if (byUser || byRole) return { check, level: 'ok', message: `${user} may use the privileged constraints` };
+  return {
+    check,
+    level: 'fail',
+    message: `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
+    fix: `oc adm policy add-scc-to-user privileged -z ${account} -n ${namespace}`,
+  };
+}
+
+// An installation before it is made, and after: every line of it.
+
+/**
+ * Whether the cluster can take what is rendered. Total.
+ */
+export function checkBefore(input: CheckInput): readonly CheckLine[] {
+  return [
+    kubernetesLine(input),
+    ...crdLines(input),
+    ...kindLines(input),
+    namespaceLine(input),
+    ...priorityLines(input),
+    ...podSecurityLines(input),
+    ...eligibleLine(input),
+    ...runtimeLines(input),
+    ...mcoLine(input),
+    ...hypershiftLine(input),
+    ...ownerLines(input),
+    ...foreignLines(input),
+    rightsLine(input),
+  ];
+}
+
+/** Whether what was applied is there and at work. Total. */
+export function checkAfter(input: CheckInput, rows: readonly StatusRow[]): readonly CheckLine[] {
+  return [
+    presentLine(input),
+    ...servedLines(input),
+    ...workloadLines(input),
+    ...admissionLines(input),
+    ...statusLines(rows),
+  ];
+}
+
+/** The worst of all lines. */
+export function worstLevel(lines: readonly CheckLine[]): CheckLevel {
+  if (lines.some(({ level }) => level === 'fail')) return 'fail';
+  return lines.some(({ level }) => level === 'warn') ? 'warn' : 'ok';
+}

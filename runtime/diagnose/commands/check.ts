@@ -1,0 +1,294 @@
+/** `pullwright check`: whether a cluster can take what a fleet renders, and whether it has it. */
+import type { Fleet, FleetCluster } from '../../../charts/mod.ts';
+import { loadFleet } from '../../../charts/synth.ts';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Flags,
+  file,
+  fromFlag,
+  type Given,
+  outputFlag,
+  text,
+  toggle,
+} from '../../cli/flags.ts';
+import { type Paint, paintFor } from '../../cli/terminal.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { readSelector } from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { recordOf } from '../../core/record.ts';
+import { jsonText, oneLined } from '../../core/text.ts';
+import { withIdentity } from '../../engine/contract.ts';
+import { readFolder } from '../../engine/offline/manifests.ts';
+import { inParallel } from '../../engine/queue.ts';
+import { ObjectStore } from '../../engine/store.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import type { AskedRight, CheckInput, CheckLevel, CheckLine } from '../checks/installation.ts';
+import { checkAfter, checkBefore, worstLevel } from '../checks/installed.ts';
+import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
+import { STATUS_KINDS, statusRows } from './status.ts';
+
+// What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+
+/** Kinds of which all are read; of Secrets none. */
+const WHOLE: readonly SourceKind[] = [
+  { apiVersion: 'v1', kind: 'Node' },
+  { apiVersion: 'v1', kind: 'Namespace' },
+  { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass' },
+  { apiVersion: 'security.openshift.io/v1', kind: 'SecurityContextConstraints' },
+  { apiVersion: 'apps/v1', kind: 'Deployment' },
+  { apiVersion: RBAC, kind: 'ClusterRoleBinding' },
+  { apiVersion: ADMISSION, kind: 'MutatingWebhookConfiguration' },
+  { apiVersion: ADMISSION, kind: 'ValidatingWebhookConfiguration' },
+];
+
+/** Kinds of a folder that are looked at. A dump has Secrets too, whose annotations say which tool keeps them. */
+export function folderKinds(plan: readonly KubeObject[]): ReadonlySet<string> {
+  return new Set([
+    ...[...WHOLE, ...STATUS_KINDS].map(({ kind }) => kind),
+    ...plan.map(({ kind }) => kind),
+    'Secret',
+    'RoleBinding',
+    'EndpointSlice',
+    'SidecarSet',
+    'ExternalSecret',
+    'ImagePullSecret',
+    'ClusterPullSecret',
+  ]);
+}
+
+/** Requests to a cluster. */
+export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKind[] {
+  const namespaces = [...new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []))];
+  const whole = new Set(WHOLE.map(({ kind }) => kind));
+  return [
+    ...WHOLE,
+    ...namespaces.flatMap((namespace) => [
+      { apiVersion: RBAC, kind: 'RoleBinding', namespace },
+      { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', namespace },
+    ]),
+    ...STATUS_KINDS.filter(({ kind }) => !whole.has(kind)),
+    ...plan
+      .filter(({ kind }) => !whole.has(kind) && kind !== 'RoleBinding')
+      .map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
+        apiVersion,
+        kind,
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+      })),
+  ];
+}
+
+// Asks a cluster what the account that asks may do.
+
+/** Questions at once. */
+const CONCURRENCY = 8;
+
+/** One question for each verb, kind and namespace of the plan: what server-side apply needs. */
+export async function askRights(
+  client: KubeClient,
+  plan: readonly KubeObject[],
+): Promise<readonly AskedRight[]> {
+  const asked = new Map<string, Omit<AskedRight, 'allowed'>>();
+  for (const { apiVersion, kind, metadata } of plan)
+    for (const verb of ['create', 'patch']) {
+      const right = {
+        verb,
+        group: groupOf(apiVersion),
+        resource: pluralOf(kind),
+        ...placeOf(metadata.namespace),
+      };
+      asked.set(JSON.stringify(right), right);
+    }
+  const answers: AskedRight[] = [];
+  await inParallel([...asked.values()], CONCURRENCY, async (right) => {
+    answers.push({ ...right, allowed: await isAllowed(client, right) });
+  });
+  return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+function placeOf(namespace: string | undefined): Pick<AskedRight, 'namespace'> {
+  return namespace === undefined ? {} : { namespace };
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+}
+
+/** Every kind that is rendered forms its plural by these rules. */
+function pluralOf(kind: string): string {
+  const name = kind.toLowerCase();
+  if (name.endsWith('y')) return `${name.slice(0, -1)}ies`;
+  return name.endsWith('s') ? `${name}es` : `${name}s`;
+}
+
+async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>): Promise<boolean> {
+  const review: KubeObject = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    // Nothing is stored, and a name is of no use; the API server wants none.
+    metadata: { name: '' },
+    spec: { resourceAttributes: right },
+  };
+  const answer = await client.create(review, 'pullwright-check');
+  return recordOf(answer.status)['allowed'] === true;
+}
+
+const TABLE = {
+  name: 'check',
+  summary: 'Check a cluster before an installation, and the installation after it',
+  about: [
+    'Renders the fleet for one cluster and holds it against that cluster. Before an installation (--pre): its version, definitions, priority classes, pod security or SecurityContextConstraints, eligible nodes and their runtime, the Machine Config Operator, HyperShift, other tools that write the same objects, and what the account may do. After it: every object there, definitions served, workloads ready, admission at work, nodes and pull secrets in order. Each line says ok, warn or fail, and what to do. Nothing is changed, and no Secret of the cluster is read.',
+  ],
+  flags: {
+    pre: toggle({ help: 'look at what an installation needs, before it is made' }),
+    fleet: file({ help: 'the fleet; without it, fleet.yaml here, else the built-in fleet of one cluster' }),
+    cluster: text({ value: 'NAME', help: 'which cluster of the fleet, where it has several' }),
+    from: fromFlag,
+    ...CLUSTER_FLAGS,
+    output: outputFlag(['text', 'json', 'yaml']),
+  },
+  exitCodes: '0 nothing fails (warnings are shown), 1 something fails, or could not be read, 2 wrong usage',
+  examples: ['pullwright check --pre --fleet fleet.yaml', 'pullwright check --fleet fleet.yaml'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'list nodes, namespaces, customresourcedefinitions, priorityclasses, securitycontextconstraints, deployments, clusterrolebindings, mutatingwebhookconfigurations, validatingwebhookconfigurations',
+      'list rolebindings, endpointslices (namespaces of the fleet)',
+      'list pullstatuses, pullsecretprofiles, criocredentialproviderconfigs; list jobs (hyperfleet-system)',
+      'get every object that the fleet renders',
+      'create selfsubjectaccessreviews',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+type Values = Given<typeof TABLE.flags>['flags'];
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const charts = await import('../../../charts/mod.ts');
+  const { fleet, name } = await loadFleet(charts, flags.fleet, io.cwd);
+  const cluster = chosen(fleet, name, flags.cluster);
+  const plan = charts.renderCluster(fleet, cluster).objects;
+  if (plan.length === 0)
+    throw new PullwrightError(
+      `Cannot check cluster "${cluster.context.name}": the fleet renders nothing for it`,
+      {
+        code: 'NothingToCheck',
+        disposition: 'terminal',
+        hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
+      },
+    );
+  const seen = await look(flags, plan, io);
+  const input = { ...seen.input, plan, ...askedOf(cluster) };
+  const lines = [
+    ...(flags.pre ? checkBefore(input) : checkAfter(input, statusRows(seen.store))),
+    ...unreadLines(seen.problems),
+  ];
+  io.stdout.write(FORMS[flags.output](lines, paintFor(io)));
+  return worstLevel(lines) === 'fail' ? 1 : 0;
+}
+
+/** @throws UsageError */
+function chosen({ clusters }: Fleet, name: string, wanted: string | undefined): FleetCluster {
+  const names = clusters.map(({ context }) => context.name).join(', ');
+  const found = wanted === undefined ? clusters[0] : clusters.find(({ context }) => context.name === wanted);
+  if (found === undefined)
+    throw new UsageError(`Cannot find cluster "${wanted ?? ''}" in fleet "${name}": must be one of ${names}`);
+  if (wanted === undefined && clusters.length > 1)
+    throw new UsageError(
+      `Cannot tell which cluster of fleet "${name}" is meant: choose one with --cluster: ${names}`,
+    );
+  return found;
+}
+
+/** What the fleet switches on, and which nodes it takes. */
+function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems' | 'nodes'> {
+  const section = sections.find(({ system }) => system.name === 'global-pull-secret');
+  const read = readSelector(recordOf(section?.config)['nodes']);
+  const otherwise = context.kind === 'standalone' ? 'linux' : 'pools';
+  return {
+    // Sections of a management cluster speak of the hosted ones: of its own nodes none takes part.
+    systems: context.kind === 'management' ? [] : sections.map(({ system }) => system.name),
+    nodes: read.ok ? read.requirements : otherwise,
+  };
+}
+
+interface Seen {
+  readonly store: ObjectStore;
+  readonly input: Omit<CheckInput, 'plan' | 'systems' | 'nodes'>;
+  readonly problems: readonly string[];
+}
+
+async function look(flags: Values, plan: readonly KubeObject[], io: CommandIo): Promise<Seen> {
+  if (flags.from !== undefined) return lookInto(flags.from, plan);
+  const access: ClusterAccess = flags;
+  return withClient(access, io, async (client) => {
+    const { store, problems } = await readSteps(client, clusterRequests(plan), []);
+    const serverVersion = await client.serverVersion();
+    const rights: readonly AskedRight[] = flags.pre ? await askRights(client, plan) : [];
+    return { store, problems, input: { objects: [...store], live: true, serverVersion, rights } };
+  });
+}
+
+/** Several folders are parts of one dump. */
+async function lookInto(dirs: readonly string[], plan: readonly KubeObject[]): Promise<Seen> {
+  const store = new ObjectStore();
+  const problems: string[] = [];
+  for (const dir of dirs) {
+    const folder = await readFolder(dir, folderKinds(plan));
+    for (const { object } of folder.manifests) store.set(withIdentity(object));
+    problems.push(...folder.problems.map(({ file: path, line, message }) => `${path}:${line}: ${message}`));
+  }
+  return { store, problems, input: { objects: [...store], live: false } };
+}
+
+/** What could not be read is not in order: nothing is concluded from its absence. */
+function unreadLines(problems: readonly string[]): readonly CheckLine[] {
+  return problems.map((message) => ({
+    check: 'read',
+    level: 'fail',
+    message,
+    fix: 'Grant the right, or correct the file',
+  }));
+}
+
+/** What is printed as JSON. */
+export interface CheckOutput {
+  /** The worst of the lines. */
+  readonly level: CheckLevel;
+  readonly lines: readonly CheckLine[];
+}
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
+const FORMS: Readonly<Record<Values['output'], (lines: readonly CheckLine[], paint: Paint) => string>> = {
+  text: asText,
+  json: (lines) => jsonText<CheckOutput>({ level: worstLevel(lines), lines }),
+  yaml: (lines) => toYaml({ level: worstLevel(lines), lines }, { lineWidth: 0 }),
+};
+
+function asText(given: readonly CheckLine[], paint: Paint): string {
+  const lines = oneLined(given);
+  const width = Math.max(...lines.map(({ check }) => check.length));
+  const rows = lines.flatMap(({ check, level, message, fix }) => [
+    `${paint(COLOURS[level], level.padEnd(4))}  ${check.padEnd(width)}  ${message}`,
+    ...(fix === undefined ? [] : [`      ${' '.repeat(width)}  ${paint('dim', 'fix:')} ${fix}`]),
+  ]);
+  const count = (level: CheckLine['level']): number => lines.filter((line) => line.level === level).length;
+  return `${rows.join('\n')}\n\n${count('ok')} ok, ${count('warn')} warn, ${count('fail')} fail\n`;
+}

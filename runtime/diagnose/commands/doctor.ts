@@ -1,0 +1,278 @@
+/** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
+import { parse as parseToml } from 'smol-toml';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Flags,
+  fromFlag,
+  type Given,
+  namespaceFlag,
+  outputFlag,
+  toggle,
+} from '../../cli/flags.ts';
+import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { doctorChain, firstBroken } from '../checks/chain.ts';
+import { doctorAccess } from '../checks/injection.ts';
+import { type FailingPod, fixesOf, type PodCause, podsByCause } from '../checks/status.ts';
+import { clusterKinds } from '../model/cluster.ts';
+import {
+  DOCTOR_FOLDER_KINDS,
+  doctorKinds,
+  doctorNext,
+  lookAt,
+  readFolders,
+  withDefaultAccount,
+} from '../model/look.ts';
+import {
+  type ClusterAccess,
+  clusterFlag,
+  namespaceOf,
+  needFolderForCluster,
+  readObjects,
+  type SourceObjects,
+} from '../model/objects.ts';
+import {
+  findPod,
+  kindsFor,
+  nextKindsFor,
+  nextNodeKinds,
+  nodeObjects,
+  type PodPuller,
+  parsePodName,
+} from '../model/pull.ts';
+import type { DoctorInput, Link } from '../model/types.ts';
+import { renderCauses } from '../views/text.ts';
+import { failingPods } from './report.ts';
+
+// `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
+
+/** What decides which pods are examined. */
+export interface AllFlags extends ClusterAccess {
+  readonly all: boolean;
+  readonly 'all-namespaces': boolean;
+  readonly namespace?: string | undefined;
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+  readonly output: 'text' | 'json' | 'yaml';
+}
+
+/**
+ * Examines, and prints one entry for each cause.
+ *
+ * @throws UsageError for flags that do not go together; PullwrightError where nothing can be read
+ */
+export async function examineAll(flags: AllFlags, args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  refuse(flags, args);
+  const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
+  const found = await readOfAll(flags, namespace, io);
+  writeProblems(io, found.problems);
+  const causes = podsByCause(examined(found, namespace, flags.from === undefined));
+  io.stdout.write(FORMS[flags.output]({ causes, unread: found.problems, namespace, io }));
+  return causes.length === 0 && found.problems.length === 0 ? 0 : 1;
+}
+
+function refuse(flags: AllFlags, args: readonly string[]): void {
+  if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces goes with --all');
+  if (args.length > 0)
+    throw new UsageError(`Cannot examine "${args.join(' ')}": --all examines every pod, and takes no name`);
+  if (flags['all-namespaces'] && flags.namespace !== undefined)
+    throw new UsageError('Cannot examine: --namespace and --all-namespaces exclude each other');
+  needFolderForCluster(flags);
+}
+
+interface Found extends SourceObjects {
+  readonly hosted: boolean;
+}
+
+async function readOfAll(
+  { from, cluster, ...access }: AllFlags,
+  namespace: string | undefined,
+  io: CommandIo,
+): Promise<Found> {
+  if (from !== undefined) return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+  const found = await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]);
+  return { ...found, hosted: false };
+}
+
+function examined(
+  { store, problems, hosted }: Found,
+  namespace: string | undefined,
+  live: boolean,
+): readonly FailingPod[] {
+  const nodes = nodeMirrors(nodeObjects(store), parseToml);
+  return failingPods(store, namespace).flatMap(({ object, pods }): readonly FailingPod[] => {
+    const { name, namespace: where = '' } = object.metadata;
+    const puller = { namespace: where, serviceAccount: 'default', pod: { kind: object.kind, name } };
+    if (!live) withDefaultAccount({ store, problems: [] }, puller);
+    const input = lookAt(store, puller, { unread: problems, hosted, nodes, live });
+    return [{ namespace: where, object: input.pod, pods, links: doctorChain(input) }];
+  });
+}
+
+/** What is printed as JSON with `--all`. */
+export interface DoctorAllOutput {
+  readonly causes: readonly PodCause[];
+  readonly unread: readonly string[];
+}
+
+interface Answer extends DoctorAllOutput {
+  readonly namespace: string | undefined;
+  readonly io: CommandIo;
+}
+
+const FORMS: Readonly<Record<AllFlags['output'], (answer: Answer) => string>> = {
+  text: ({ causes, namespace, io, unread }) =>
+    renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: unread.length === 0 }),
+  json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
+  yaml: ({ causes }) =>
+    fixesOf(causes)
+      .map((object) => toYaml(object, { lineWidth: 0 }))
+      .join('---\n'),
+};
+
+const TABLE = {
+  name: 'doctor',
+  summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
+  about: [
+    'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
+    'With --all every pod that fails to pull is examined, and pods that fail for the same cause are one line: how many, in which namespaces, and what fixes it.',
+  ],
+  args: [
+    {
+      name: 'POD',
+      help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME',
+      completes: 'pods',
+    },
+  ],
+  flags: {
+    namespace: namespaceFlag,
+    all: toggle({ help: 'every pod of the namespace that fails to pull, grouped by cause, in place of one' }),
+    'all-namespaces': toggle({ short: 'A', help: 'with --all, those of every namespace' }),
+    from: fromFlag,
+    cluster: clusterFlag,
+    ...CLUSTER_FLAGS,
+    output: outputFlag(
+      ['text', 'json', 'yaml'],
+      'the form of the result; yaml: only what fixes it, for kubectl apply',
+    ),
+  },
+  exitCodes: '0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage',
+  examples: ['pullwright doctor deploy/web -n shop', 'pullwright doctor --all -A'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces, nodes',
+      'list secrets, events, roles, rolebindings, pullstatuses (namespace of the pod)',
+      'get secrets/global-pull-secret, pullstatuses (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'get daemonsets/global-pull-secret-syncer, list pods (kube-system)',
+      'list of the same kinds with --all, in every namespace with --all-namespaces',
+      'get criocredentialproviderconfigs/cluster',
+      'get mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  if (flags.all || flags['all-namespaces']) return examineAll(flags, args, io);
+  const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
+  if (pod === undefined || pod.name === '')
+    throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
+  needFolderForCluster(flags);
+  const namespace = await namespaceOf(flags, io);
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
+  const { store, problems, hosted } = await read(flags, puller, io);
+  writeProblems(io, problems);
+  if (problems.length > 0 && findPod(store, puller) === undefined)
+    throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
+      code: 'PodUnreadable',
+      disposition: 'terminal',
+    });
+  const live = flags.from === undefined;
+  const input = lookAt(store, puller, { unread: problems, hosted, live });
+  const links = doctorChain(input);
+  io.stdout.write(RENDERERS[flags.output]({ input, links, paint: paintFor(io) }));
+  return links.every(({ state }) => state === 'ok') ? 0 : 1;
+}
+
+async function read(
+  { from, cluster, ...access }: FolderFlags,
+  puller: PodPuller,
+  io: CommandIo,
+): Promise<Looked> {
+  if (from !== undefined) {
+    const found = await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+    return { ...withDefaultAccount(found, puller), hosted: found.hosted };
+  }
+  const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
+  const next = [...nextKindsFor(puller), ...doctorNext(puller)];
+  return { ...(await readObjects(access, kinds, io, next)), hosted: false };
+}
+
+interface FolderFlags extends ClusterAccess {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}
+
+interface Looked extends SourceObjects {
+  readonly hosted: boolean;
+}
+
+/** What is printed as JSON of one pod. */
+export interface DoctorOutput {
+  /** `Pod/web/shop-1` */
+  readonly pod: string;
+  readonly links: readonly Link[];
+  readonly unread: readonly string[];
+}
+
+interface Finding {
+  readonly input: DoctorInput;
+  readonly links: readonly Link[];
+  readonly paint: Paint;
+}
+
+const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
+  text: asText,
+  json: ({ input, links }) => jsonText<DoctorOutput>({ pod: input.pod, links, unread: input.unread }),
+  yaml: ({ input, links }) => fixOf(input, links),
+};
+
+const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
+
+/** The chain up to the first broken link, since nothing behind it can be judged. */
+function asText({ input, links, paint }: Finding): string {
+  const broken = firstBroken(links);
+  const shown = oneLined(broken === undefined ? links : links.slice(0, links.indexOf(broken) + 1));
+  const lines = shown.map(
+    ({ link, state, message }) =>
+      `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
+  );
+  const advice = broken?.advice === undefined ? [] : ['', onOneLine(broken.advice)];
+  const yaml = fixOf(input, links);
+  const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
+  return `${[paint('bold', onOneLine(input.pod)), ...lines, ...advice, ...fix].join('\n')}\n`;
+}
+
+/** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */
+function fixOf(input: DoctorInput, links: readonly Link[]): string {
+  const broken = firstBroken(links);
+  const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
+  return (broken?.fix ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+}

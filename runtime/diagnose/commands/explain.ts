@@ -1,0 +1,247 @@
+/** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
+import { readFile } from 'node:fs/promises';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Flags,
+  file,
+  fromFlag,
+  type Given,
+  namespaceFlag,
+  outputFlag,
+  text as textFlag,
+  type ValuesOf,
+} from '../../cli/flags.ts';
+import { columnsOf, type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
+import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
+import { UsageError } from '../../core/errors.ts';
+import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
+import { redact } from '../../core/redacted.ts';
+import { jsonText, oneLined } from '../../core/text.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { type ReadWorld, readFolders } from '../model/look.ts';
+import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
+import {
+  explainIn,
+  findWorld,
+  isPodName,
+  kindsFor,
+  nextKindsFor,
+  type PodPuller,
+  parsePodName,
+} from '../model/pull.ts';
+import type { Explanation, KubeletView } from '../model/types.ts';
+import { explanationMermaid, explanationText } from '../views/text.ts';
+
+const TABLE = {
+  name: 'explain',
+  summary: 'Show which credentials are tried for an image, and why not others',
+  about: [
+    'Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.',
+  ],
+  args: [
+    {
+      name: '[IMAGE...]',
+      help: 'images; without, all of --pod. A workload, as deploy/NAME, is one for --pod',
+    },
+  ],
+  flags: {
+    pod: textFlag({
+      value: 'POD',
+      completes: 'pods',
+      help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images',
+    }),
+    namespace: namespaceFlag,
+    'service-account': textFlag({
+      value: 'NAME',
+      completes: 'accounts',
+      default: 'default',
+      help: 'who pulls, without --pod',
+    }),
+    node: textFlag({
+      value: 'NODE',
+      completes: 'nodes',
+      help: 'the node that pulls: whether the pull secret is synced to it',
+    }),
+    'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
+    from: fromFlag,
+    cluster: clusterFlag,
+    ...CLUSTER_FLAGS,
+    output: outputFlag(['text', 'json', 'yaml', 'mermaid']),
+  },
+  exitCodes:
+    '0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage',
+  examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',
+      'list secrets (namespace of the pod)',
+      'get secrets/global-pull-secret (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'get criocredentialproviderconfigs/cluster',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
+      'of a template: get namespaces, mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+type Values = ValuesOf<typeof TABLE.flags>;
+
+async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const { values, images: positionals } = askedOf(given);
+  // Before anything is asked: a name that cannot be read needs no cluster.
+  positionals.forEach(imageOf);
+  needFolderForCluster(values);
+  const puller = pullerOf(values, await namespaceOf(values, io));
+  const { store, problems, places, notes, hosted } = await readWorld(values, puller, io);
+  const world = findWorld(store, puller, { complete: problems.length === 0, hosted });
+  const names = positionals.length > 0 ? positionals : world.images;
+  const images = names.map((written) => ({ written, image: imageOf(written) }));
+  if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  const file = await nodeConfig(values['node-config']);
+  // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
+  const unread = values.from === undefined ? problems.length : 0;
+  const explanations = images.map(({ written, image }) =>
+    withUnread(explainIn(world, image, { given: file, written }), unread),
+  );
+  writeProblems(io, [...problems, ...notes, ...world.notes]);
+  io.stdout.write(
+    rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
+  );
+  const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
+  return failed ? 1 : 0;
+}
+
+/** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
+function askedOf({ flags, args }: Given<typeof TABLE.flags>): {
+  readonly values: Values;
+  readonly images: readonly string[];
+} {
+  const workload = args.find(isPodName);
+  if (workload === undefined) return { values: flags, images: args };
+  if (args.length === 1 && flags.pod === undefined)
+    return { values: { ...flags, pod: workload }, images: [] };
+  throw new UsageError(
+    `Cannot explain "${workload}" beside others: a workload goes with --pod ${workload}, and the image of that name is docker.io/${workload}`,
+  );
+}
+
+/** "Anonymous" is no answer where the Secrets could not be read. */
+function withUnread(explanation: Explanation, unread: number): Explanation {
+  if (unread === 0) return explanation;
+  const what = unread === 1 ? 'One thing' : `${unread} things`;
+  const finding = {
+    severity: 'warning',
+    message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
+    fix: 'Grant what is named there, or explain from a dump',
+  } as const;
+  const errors = explanation.findings.filter(({ severity }) => severity === 'error');
+  const rest = explanation.findings.filter(({ severity }) => severity !== 'error');
+  return { ...explanation, findings: [...errors, finding, ...rest] };
+}
+
+function pullerOf(values: Values, namespace: string): PodPuller {
+  const base = {
+    namespace,
+    serviceAccount: values['service-account'] ?? 'default',
+    ...(values.node === undefined ? {} : { node: values.node }),
+  };
+  if (values.pod === undefined) return base;
+  const pod = parsePodName(values.pod);
+  if (pod === undefined || pod.name === '') {
+    throw new UsageError(
+      `Cannot read --pod "${values.pod}": expected a name, or a kind and a name as in deploy/web`,
+    );
+  }
+  return { ...base, pod };
+}
+
+async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Promise<ReadWorld> {
+  if (values.from === undefined) {
+    return {
+      ...(await readObjects({ ...values, from: undefined }, kindsFor(puller), io, nextKindsFor(puller))),
+      places: new Map(),
+      notes: [],
+      hosted: false,
+    };
+  }
+  return readFolders(values.from, { cluster: values.cluster });
+}
+
+function imageOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (parsed.ok) return parsed.reference;
+  const hint = imageHint(text);
+  throw new UsageError(
+    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
+  );
+}
+
+async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": expected a readable docker config`);
+  });
+  return { name: path, format: 'config.json', text: redact(text) };
+}
+
+/** What is printed as JSON of one image. */
+export interface ExplainOutput extends Omit<Explanation, 'kubelet'> {
+  /** Nothing is left out. */
+  readonly kubelet: Omit<KubeletView, 'others'>;
+  /** Where sources stand, by their names. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+interface Look {
+  readonly paint: Paint;
+  readonly places: ReadonlyMap<string, string>;
+  readonly columns: number | undefined;
+}
+
+function rendered(explanations: readonly Explanation[], output: Values['output'], look: Look): string {
+  const { paint, places, columns } = look;
+  const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
+  const [first] = located;
+  const whole = located.length === 1 && first !== undefined ? first : located;
+  if (output === 'json') return jsonText<ExplainOutput | readonly ExplainOutput[]>(whole);
+  // Through JSON, where what is redacted shows as such.
+  if (output === 'yaml') return toYaml(JSON.parse(JSON.stringify(whole)), { lineWidth: 0 });
+  if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
+  const locate = (source: string): string | undefined => places.get(source);
+  const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
+  return explanations.map((one) => explanationText(oneLined(one), text) + objectsOf(one)).join('\n');
+}
+
+/** Objects of fixes, ready to be applied. */
+function objectsOf({ findings }: Explanation): string {
+  return findings.map(({ object }) => (object === undefined ? '' : `---\n${toYaml(object)}`)).join('');
+}
+
+/** Where the sources of an explanation stand. */
+function filesOf(
+  explanation: Explanation,
+  places: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const { tried, unused, blockedBy } = explanation.kubelet;
+  const sources = new Set([...tried, ...unused].map((entry) => entry.source));
+  if (blockedBy !== undefined) sources.add(blockedBy.source);
+  return Object.fromEntries(
+    [...sources].flatMap((source) => {
+      const place = places.get(source);
+      return place === undefined ? [] : [[source, place]];
+    }),
+  );
+}

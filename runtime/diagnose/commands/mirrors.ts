@@ -1,0 +1,489 @@
+/** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
+import { parse as parseToml } from 'smol-toml';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import { choice, type Flags, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
+import { writeProblems } from '../../cli/terminal.ts';
+import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
+import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
+import { UsageError } from '../../core/errors.ts';
+import { type ImageReference, isShortName, parseImageReference } from '../../core/image-reference.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
+import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { readFolder } from '../../engine/offline/manifests.ts';
+import { ObjectStore } from '../../engine/store.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { type ProbeResult, probeAll } from '../../registry/probe.ts';
+import type { Disruption } from '../../registry-overrides/machine-config/disruption.ts';
+import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
+import { parseOverridesFlag } from '../../registry-overrides/overrides.ts';
+import {
+  PLANES,
+  type Plane,
+  type PlaneInput,
+  type PlaneResolver,
+  planeResolver,
+  releasePlaces,
+} from '../../registry-overrides/planes.ts';
+import { lookUpRelease, translateImage } from '../../registry-overrides/release-lookup.ts';
+import {
+  fullImage,
+  hostedSecrets,
+  type ImageLookUp,
+  INPUT_API,
+  INPUT_FLAGS,
+  type InUse,
+  type InUseChange,
+  inUseChanges,
+  MIRROR_KINDS,
+  type MirrorInput,
+  type MirrorLine,
+  type MirrorReport,
+  mirrorReports,
+  mirrorText,
+  type NodeConf,
+  ownPullSecret,
+  pullSecretPlace,
+  readMirrorInput,
+  readNodeConf,
+  searchOf,
+  type UsedImage,
+  type WhatIf,
+  whatIf,
+} from '../model/mirrors.ts';
+import type { SourceKind } from '../model/objects.ts';
+import { GLOBAL_SECRET, PLATFORM_SECRET } from '../model/pull.ts';
+import {
+  ACCESS_FLAGS,
+  type AccessValues,
+  imageUsers,
+  readAuthFile,
+  registryClient,
+  USING_KINDS,
+} from '../model/registries.ts';
+
+// `mirrors --what-if FILE --in-use`: what a change does to every image of a cluster.
+
+const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
+const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
+
+/** Kinds that name images, and the Secret that says for which places there is a credential. */
+export const IN_USE_KINDS: readonly SourceKind[] = [
+  ...USING_KINDS,
+  CATALOG_SOURCE,
+  NODE_POOL,
+  { apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(undefined) },
+];
+
+/** @param given an auth file beside the cluster's own secret */
+export function changesInUse(
+  { cluster, found }: MirrorInput,
+  supposed: WhatIf,
+  given: readonly AuthSource[],
+): InUse {
+  const own = ownPullSecret(cluster.management ?? cluster.objects, cluster.hostedCluster);
+  const sources = [...(own === undefined ? [] : [own]), ...given];
+  // Where the operator refuses the change, nodes keep what they have: only what reads the objects by itself follows them.
+  const follows = (plane: Plane): boolean =>
+    supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
+  const asked = usedImages(cluster, found).map((one) => ({ ...one, for: one.for.filter(follows) }));
+  return inUseChanges(asked, {
+    before: resolverOf(cluster),
+    after: resolverOf(supposed.cluster),
+    ...(sources.length === 0 ? {} : { hasCredential: (place) => hasCredential(sources, place) }),
+  });
+}
+
+/** Resolves short names too: all places of all images that a node tries for one, in order. */
+function resolverOf(cluster: ClusterObjects): PlaneResolver {
+  const resolve = planeResolver({ cluster, parseToml });
+  const own = searchOf(cluster.objects);
+  const management = searchOf(cluster.management ?? []);
+  return (image, planes) => {
+    if (!isShortName(image)) return resolve(image, planes);
+    return planes.flatMap((plane) => {
+      const names = shortNameCandidates(image, new Map(), plane === 'control-plane' ? management : own);
+      const answers = names.flatMap((name) => resolve(asPulled(name) ?? name, [plane]));
+      const [first] = answers;
+      if (first === undefined) return [];
+      const candidates = answers.flatMap(({ resolution }) => resolution.candidates);
+      return [{ ...first, resolution: { ...first.resolution, image, candidates } }];
+    });
+  };
+}
+
+/** As the runtime sees it; undefined for what is no reference, and is pulled from nowhere. */
+function asPulled(image: string): string | undefined {
+  const parsed = parseImageReference(image);
+  return parsed.ok ? fullImage(parsed.reference) : undefined;
+}
+
+function hasCredential(sources: readonly AuthSource[], place: string): boolean {
+  const parsed = parseImageReference(place);
+  return parsed.ok && lookupForContainers(sources, parsed.reference.repository).found === 'credential';
+}
+
+/** Images of pods and templates, releases and catalogs, with who asks for each. */
+function usedImages(cluster: ClusterObjects, found: MirrorInput['found']): readonly UsedImage[] {
+  const hosted = cluster.hostedCluster;
+  if (hosted === undefined)
+    return [...podImages(cluster.objects, ['node']), ...namedImages(cluster.objects, ['node'])];
+  const { namespace = '', name } = hosted.metadata;
+  const guest = found.flatMap(({ object, file = '' }) =>
+    file.includes(`hosted/${namespace}/${name}/`) ? [object] : [],
+  );
+  const beside = (cluster.management ?? []).filter(
+    ({ metadata }) => metadata.namespace === `${namespace}-${name}`,
+  );
+  const pools = (cluster.management ?? []).filter(
+    ({ kind, metadata, spec }) =>
+      kind === NODE_POOL.kind &&
+      metadata.namespace === namespace &&
+      (spec as { clusterName?: unknown } | undefined)?.clusterName === name,
+  );
+  const release: readonly Plane[] = ['node', 'control-plane-operator', 'ignition-server'];
+  return [
+    ...podImages(guest, ['node']),
+    ...namedImages(guest, ['node']),
+    ...podImages(beside, ['control-plane']),
+    ...namedImages([hosted, ...pools], release),
+  ];
+}
+
+function podImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
+  const store = new ObjectStore();
+  for (const object of objects) store.set(object);
+  return imageUsers(store).flatMap(({ images, usedBy }) =>
+    images.flatMap((image) => used(image, usedBy, planes)),
+  );
+}
+
+/** Images that objects name outside of pods. */
+function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
+  return objects.flatMap(({ kind, metadata, spec, status }) => {
+    const { image, release } = (spec ?? {}) as { image?: unknown; release?: { image?: unknown } | null };
+    const { desired } = (status ?? {}) as { desired?: { image?: unknown } | null };
+    const named = {
+      ClusterVersion: desired?.image,
+      HostedCluster: release?.image,
+      NodePool: release?.image,
+      CatalogSource: image,
+    }[kind];
+    const place = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+    return typeof named === 'string' ? used(named, `${kind}/${place}`, planes) : [];
+  });
+}
+
+/** A short name stays as it is written: what it stands for may change with the cluster's search registries. */
+function used(image: string, usedBy: string, planes: readonly Plane[]): readonly UsedImage[] {
+  const pulled = asPulled(image);
+  return pulled === undefined ? [] : [{ image: isShortName(image) ? image : pulled, usedBy, for: planes }];
+}
+
+/** The answer for people: what is worst comes first. */
+export function inUseText({ images, changed }: InUse): string {
+  const lost = changed.filter((change) => change.lost);
+  const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
+  const rest = changed.filter((change) => !change.lost && change.withoutCredential.length === 0);
+  const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last place, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
+  const lines = [
+    ...lost.map((change) => lineOf('lost', change)),
+    ...without.filter((change) => !change.lost).map((change) => lineOf('credential', change)),
+    ...rest.map((change) => lineOf('places', change)),
+  ];
+  return `${[head, ...lines].join('\n')}\n`;
+}
+
+function lineOf(
+  what: string,
+  { image, usedBy, for: planes, before, after, withoutCredential }: InUseChange,
+): string {
+  const [first = '', ...more] = usedBy;
+  const users = more.length === 0 ? first : `${first} and ${more.length} more`;
+  return [
+    `${what.padEnd(10)}  ${image}  (${users}, for ${planes.join(', ')})`,
+    `            before: ${before.join(', ') || 'nothing'}`,
+    `            after:  ${after.join(', ') || 'nothing'}`,
+    ...(withoutCredential.length === 0 ? [] : [`            no credential: ${withoutCredential.join(', ')}`]),
+  ].join('\n');
+}
+
+/** Whether somebody would wait for an image. */
+export function isHarmless({ changed }: InUse): boolean {
+  return changed.every(({ lost, withoutCredential }) => !lost && withoutCredential.length === 0);
+}
+
+const TABLE = {
+  name: 'mirrors',
+  summary: 'Show where an image is pulled from, in order, and why',
+  about: [
+    'Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each, and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.',
+  ],
+  args: [{ name: 'IMAGE...', help: 'images' }],
+  flags: {
+    ...INPUT_FLAGS,
+    for: several(
+      choice(PLANES, {
+        value: 'WHO',
+        help: 'node, control-plane (its pods, on nodes of the management cluster), control-plane-operator, ignition-server or image-stream (pull-through); without it all that the cluster has, together where they agree',
+      }),
+    ),
+    'registries-conf': several(
+      file({
+        help: 'registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror sets say otherwise, that is said',
+      }),
+    ),
+    'registry-overrides': text({
+      value: 'S=D,...',
+      default: '',
+      help: "targets that replace sources for the control plane, as the flag of HyperShift's operator",
+    }),
+    'what-if': file({
+      help: 'answer as if this file (or folder) of mirror sets were applied, and say what nodes would do',
+    }),
+    'in-use': toggle({
+      help: 'with --what-if: all images of pods, templates, releases and catalogs, and what would change for each',
+    }),
+    probe: toggle({
+      help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
+    }),
+    output: outputFlag(['text', 'json', 'yaml']),
+    ...ACCESS_FLAGS,
+  },
+  notes: ['Problems of the mirror sets go to stderr.'],
+  exitCodes:
+    '0 each image has a place that may be asked, with --probe one that answers, with --in-use no image loses anything, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
+  examples: [
+    'node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management',
+  ],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: [
+      'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
+    ],
+    api: [
+      ...INPUT_API,
+      'with --in-use: list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, catalogsources, nodepools, get the pull secret of the cluster',
+      'with --probe: get secrets/global-pull-secret (kube-system), secrets/pull-secret (openshift-config), and the one that the HostedCluster names',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+/** Beside the mirror sets, of clusters and folders. */
+const PROBE_KINDS = [GLOBAL_SECRET, PLATFORM_SECRET];
+
+export const command: Command = defineCommand(TABLE, run);
+type Values = Given<typeof TABLE.flags>['flags'];
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (values['in-use']) return showInUse(values, positionals, io);
+  if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
+  positionals.forEach(imageOf);
+  const planes = values.for ?? PLANES;
+  const registryOverrides = parseOverridesFlag(values['registry-overrides']);
+  if (registryOverrides === undefined)
+    throw new UsageError(
+      `Cannot read --registry-overrides "${values['registry-overrides']}": expected source=target pairs`,
+    );
+  const conf = await readNodeConf(values['registries-conf']);
+  const input = values.probe
+    ? await readMirrorInput(values, io, PROBE_KINDS, [hostedSecrets(values.cluster)])
+    : await readMirrorInput(values, io);
+  const supposed = await supposedBy(values['what-if'], input);
+  const cluster = supposed?.cluster ?? input.cluster;
+  const planeInput = { cluster, parseToml, conf, registryOverrides };
+  const resolve = planeResolver(planeInput);
+  const resolved = positionals.flatMap((written) =>
+    namesOf(written, cluster, conf).flatMap(({ image, short }) =>
+      mirrorReports(image, planes, cluster, resolve).map((report) =>
+        short ? { ...report, written } : report,
+      ),
+    ),
+  );
+  if (resolved.length === 0)
+    throw new UsageError(
+      `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
+    );
+  const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
+  io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
+  writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
+  return reports.every(isUsable) ? 0 : 1;
+}
+
+async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
+  if (images.length > 0 || values['what-if'] === undefined)
+    throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
+  const next = [hostedSecrets(values.cluster)];
+  const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
+  writeProblems(io, input.problems);
+  const supposed = await supposedBy(values['what-if'], input);
+  if (supposed === undefined) return 2;
+  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
+  const inUse = changesInUse(input, supposed, given);
+  const change = { summary: supposed.summary, ...supposed.disruption };
+  const document = { cluster: input.cluster.name, change, inUse };
+  io.stdout.write(
+    values.output === 'text'
+      ? `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`
+      : values.output === 'json'
+        ? jsonText<InUseOutput>(document)
+        : toYaml(document),
+  );
+  return supposed.disruption !== undefined && isHarmless(inUse) ? 0 : 1;
+}
+
+function isUsable(report: MirrorReport): boolean {
+  if (report.nodes?.state === 'unknown') return false;
+  return report.candidates.some(
+    (line) => line.skipped === undefined && (line.probe === undefined || line.probe.verdict === 'Valid'),
+  );
+}
+
+/** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */
+function namesOf(
+  written: string,
+  cluster: ClusterObjects,
+  conf: NodeConf | undefined,
+): readonly { readonly image: string; readonly short: boolean }[] {
+  if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
+  const search = conf?.search ?? searchOf(cluster.objects);
+  return shortNameCandidates(written, conf?.aliases ?? new Map(), search).map((name) => ({
+    image: fullImage(imageOf(name)),
+    short: true,
+  }));
+}
+
+/** What nodes pull with: the file that is synced to them, else the pull secret that they booted with. */
+function nodeSecrets({
+  objects,
+  inside = [],
+  management,
+  hostedCluster,
+}: ClusterObjects): readonly AuthSource[] {
+  const { namespace, name } = GLOBAL_SECRET;
+  const synced = [...inside, ...objects].find(
+    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
+  );
+  const sources = [
+    synced && pullSecretSource(synced as SecretObject),
+    ownPullSecret(management ?? objects, hostedCluster),
+  ];
+  return sources.filter((source) => source !== undefined);
+}
+
+/** The reports with what the registries say to each place that may be asked, and to mirrors that serve digests only. */
+async function probed(
+  reports: readonly MirrorReport[],
+  access: AccessValues,
+  { input, io }: { readonly input: PlaneInput; readonly io: CommandIo },
+): Promise<readonly MirrorReport[]> {
+  const client = await registryClient(access, io.env, nodeSecrets(input.cluster));
+  const isAsked = ({ skipped }: MirrorLine): boolean =>
+    skipped === undefined || skipped.reason === 'DigestOnly' || skipped.reason === 'TagOnly';
+  const lines = reports.flatMap((report) => report.candidates.filter(isAsked));
+  const results = await probeAll(
+    client,
+    lines.map((line) => line.reference),
+    { signal: io.signal },
+  );
+  const byReference = new Map(results.map((result): [string, ProbeResult] => [result.reference, result]));
+  const withProbes = reports.map((report) => ({
+    ...report,
+    candidates: report.candidates.map((line) => {
+      const found = isAsked(line) ? byReference.get(line.reference) : undefined;
+      if (found === undefined) return line;
+      const { verdict, message, digest } = found;
+      return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };
+    }),
+  }));
+  return Promise.all(withProbes.map((report) => lookedUp(report, input)));
+}
+
+/** Where HyperShift's operators find the image, by what the registries said. */
+async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<MirrorReport> {
+  const { image, candidates } = report;
+  if (!report.for.some((plane) => plane === 'control-plane-operator' || plane === 'ignition-server'))
+    return report;
+  const valid = candidates
+    .filter(({ probe }) => probe?.verdict === 'Valid')
+    .map(({ reference }) => reference);
+  const places = releasePlaces(input);
+  const found = await lookUpRelease(image, places, async (reference) => {
+    if (!valid.includes(reference)) throw new Error('not found');
+    return reference;
+  }).catch(() => undefined);
+  const lookUp: ImageLookUp = {
+    ...(found === undefined ? {} : { release: found.from }),
+    component: translateImage(image, places),
+  };
+  return { ...report, lookUp };
+}
+
+function imageOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (parsed.ok) return parsed.reference;
+  const bare = text.replace(/^[a-z-]+:\/\//, '');
+  const hint =
+    bare !== text && parseImageReference(bare).ok ? `: write "${bare}", without the transport` : '';
+  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}${hint}`);
+}
+
+async function supposedBy(path: string | undefined, { cluster }: MirrorInput): Promise<WhatIf | undefined> {
+  if (path === undefined) return undefined;
+  const { manifests } = await readFolder(path, MIRROR_KINDS);
+  return whatIf(
+    cluster,
+    manifests.map(({ object }) => object),
+  );
+}
+
+/** What a change would do, as JSON. */
+export interface SupposedChange extends Partial<Disruption> {
+  readonly summary: string;
+}
+
+/** What is printed as JSON of images. */
+export interface MirrorsOutput {
+  readonly cluster: string;
+  /** With `--what-if`. */
+  readonly change?: SupposedChange;
+  readonly reports: readonly MirrorReport[];
+}
+
+/** What is printed as JSON with `--in-use`. */
+export interface InUseOutput {
+  readonly cluster: string;
+  readonly change: SupposedChange;
+  readonly inUse: InUse;
+}
+
+interface Answer {
+  readonly cluster: string;
+  readonly supposed: WhatIf | undefined;
+  readonly reports: readonly MirrorReport[];
+}
+
+/** What is fixed is YAML, which stays exact. */
+function inText(report: MirrorReport): MirrorReport {
+  return { ...oneLined(report), ...(report.fix === undefined ? {} : { fix: report.fix }) };
+}
+
+function render({ cluster, supposed, reports }: Answer, output: string, columns: number | undefined): string {
+  if (output === 'text') {
+    const head = supposed === undefined ? [] : [`change ${supposed.summary}\n`];
+    return [...head, ...reports.map((report) => mirrorText(inText(report), columns))].join('\n');
+  }
+  const change = supposed && { summary: supposed.summary, ...supposed.disruption };
+  const document = { cluster, ...(change === undefined ? {} : { change }), reports };
+  return output === 'json' ? jsonText<MirrorsOutput>(document) : toYaml(document);
+}

@@ -1,0 +1,326 @@
+/** What a report is made from: every cluster of folders, or the one of a kubeconfig, with its workloads examined. */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { parse as parseToml } from 'smol-toml';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  type Flags,
+  file,
+  fromFlag,
+  type Given,
+  outputFlag,
+  toggle,
+} from '../../cli/flags.ts';
+import { columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { recordOf } from '../../core/record.ts';
+import { jsonText } from '../../core/text.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
+import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
+import { type NodeMirrors, nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { doctorChain } from '../checks/chain.ts';
+import type { ExaminedPod } from '../checks/status.ts';
+import { clusterKinds } from '../model/cluster.ts';
+import { failureIn, runs } from '../model/events.ts';
+import { DOCTOR_FOLDER_KINDS, lookAt, readClusters, withDefaultAccount } from '../model/look.ts';
+import { placesOf } from '../model/mirrors.ts';
+import { type ClusterAccess, readObjects, type SourceKind } from '../model/objects.ts';
+import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
+import type { Report } from '../model/types.ts';
+import { reportMarkdown } from '../views/markdown.ts';
+import { type ClusterFacts, makeReport, reportChanges } from '../views/report.ts';
+import { reportText } from '../views/text.ts';
+import { STATUS_KINDS, statusRows } from './status.ts';
+
+// Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one.
+
+/** One that is examined, and the pods that it stands for. */
+export interface ChosenPod {
+  readonly object: KubeObject;
+  readonly pods: number;
+}
+
+/**
+ * What fails to pull: of the pods of a workload that fail alike on one node one, which stands for them, and templates that have no
+ * pod although some are wanted.
+ *
+ * @param namespace the one that is looked at; all where it is undefined
+ */
+export function failingPods(store: ObjectStore, namespace?: string): readonly ChosenPod[] {
+  return [...familiesIn(store, namespace).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
+    if (pods.length === 0)
+      return template === undefined || isIdle(template) || isRunning(template)
+        ? []
+        : [{ object: template, pods: 0 }];
+    const alike = new Map<string, ChosenPod>();
+    for (const pod of pods) {
+      const failure = failureIn(store, pod);
+      if (failure === undefined) continue;
+      const id = JSON.stringify([podSpecIn(pod)['nodeName'], failure.cause, failure.host, failure.image]);
+      const before = alike.get(id);
+      alike.set(id, { object: before?.object ?? pod, pods: (before?.pods ?? 0) + 1 });
+    }
+    return [...alike.values()];
+  });
+}
+
+/** A workload that wants no pod now, or that makes them at its own times. */
+function isIdle({ kind, spec, status }: KubeObject): boolean {
+  if (kind === 'CronJob') return true;
+  if (kind === 'Job') return recordOf(status)['completionTime'] !== undefined;
+  if (kind === 'DaemonSet') return recordOf(status)['desiredNumberScheduled'] === 0;
+  return recordOf(spec)['replicas'] === 0;
+}
+
+interface Family {
+  readonly template?: KubeObject;
+  readonly pods: KubeObject[];
+}
+
+/**
+ * A workload stands for its pods, since they can be made anew; a pod that does not run comes beside it, because only it has what
+ * the kubelet says.
+ */
+export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
+  return [...familiesIn(store).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
+    const failing = pods.filter((pod) => failureIn(store, pod) !== undefined);
+    const [bad] = failing;
+    const [any] = pods;
+    if (template !== undefined)
+      return [
+        { object: template, pods: pods.length },
+        ...(bad === undefined ? [] : [{ object: bad, pods: failing.length }]),
+      ];
+    const shown = bad ?? any;
+    return shown === undefined ? [] : [{ object: shown, pods: pods.length }];
+  });
+}
+
+function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string, Family> {
+  const families = new Map<string, Family>();
+  for (const kind of WORKLOAD_KINDS)
+    for (const object of store.list(kind, namespace)) {
+      if (imagesOf(podSpecIn(object)).length === 0) continue;
+      const root = rootOf(store, object);
+      const id = `${object.metadata.namespace ?? ''} ${root.kind}/${root.name}`;
+      const family = families.get(id) ?? { pods: [] };
+      if (object.kind === 'Pod') family.pods.push(object);
+      const isRoot = object.kind !== 'Pod' && object.kind === root.kind && object.metadata.name === root.name;
+      families.set(id, isRoot ? { ...family, template: object } : family);
+    }
+  return families;
+}
+
+/** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
+export function isRunning(object: KubeObject): boolean {
+  if (object.kind === 'Pod') return runs(object);
+  const { readyReplicas, numberReady, desiredNumberScheduled } = recordOf(object.status);
+  if (object.kind === 'DaemonSet')
+    return Number(numberReady ?? 0) > 0 && Number(numberReady) >= Number(desiredNumberScheduled);
+  const wanted = Number(recordOf(object.spec)['replicas'] ?? 1);
+  return wanted > 0 && Number(readyReplicas ?? 0) >= wanted;
+}
+
+/** What was found, and what could not be read. */
+export interface Gathered {
+  readonly clusters: readonly ClusterFacts[];
+  readonly unread: readonly string[];
+}
+
+/** All clusters of the folders. @throws PullwrightError where nothing can be read */
+export async function gatherFolders(dirs: readonly string[]): Promise<Gathered> {
+  const clusters = await readClusters(dirs, [
+    ...DOCTOR_FOLDER_KINDS,
+    ...STATUS_KINDS.map(({ kind }) => kind),
+  ]);
+  return {
+    clusters: clusters.map(({ cluster, store, hosted }) =>
+      factsOf(store, { name: cluster.name, hostedCluster: cluster.hostedCluster, hosted, unread: [] }),
+    ),
+    unread: [...new Set(clusters.flatMap(({ problems, notes }) => [...problems, ...notes]))],
+  };
+}
+
+/** Of all namespaces. */
+const LIVE_KINDS: readonly SourceKind[] = clusterKinds(
+  undefined,
+  STATUS_KINDS.filter(({ kind }) => kind !== 'DaemonSet'),
+);
+
+/** The one cluster. @throws PullwrightError where it does not answer */
+export async function gatherCluster(access: ClusterAccess, name: string, io: CommandIo): Promise<Gathered> {
+  const { store, problems } = await readObjects({ ...access, from: undefined }, LIVE_KINDS, io, [
+    nextNodeKinds,
+  ]);
+  const facts = factsOf(store, {
+    name,
+    hostedCluster: undefined,
+    hosted: false,
+    unread: problems,
+    live: true,
+  });
+  return { clusters: [facts], unread: problems };
+}
+
+interface About {
+  readonly name: string;
+  readonly hostedCluster: KubeObject | undefined;
+  readonly hosted: boolean;
+  readonly unread: readonly string[];
+  readonly live?: boolean;
+}
+
+function factsOf(store: ObjectStore, about: About): ClusterFacts {
+  const mirrors = nodeMirrors(nodeObjects(store), parseToml);
+  const pods = examined(store, about, mirrors);
+  return {
+    name: about.name,
+    objects: [...store],
+    mirrors,
+    place: placesOf(about.hostedCluster),
+    pods,
+    rows: statusRows(store),
+    copyOf,
+  };
+}
+
+function examined(
+  store: ObjectStore,
+  { name: cluster, hosted, unread, live = false }: About,
+  nodes: NodeMirrors,
+): readonly ExaminedPod[] {
+  return chosenPods(store).map(({ object, pods }) => {
+    const { name, namespace = '' } = object.metadata;
+    const puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+    if (unread.length === 0) withDefaultAccount({ store, problems: [] }, puller);
+    const input = lookAt(store, puller, { unread, hosted, nodes, live });
+    return { cluster, input, links: doctorChain(input), pods, runs: isRunning(object) };
+  });
+}
+
+function copyOf(secret: SecretObject): { readonly profile: string; readonly of: string } | undefined {
+  const profile = writerOf(secret);
+  const sources = secret.metadata.annotations?.[SOURCES_ANNOTATION];
+  return profile === undefined ? undefined : { profile, of: typeof sources === 'string' ? sources : '' };
+}
+
+// `pullwright report`: one page that shows what is wrong in a fleet, where, and what to do.
+
+const TABLE = {
+  name: 'report',
+  summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
+  about: [
+    'Looks at every cluster of a folder of manifests, or at the cluster of a kubeconfig, and says what is wrong, where, and what to do: clusters by system, the registry keys that nodes get, the way of each image from pod to registry, namespaces with their pull secrets, mirror sets as the operator takes them. With --html as one page that needs no network. Shows no password and no user name.',
+  ],
+  flags: {
+    from: fromFlag,
+    ...CLUSTER_FLAGS,
+    html: file({ help: 'write the page to this file', touches: 'writes' }),
+    markdown: toggle({ help: 'print Markdown, for the comment of a change' }),
+    diff: file({ help: 'say what is different from this report, which --output json made' }),
+    output: outputFlag(['text', 'json', 'yaml']),
+  },
+  exitCodes: '0 nothing is broken, 1 something is, 2 wrong usage',
+  examples: ['pullwright report --from examples/fleet --html report.html'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'list secrets, serviceaccounts, namespaces, nodes, pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, events, roles, rolebindings',
+      'list pullstatuses, pullsecretprofiles, pullsecretgrants, sidecarsets, criocredentialproviderconfigs',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'get mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
+      'get images.config.openshift.io/cluster, criocredentialproviderconfigs/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+type Values = Given<typeof TABLE.flags>['flags'];
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  if (flags.markdown && flags.output !== 'text')
+    throw new UsageError('Cannot print --markdown: it is a form of its own, beside --output');
+  const before = flags.diff === undefined ? undefined : { path: flags.diff, said: await earlier(flags.diff) };
+  const made = await reportFrom(flags, io);
+  const report = before === undefined ? made : withChanges(made, before.said, before.path);
+  writeProblems(io, report.unread);
+  if (flags.html !== undefined) await writePage(flags.html, report);
+  io.stdout.write(printed(report, flags.markdown ? 'markdown' : flags.output, io));
+  if (flags.html !== undefined) io.stderr.write(`Wrote ${flags.html}\n`);
+  return report.clusters.some(({ verdict }) => verdict === 'broken') ? 1 : 0;
+}
+
+async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
+  const { from, context } = flags;
+  const found =
+    from === undefined ? await gatherCluster(flags, context ?? 'cluster', io) : await gatherFolders(from);
+  return makeReport({
+    ...found,
+    now: new Date(),
+    source: from?.join(', ') ?? context ?? 'the current context',
+    toYaml: (object) => toYaml(object, { lineWidth: 0 }),
+  });
+}
+
+function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io: CommandIo): string {
+  switch (form) {
+    case 'json':
+      return jsonText<Report>(report);
+    case 'yaml':
+      return toYaml(report, { lineWidth: 0, aliasDuplicateObjects: false });
+    case 'markdown':
+      return reportMarkdown(report);
+    default:
+      return reportText(report, paintFor(io), columnsOf(io));
+  }
+}
+
+async function writePage(path: string, report: Report): Promise<void> {
+  // Loaded where it is asked for: it holds the script of the page.
+  const { reportHtml } = await import('../views/html.ts');
+  await writeFile(path, reportHtml(report)).catch((error: unknown) => {
+    throw new PullwrightError(
+      `Cannot write "${path}": ${codeOf(error)}, expected a file in a folder that is there`,
+      {
+        code: 'OutputNotWritten',
+        disposition: 'terminal',
+        cause: error,
+      },
+    );
+  });
+}
+
+function codeOf(error: unknown): string {
+  return errnoOf(error) ?? 'unknown';
+}
+
+async function earlier(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": expected a report that --output json made`);
+  });
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new UsageError(`Cannot read "${path}": it is not JSON, expected a report that --output json made`);
+  }
+}
+
+function withChanges(report: Report, before: unknown, path: string): Report {
+  const changes = reportChanges(before, report);
+  if (changes === undefined)
+    throw new UsageError(`Cannot compare with "${path}": expected a report that --output json made`);
+  return { ...report, changes };
+}

@@ -1,0 +1,205 @@
+/** `pullwright status`: what is in order and what is not, in one table. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import { CLUSTER_FLAGS, type Flags, folder, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { columnsOf, control, writeProblems } from '../../cli/terminal.ts';
+import { describeError, PullwrightError } from '../../core/errors.ts';
+import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../../core/kubernetes/pull-status.ts';
+import { jsonText } from '../../core/text.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import {
+  byUrgency,
+  conditionRow,
+  deploymentRow,
+  foldReady,
+  jobRow,
+  nodesRow,
+  renderStatus,
+  type StatusRow,
+} from '../checks/status.ts';
+import { readObjects, type SourceFlags, type SourceKind } from '../model/objects.ts';
+
+const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
+const DAEMON_SET: SourceKind = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: GLOBAL_PULL_SECRET.syncer,
+};
+const PLATFORM_REPORT: SourceKind & { readonly name: string } = {
+  apiVersion: PULL_STATUS_API_VERSION,
+  kind: PULL_STATUS_KIND,
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
+};
+const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-system'].map((namespace) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  namespace,
+  labelSelector: 'app.kubernetes.io/part-of=pullwright',
+}));
+const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
+
+/** Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it. */
+const SIDECAR_SET = {
+  apiVersion: 'apps.kruise.io/v1beta1',
+  kind: 'SidecarSet',
+  system: 'pull-secret-injection',
+} as const;
+
+/** Kinds that report by conditions, and the system that each belongs to. */
+const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
+  { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
+  ...['PullSecretProfile', 'PullSecretGrant'].map((kind) => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind,
+    system: 'pull-secret-injection',
+  })),
+  SIDECAR_SET,
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'CRIOCredentialProviderConfig',
+    system: 'credential-provider',
+  },
+];
+
+/** What {@link statusRows} is made from. */
+export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];
+
+const TABLE = {
+  name: 'status',
+  summary: 'Show what is in order and what is not',
+  about: [
+    "Prints one row for every pull secret, profile, grant, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
+  ],
+  flags: {
+    from: folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
+    ...CLUSTER_FLAGS,
+    all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
+    watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
+    output: outputFlag(
+      ['text', 'wide', 'name', 'json', 'yaml'],
+      'the form of the rows; wide: not cut to the terminal',
+    ),
+  },
+  exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
+  examples: ['pullwright status --watch'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server of the kubeconfig'],
+    api: [
+      'list pullstatuses, pullsecretprofiles, pullsecretgrants, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',
+      'get daemonsets/global-pull-secret-syncer (kube-system)',
+      'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  for (;;) {
+    const { rows, problems } = await look(values, io).catch((error: unknown) => {
+      // Whoever watches wants to see when the cluster answers again.
+      if (values.watch && error instanceof PullwrightError)
+        return { rows: [], problems: [describeError(error)] };
+      throw error;
+    });
+    // That nothing is managed is known only of what could be read.
+    const isKnown = rows.length > 0 || problems.length === 0;
+    print(rows, { ...values, isKnown, redraw: values.watch && io.stdout.isTTY === true }, io);
+    writeProblems(io, problems);
+    const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
+    if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
+  }
+}
+
+async function look(
+  flags: SourceFlags,
+  io: CommandIo,
+): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
+  const { store, problems } = await readObjects(flags, STATUS_KINDS, io);
+  return { rows: statusRows(store), problems };
+}
+
+/** What `store` says, what wants attention first. */
+export function statusRows(store: ObjectStore): readonly StatusRow[] {
+  const nodes = nodesRow(
+    store.list(NODE),
+    store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }),
+    store.get(PLATFORM_REPORT),
+  );
+  return byUrgency([
+    ...ourDeployments(store).map(deploymentRow),
+    ...(nodes === undefined ? [] : [nodes]),
+    ...REPORTING.flatMap((kind) =>
+      store
+        .list(kind)
+        .filter((object) => kind !== SIDECAR_SET || saysReady(object))
+        .map((object) => conditionRow(kind.system, object)),
+    ),
+    ...store
+      .list(JOB, 'hyperfleet-system')
+      .filter((job) => job.metadata.name.startsWith('pullsecret-'))
+      .map(jobRow),
+  ]);
+}
+
+function saysReady({ status }: KubeObject): boolean {
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  return Array.isArray(conditions) && conditions.some((one: { type?: unknown }) => one?.type === 'Ready');
+}
+
+function ourDeployments(store: ObjectStore): readonly KubeObject[] {
+  return DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs));
+}
+
+/** A folder is not filtered by labels. */
+function isOurs({ metadata }: KubeObject): boolean {
+  return metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+}
+
+/** Objects of a system that are in order and listed one by one. */
+const MANY = 20;
+
+interface Printing {
+  readonly output: 'text' | 'wide' | 'name' | 'json' | 'yaml';
+  readonly all: boolean;
+  readonly isKnown: boolean;
+  /** On a terminal a new table replaces the old one; elsewhere it follows. */
+  readonly redraw: boolean;
+}
+
+function print(rows: readonly StatusRow[], { output, all, isKnown, redraw }: Printing, io: CommandIo): void {
+  if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
+  if (!isKnown && (output === 'text' || output === 'wide')) return;
+  const shown = all ? rows : foldReady(rows, MANY);
+  const forms: Readonly<Record<typeof output, () => string>> = {
+    json: () => jsonText<readonly StatusRow[]>(rows),
+    yaml: () => toYaml(rows, { lineWidth: 0 }),
+    name: () => rows.map(({ object }) => `${object}\n`).join(''),
+    wide: () => renderStatus(shown, undefined),
+    text: () => renderStatus(shown, columnsOf(io)),
+  };
+  io.stdout.write(forms[output]());
+}
+
+const LOOK_AGAIN_MS = 5000;
+
+async function pause(signal: AbortSignal): Promise<boolean> {
+  return sleep(LOOK_AGAIN_MS, true, { signal }).catch(() => false);
+}

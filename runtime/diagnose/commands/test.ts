@@ -1,0 +1,284 @@
+/** `pullwright test FILE...`: unit tests for pull credentials, judged offline by what `explain` knows. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../../cli/findings.ts';
+import { type Flags, folder, type Given, outputFlag, several } from '../../cli/flags.ts';
+import { writeProblems } from '../../cli/terminal.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { parseImageReference } from '../../core/image-reference.ts';
+import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
+import { folderOf } from '../../engine/offline/manifests.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { parseYaml, toYaml } from '../../kube/yaml.ts';
+import { type Expectation, judgeExpectation, readExpectations } from '../checks/expectations.ts';
+import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
+import { clusterFlag } from '../model/objects.ts';
+import { explainIn, findWorld, type PodPuller, parsePodName, WORKLOADS } from '../model/pull.ts';
+import type { Explanation } from '../model/types.ts';
+
+const TABLE = {
+  name: 'test',
+  summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+  about: [
+    'Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
+  ],
+  args: [{ name: 'FILE...', help: 'files of expectations' }],
+  flags: {
+    from: several(folder({ help: 'a folder of manifests, in place of "from" in the file' })),
+    cluster: clusterFlag,
+    output: outputFlag(
+      ['text', 'json', 'yaml', 'junit', 'sarif'],
+      'the form of the result; junit and sarif: reports that CI systems read',
+    ),
+  },
+  notes: [
+    'A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
+  ],
+  exitCodes: '0 all hold, 1 one does not, or could not be judged, 2 wrong usage',
+  examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
+  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+/** Of one expectation. */
+export interface TestOutcome {
+  readonly file: string;
+  readonly name: string;
+  /** Why it does not hold; absent when it does. */
+  readonly failure?: string;
+}
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
+  const outcomes: TestOutcome[] = [];
+  for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
+  io.stdout.write(RENDERERS[values.output](outcomes));
+  return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
+}
+
+async function judgeFile(
+  file: string,
+  { from, cluster }: { readonly from: readonly string[] | undefined; readonly cluster: string | undefined },
+  io: CommandIo,
+): Promise<readonly TestOutcome[]> {
+  const read = readExpectations(await parsed(file));
+  if (!read.ok) throw invalid(file, '', read.problems);
+  const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
+  if (dirs.length === 0)
+    throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
+  const { store, problems, notes, hosted } = await readFolders(dirs, { cluster });
+  writeProblems(io, [...problems, ...notes]);
+  return read.expectations.map((expectation) => {
+    const failure = judgeOne(expectation, store, hosted);
+    return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };
+  });
+}
+
+function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean): string | undefined {
+  const image = parseImageReference(expectation.image);
+  if (!image.ok) return `the image does not parse: ${image.goText}`;
+  const puller = pullerOf(expectation);
+  if (puller === undefined) return `"${expectation.pod}" is no pod, expected a name or deploy/name`;
+  try {
+    return judgeExpectation(expectation, explainIn(findWorld(store, puller, { hosted }), image.reference));
+  } catch (error) {
+    if (error instanceof PullwrightError) return error.message;
+    throw error;
+  }
+}
+
+function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): PodPuller | undefined {
+  const base = {
+    namespace: namespace ?? 'default',
+    serviceAccount: serviceAccount ?? 'default',
+    ...(node === undefined ? {} : { node }),
+  };
+  if (pod === undefined) return base;
+  const parsedPod = parsePodName(pod);
+  return parsedPod === undefined ? undefined : { ...base, pod: parsedPod };
+}
+
+async function parsed(file: string): Promise<unknown> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const denied = error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
+    throw invalid(file, denied ? ': reading it is not granted to this process' : ': it cannot be read');
+  });
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    throw invalid(
+      file,
+      `: it is no YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
+    );
+  }
+}
+
+function invalid(file: string, why: string, details?: readonly string[]): PullwrightError {
+  return new PullwrightError(onOneLine(`Cannot read tests "${file}"${why}`), {
+    code: 'TestsInvalid',
+    disposition: 'terminal',
+    ...(details === undefined ? {} : { details: details.map(onOneLine) }),
+  });
+}
+
+const RENDERERS: Readonly<
+  Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly TestOutcome[]) => string>
+> = {
+  text: (outcomes) => {
+    const lines = oneLined(outcomes).map(({ name, failure }) =>
+      failure === undefined ? `ok    ${name}` : `FAIL  ${name}\n      ${failure}`,
+    );
+    const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
+    return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
+  },
+  json: (outcomes) => jsonText<readonly TestOutcome[]>(outcomes),
+  yaml: (outcomes) => toYaml(outcomes, { lineWidth: 0 }),
+  junit: (outcomes) =>
+    junitXml(
+      'pull credentials',
+      outcomes.map(({ file, ...rest }) => ({ classname: file, ...rest })),
+    ),
+  sarif: (outcomes) => jsonText<SarifLog>(sarifLog(outcomes.flatMap(findingOf))),
+};
+
+function findingOf({ file, name, failure }: TestOutcome): readonly FileFinding[] {
+  if (failure === undefined) return [];
+  return [{ severity: 'error', code: 'ExpectationFailed', file, subject: name, message: failure }];
+}
+
+// Test helpers of `@pullwright/charts/testing`: which credential a pod of a chart would pull an image with, judged by the code of
+// `pullwright test`. For unit tests of one's own YAML; works with every test runner, for what does not hold is thrown.
+
+/** What is looked at: a chart of cdk8s, objects, or the files that `renderTree` gives. */
+export type PullSources = { toJson(): readonly unknown[] } | readonly unknown[] | ReadonlyMap<string, string>;
+
+/** An image that a pod pulls. Each method throws an `AssertionError` when it does not hold. */
+export interface ExpectedPull {
+  /** The kubelet's first credential is of this Secret: `team`, or `Secret/shop/team`. */
+  with(secret: string): void;
+  /** The kubelet's first credential is of this key, such as `quay.io/team`. */
+  withKey(key: string): void;
+  /** No credential is offered, and one attempt without is made. */
+  anonymously(): void;
+  /** CRI-O asks the place whose reference begins with `at`, such as a mirror, with the credential of this Secret. */
+  at(at: string): Pick<ExpectedPull, 'with' | 'withKey' | 'anonymously'>;
+}
+
+/** Pods that pull. */
+export interface PullingPod {
+  /** `image` need not be one that the pod names. */
+  pulls(image: string): ExpectedPull;
+}
+
+/** What a chart is asked for. */
+export interface ExpectedPulls {
+  /**
+   * A pod or what makes pods: `web` for whatever has that name, or `deploy/web`; with a namespace where there are several.
+   *
+   * @throws AssertionError when there is none, or more than one
+   */
+  pod(name: string, namespace?: string): PullingPod;
+}
+
+/**
+ * Reads `sources` as one cluster. Secrets that are not in git have stand-ins by {@link standInSecret}.
+ *
+ * @throws AssertionError when an object cannot be read
+ */
+export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
+  const world = readSources(sources);
+  return {
+    pod: (name, namespace) => {
+      const pod = findNamed(world, name, namespace);
+      return { pulls: (image) => expectedPull(image, explained(world, pod, image)) };
+    },
+  };
+}
+
+/** A pull secret with an entry for each of `keys` and an invented password, for what a store or an operator brings. */
+export function standInSecret(namespace: string, name: string, keys: readonly string[]): object {
+  const auth = Buffer.from(`${name}:stand-in`).toString('base64');
+  const config = JSON.stringify({ auths: Object.fromEntries(keys.map((key) => [key, { auth }])) });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(config).toString('base64') },
+  };
+}
+
+function readSources(sources: readonly PullSources[]): ReadWorld {
+  const texts = sources.flatMap((source, index) => textsOf(source, `source ${index + 1}`));
+  const world = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
+  assert.deepEqual(world.problems, [], 'every object can be read');
+  return world;
+}
+
+function textsOf(
+  source: PullSources,
+  file: string,
+): readonly { readonly file: string; readonly text: string }[] {
+  if (source instanceof Map)
+    return [...source].map(([path, text]: [string, string]) => ({ file: path, text }));
+  const items = 'toJson' in source ? source.toJson() : [...(source as readonly unknown[])];
+  return [{ file, text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) }];
+}
+
+interface NamedPod {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+function findNamed({ store }: ReadWorld, text: string, namespace: string | undefined): NamedPod {
+  const asked = parsePodName(text);
+  assert.ok(
+    asked !== undefined,
+    `"${text}" is no pod: expected a name, or a kind and a name as in deploy/web`,
+  );
+  const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
+  const found = kinds
+    .filter(({ kind }) => !text.includes('/') || kind === asked.kind)
+    .flatMap((kind) => store.list(kind, namespace))
+    .filter(({ metadata }) => metadata.name === asked.name)
+    .map(({ kind, metadata }) => ({ kind, name: asked.name, namespace: metadata.namespace ?? 'default' }));
+  const [only] = found;
+  const names = found.map((one) => `${one.kind}/${one.namespace}/${one.name}`).join(', ');
+  assert.ok(only !== undefined, `nothing that makes pods is named "${text}"`);
+  assert.equal(found.length, 1, `"${text}" names several: ${names}`);
+  return only;
+}
+
+function explained({ store, hosted }: ReadWorld, pod: NamedPod, image: string): Explanation {
+  const parsed = parseImageReference(image);
+  assert.ok(parsed.ok, `the image "${image}" cannot be read`);
+  const puller = { namespace: pod.namespace, serviceAccount: 'default', pod };
+  return explainIn(findWorld(store, puller, { hosted }), parsed.reference);
+}
+
+function expectedPull(image: string, explanation: Explanation, at?: string): ExpectedPull {
+  const judge = (expect: Expectation['expect']): void => {
+    const place = at === undefined ? {} : { at };
+    const failure = judgeExpectation({ name: image, image, expect, ...place }, explanation);
+    if (failure !== undefined) assert.fail(`${image}: ${failure}`);
+  };
+  return {
+    with: (secret) => judge({ secret }),
+    withKey: (key) => judge({ key }),
+    anonymously: () => judge('anonymous'),
+    at: (place) => expectedPull(image, explanation, place),
+  };
+}

@@ -1,0 +1,271 @@
+/** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import { type Flags, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { UsageError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { redact } from '../../core/redacted.ts';
+import { kubeletRefusal } from '../../credential-provider/config.ts';
+import { folderOf, type Manifest, readFolder } from '../../engine/offline/manifests.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { validateDockerConfig } from '../checks/docker-config.ts';
+import {
+  type FileProblem,
+  isNodeMirrorKind,
+  judgeManifests,
+  type LineFinder,
+  lineFinder,
+  NODE_MIRROR_KINDS,
+  SIDECAR_SET,
+  selectionNotes,
+  VALIDATED_KINDS,
+} from '../checks/documents.ts';
+import { inForm } from '../views/text.ts';
+
+const TABLE = {
+  name: 'validate',
+  summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+  about: [
+    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+  ],
+  args: [
+    {
+      name: 'FILE...',
+      help: 'a file or a folder of manifests, a docker config, a fleet.yaml, or - for standard input',
+    },
+  ],
+  flags: {
+    strict: toggle({ help: 'warnings fail too' }),
+    'ignore-others': toggle({
+      help: 'leave files alone that name none of these kinds, for hooks that give every changed file',
+    }),
+    output: outputFlag(
+      ['text', 'json', 'yaml', 'sarif', 'junit'],
+      'the form of the problems; sarif and junit: reports that CI systems read',
+    ),
+  },
+  exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
+  examples: ['pullwright validate additional-pull-secret.yaml'],
+  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
+  const inputs: Input[] = [];
+  for (const path of positionals) {
+    const input = await readInput(path, io);
+    if (!values['ignore-others'] || isOfOurs(input)) inputs.push(input);
+  }
+  const problems = await judge(inputs);
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
+  const shown = { judged, problems, files: judgedFiles(inputs), strict: values.strict };
+  io.stdout.write(inForm(values.output, shown, io.stdout.isTTY === true));
+  const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
+  for (const note of selectionNotes(
+    inputs.flatMap((input) => input.manifests),
+    namespaces,
+  ))
+    io.stderr.write(`${note}\n`);
+  const isEmpty = judged === 0 && !values['ignore-others'];
+  if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
+  return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
+}
+
+/** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
+function isOfOurs({ judged, text }: Input): boolean {
+  return (
+    judged > 0 ||
+    text === undefined ||
+    (text.text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word))
+  );
+}
+
+/** Namespaces are not judged: they are what selectors of profiles are counted by. */
+const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
+
+function apart(
+  all: readonly Manifest[],
+): Pick<Input, 'manifests'> & { readonly namespaces: readonly KubeObject[] } {
+  const isNamespace = ({ object }: Manifest): boolean =>
+    object.kind === 'Namespace' && object.apiVersion === 'v1';
+  return {
+    manifests: all.filter((one) => !isNamespace(one) && !isForeign(one)),
+    namespaces: all.filter(isNamespace).map(({ object }) => object),
+  };
+}
+
+/** Such as the Image of image.openshift.io, which is in every dump. */
+function isForeign({ object }: Manifest): boolean {
+  if (object.kind === SIDECAR_SET) return !object.apiVersion.startsWith('apps.kruise.io/');
+  return NODE_MIRROR_KINDS.includes(object.kind) && !isNodeMirrorKind(object);
+}
+
+interface Input {
+  readonly manifests: readonly Manifest[];
+  readonly namespaces?: readonly KubeObject[];
+  readonly problems: readonly FileProblem[];
+  /** A fleet, to be judged by the charts. */
+  readonly fleet?: { readonly name: string; readonly text: string };
+  /** Of a single file of manifests. */
+  readonly text?: { readonly file: string; readonly text: string };
+  /** A file that is one document of its own: no manifest. */
+  readonly file?: string;
+  /** Number of things that were judged. */
+  readonly judged: number;
+}
+
+async function readInput(path: string, io: CommandIo): Promise<Input> {
+  const text = path === '-' ? await readAll(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
+  if (text !== undefined) return inputOf(path, text);
+  // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
+  const folder = await readFolder(path, READ_KINDS);
+  const all = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
+  const { manifests, namespaces } = apart(all);
+  const problems = folder.problems
+    .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
+    .map(({ file, line, message, first }) =>
+      unreadable(`${path}/${file}`, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+    );
+  return { manifests, namespaces, problems, judged: manifests.length };
+}
+
+function inputOf(file: string, text: string): Input {
+  if (isDockerConfig(text)) {
+    const problems = validateDockerConfig(redact(text), 'config.json', new Date()).map(
+      ({ position, ...rest }) => ({
+        file,
+        ...(position === undefined ? {} : { line: position.line, column: position.column }),
+        subject: '',
+        ...rest,
+      }),
+    );
+    return { manifests: [], problems, file, judged: 1 };
+  }
+  if (isFleet(text)) {
+    return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
+  }
+  // The kubelet's own file: it has no name, so it is no object of a cluster.
+  if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
+    const message = kubeletRefusal(text, parseYaml);
+    const refused = { severity: 'error', code: 'KubeletRefuses', file, subject: '', path: '' } as const;
+    return {
+      manifests: [],
+      problems: message === undefined ? [] : [{ ...refused, message }],
+      file,
+      judged: 1,
+    };
+  }
+  const folder = folderOf([{ file, text }], READ_KINDS);
+  const problems = folder.problems.map(({ line, message, first }) =>
+    unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+  );
+  const { manifests, namespaces } = apart(folder.manifests);
+  return { manifests, namespaces, problems, text: { file, text }, judged: manifests.length };
+}
+
+/** A fleet says so, or is no manifest and lists clusters. */
+function isFleet(text: string): boolean {
+  const kind = /^kind:[ \t]*["']?([A-Za-z]+)/m.exec(text)?.[1];
+  return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));
+}
+
+/** A JSON text that is no manifest: what `docker login` writes, or what should have been one. */
+function isDockerConfig(text: string): boolean {
+  return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
+}
+
+function unreadable(file: string, line: number, message: string, code: string): FileProblem {
+  return { severity: 'error', code, file, line, subject: '', path: '', message };
+}
+
+async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> {
+  const problems = inputs.flatMap((input) => input.problems);
+  for (const { fleet } of inputs) if (fleet !== undefined) problems.push(...(await judgeFleet(fleet)));
+  problems.push(...judgeManifests(inputs.flatMap((input) => input.manifests)));
+  return (await withLines(problems, inputs)).toSorted((a, b) => compare(a, b));
+}
+
+/** Each problem of an object gets the line of the place that it is about. */
+async function withLines(
+  problems: readonly FileProblem[],
+  inputs: readonly Input[],
+): Promise<readonly FileProblem[]> {
+  const texts = new Map(inputs.flatMap(({ text }) => (text === undefined ? [] : [[text.file, text.text]])));
+  const finders = new Map<string, LineFinder>();
+  const located: FileProblem[] = [];
+  for (const problem of problems) {
+    const { file, subject, path } = problem;
+    if (subject === '' || path === '') {
+      located.push(problem);
+      continue;
+    }
+    const finder = finders.get(file) ?? lineFinder(texts.get(file) ?? (await readFile(file, 'utf8')));
+    finders.set(file, finder);
+    const line = finder(subject, path);
+    located.push(line === undefined ? problem : { ...problem, line });
+  }
+  return located;
+}
+
+function compare(a: FileProblem, b: FileProblem): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1;
+  return (a.line ?? 0) - (b.line ?? 0);
+}
+
+/** The charts are loaded only for a fleet: they bring their own libraries. */
+async function judgeFleet({
+  name,
+  text,
+}: {
+  readonly name: string;
+  readonly text: string;
+}): Promise<readonly FileProblem[]> {
+  const { parseFleet } = await import('../../../charts/fleet.ts');
+  const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
+  const told = (problems: FleetErrors['problems'], severity: FileProblem['severity']): FileProblem[] =>
+    problems.map(({ line, column, path, text: message }) => ({
+      severity,
+      code: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
+      file: name,
+      ...(line === undefined ? {} : { line }),
+      ...(column === undefined ? {} : { column }),
+      subject: '',
+      path: pathText(path),
+      message,
+    }));
+  try {
+    return told(parseFleet(text, name).warnings, 'warning');
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return told(error.problems, 'error');
+  }
+}
+
+function judgedFiles(inputs: readonly Input[]): readonly string[] {
+  const files = inputs.flatMap(({ manifests, fleet, file }) => [
+    ...manifests.map((manifest) => manifest.file),
+    ...(fleet === undefined ? [] : [fleet.name]),
+    ...(file === undefined ? [] : [file]),
+  ]);
+  return [...new Set(files)];
+}
+
+async function readAll(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}

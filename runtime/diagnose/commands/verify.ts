@@ -1,0 +1,538 @@
+/** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
+import { hostname } from 'node:os';
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  CLUSTER_FLAGS,
+  count,
+  type Flags,
+  fromFlag,
+  type Given,
+  outputFlag,
+  several,
+  text,
+  toggle,
+  type ValuesOf,
+} from '../../cli/flags.ts';
+import { columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { describeError, UsageError } from '../../core/errors.ts';
+import {
+  type ConditionInput,
+  type ConditionText,
+  type SummaryRow,
+  summarize,
+} from '../../core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  VERIFY,
+  type Verdict,
+} from '../../core/kubernetes/pull-status.ts';
+import { counted, jsonText, oneLined } from '../../core/text.ts';
+import type { Key, Outcome, Read, Reconciler, Ref, Sample, World } from '../../engine/contract.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/events.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { type ClusterAccess, clusterFlag, needFolderForCluster, withClient } from '../model/objects.ts';
+import { askRegistries, REACH_FLAGS, readWorldOfUse } from '../model/registries.ts';
+import {
+  type CredentialPlace,
+  endingSoon,
+  type PullVerdict,
+  type VerifiedCredential,
+  type VerifyReport,
+  verifyReport,
+  wantsAttention,
+} from '../model/verification.ts';
+import { verifyText } from '../views/text.ts';
+
+export interface VerifyStatusInput {
+  readonly report: VerifyReport;
+  /** What could not be read. */
+  readonly problems: readonly string[];
+  readonly warnDays: number;
+  /** The CronJob. */
+  readonly about: { readonly namespace: string; readonly name: string };
+  /** The PullStatus as it is, so that what was once taken stays known. */
+  readonly present: KubeObject | undefined;
+}
+
+/** Something to tell the owner of a Secret. */
+export interface VerifyEvent {
+  readonly secret: { readonly namespace: string; readonly name: string };
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly note: string;
+}
+
+/** What to write: never a value, and never which of several passwords it was. */
+export interface VerifyStatus {
+  readonly object: KubeObject;
+  readonly status: Readonly<Record<string, unknown>>;
+  /** For credentials whose verdict is another than before. */
+  readonly events: readonly VerifyEvent[];
+}
+
+const REFUSED: readonly PullVerdict[] = ['Expired', 'Invalid', 'Forbidden'];
+
+/** Makes the status. */
+export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
+  const { report, about, present, warnDays } = input;
+  const before = new Map(verdictsOf(present).map((verdict) => [verdict.subject, verdict]));
+  const soon = new Set(endingSoon(report, warnDays));
+  const credentials = report.credentials.map((one) => ({
+    one,
+    verdict: credentialVerdict(one, {
+      soon: soon.has(one),
+      lastOk: before.get(subjectOf(one))?.lastOk,
+      now: report.checkedAt,
+    }),
+  }));
+  const broken = report.images
+    .filter(({ pullable }) => pullable === 'no')
+    .map(
+      ({ image, usedBy }): Verdict => ({
+        subject: image,
+        verdict: 'Rejected',
+        reason: 'NotPullable',
+        message: `used by ${usedBy}: no place gives this image; see pullwright doctor`,
+      }),
+    );
+  const { object, status } = pullStatus({
+    reporter: 'verify',
+    about: { apiVersion: 'batch/v1', kind: 'CronJob', ...about },
+    conditions: conditionsOf(input, soon),
+    verdicts: [...broken, ...credentials.map(({ verdict }) => verdict)],
+    summary: {
+      checkedAt: report.checkedAt,
+      images: report.images.length,
+      notPullable: broken.length,
+      credentials: report.credentials.length,
+    },
+    present,
+    now: new Date(report.checkedAt),
+  });
+  const events = credentials.flatMap(({ one, verdict }) =>
+    eventOf(one, verdict, before.get(verdict.subject)),
+  );
+  return { object, status, events };
+}
+
+/** The verdicts that a PullStatus holds. */
+export function verdictsOf(object: KubeObject | undefined): readonly Verdict[] {
+  return (object?.status as { readonly verdicts?: readonly Verdict[] } | undefined)?.verdicts ?? [];
+}
+
+function subjectOf({ source, key }: VerifiedCredential): string {
+  return `${key} in ${source}`.slice(0, 1024);
+}
+
+function credentialVerdict(
+  one: VerifiedCredential,
+  {
+    soon,
+    lastOk,
+    now,
+  }: { readonly soon: boolean; readonly lastOk: string | undefined; readonly now: string },
+): Verdict {
+  // That an image is not there says that the credential was taken.
+  const taken = one.verdict === 'Valid' || one.verdict === 'NotFound';
+  const ok = taken ? now : lastOk;
+  const good = taken && !soon;
+  return {
+    subject: subjectOf(one),
+    verdict: REFUSED.includes(one.verdict) ? 'Rejected' : good ? 'Accepted' : 'Warning',
+    reason: taken && soon ? 'EndsSoon' : one.verdict,
+    message: (taken && soon ? `ends at ${one.expiresAt}: renew it` : one.message).slice(0, 4096),
+    ...(one.expiresAt === undefined ? {} : { expiresAt: one.expiresAt }),
+    ...(ok === undefined ? {} : { lastOk: ok }),
+  };
+}
+
+const SUMMARY: readonly SummaryRow<VerifyStatusInput>[] = [
+  ['stalled', incomplete],
+  ['stalled', attention],
+  ['ready', verified],
+];
+
+function incomplete({ problems }: VerifyStatusInput): ConditionText | undefined {
+  return problems.length === 0
+    ? undefined
+    : { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
+}
+
+function attention({ report }: VerifyStatusInput): ConditionText | undefined {
+  if (!wantsAttention(report)) return undefined;
+  const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict)).length;
+  const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
+  return {
+    reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
+    message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: the verdicts say which`,
+  };
+}
+
+function verified({ report }: VerifyStatusInput): ConditionText {
+  return {
+    reason: 'Verified',
+    message: `${counted(report.images.length, 'image')} and ${counted(report.credentials.length, 'credential')} are in order`,
+  };
+}
+
+function conditionsOf(
+  input: VerifyStatusInput,
+  soon: ReadonlySet<VerifiedCredential>,
+): readonly ConditionInput[] {
+  return [
+    ...summarize(SUMMARY, input),
+    {
+      type: 'EndingSoon',
+      status: soon.size > 0 ? 'True' : 'False',
+      reason: soon.size > 0 ? 'RenewCredentials' : 'NothingEnds',
+      message:
+        soon.size > 0
+          ? `${counted(soon.size, 'credential ends soon or has', 'credentials end soon or have')} ended`
+          : 'no credential ends soon',
+    },
+  ];
+}
+
+/** Only for a change: what is wrong for weeks is in the status. */
+function eventOf(
+  { source, key, verdict }: VerifiedCredential,
+  now: Verdict,
+  before: Verdict | undefined,
+): readonly VerifyEvent[] {
+  const [kind, namespace = '', name = ''] = source.split('/');
+  if (kind !== 'Secret' || name === '' || !isNews(verdict, now, before)) return [];
+  const good = now.verdict === 'Accepted';
+  return [
+    {
+      secret: { namespace, name },
+      type: good ? 'Normal' : 'Warning',
+      reason: good ? 'CredentialValid' : `Credential${now.reason}`,
+      note: `Entry "${key}": ${good ? 'is taken again' : now.message}`,
+    },
+  ];
+}
+
+function isNews(verdict: PullVerdict, now: Verdict, before: Verdict | undefined): boolean {
+  if (now.reason === before?.reason) return false;
+  if (now.verdict === 'Accepted') return before !== undefined;
+  // A registry that is away says nothing about the Secret.
+  return REFUSED.includes(verdict) || now.reason === 'EndsSoon';
+}
+
+// Writes a verification into a cluster: a PullStatus about the CronJob, and events about Secrets whose credentials changed.
+
+export interface PublishOptions {
+  /** The CronJob. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly problems: readonly string[];
+  readonly warnDays: number;
+  readonly cluster: ClusterAccess;
+}
+
+const MANAGER = 'pullwright-verify';
+
+/**
+ * Writes.
+ *
+ * @throws PullwrightError when the status cannot be written; an event that cannot be is said and passed over
+ */
+export async function reportToCluster(
+  report: VerifyReport,
+  { namespace, name, problems, warnDays, cluster }: PublishOptions,
+  io: CommandIo,
+): Promise<void> {
+  await withClient(cluster, io, async (client) => {
+    const about = { namespace, name };
+    const present = await client.get({
+      apiVersion: PULL_STATUS_API_VERSION,
+      kind: PULL_STATUS_KIND,
+      namespace,
+      name: pullStatusName('CronJob', name),
+    });
+    const { object, status, events } = verifyStatus({ report, problems, warnDays, about, present });
+    await client.apply(object, { manager: MANAGER, force: true });
+    await client.apply({ ...object, status }, { manager: MANAGER, force: true, subresource: 'status' });
+    for (const line of await tell(client, events, io)) io.stderr.write(`${line}\n`);
+  });
+}
+
+async function tell(
+  client: KubeClient,
+  events: readonly VerifyEvent[],
+  io: CommandIo,
+): Promise<readonly string[]> {
+  const recorder = new EventRecorder({
+    client,
+    controller: 'pullwright.dev/verify',
+    instance: io.env['HOSTNAME'] ?? hostname(),
+    now: Date.now,
+  });
+  const problems = new Set<string>();
+  for (const { secret, type, reason, note } of events) {
+    const regarding = { apiVersion: 'v1', kind: 'Secret', ...secret };
+    await recorder.record({ regarding, type, reason, action: 'Verify', note }).catch((error: unknown) => {
+      problems.add(describeError(error));
+    });
+  }
+  return [...problems];
+}
+
+// `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there.
+
+const TABLE = {
+  name: 'verify',
+  summary: 'Ask the registries whether credentials are taken and images are there',
+  about: [
+    'Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror. One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.',
+  ],
+  args: [{ name: '[IMAGE...]', help: 'images; or --all-in-use' }],
+  flags: {
+    image: several(text({ value: 'IMAGE', help: 'the same as IMAGE' })),
+    'all-in-use': toggle({ help: 'all images of pods and of the templates that make pods' }),
+    namespace: several(
+      text({
+        value: 'NAME',
+        short: 'n',
+        completes: 'namespaces',
+        help: 'of IMAGE, the one whose pull secrets count; with --all-in-use, only these',
+      }),
+    ),
+    'all-namespaces': toggle({
+      short: 'A',
+      help: 'with --all-in-use, every namespace, as without --namespace',
+    }),
+    'service-account': text({ value: 'NAME', default: 'default', help: 'who pulls IMAGE' }),
+    'secret-name': several(
+      text({
+        value: 'NAME',
+        help: 'with --all-in-use in a cluster, read no pull secrets of namespaces but these; of images that need others is said less',
+      }),
+    ),
+    from: fromFlag,
+    cluster: clusterFlag,
+    ...CLUSTER_FLAGS,
+    concurrency: count({ default: '16', least: 1, most: 256, help: 'questions at once' }),
+    'warn-days': count({
+      default: '14',
+      most: 3650,
+      help: 'point out credentials that end within so many days',
+    }),
+    output: outputFlag(['text', 'json', 'yaml']),
+    report: text({
+      value: 'NAMESPACE/NAME',
+      help: 'also write the results to a PullStatus about this CronJob, and tell of changes by events',
+    }),
+    ...REACH_FLAGS,
+  },
+  notes: [
+    'A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of a redirect, and never to loopback, link-local or metadata addresses unless the host or the network is allowed by a flag. With --all-in-use, hosts that only pods name are not looked for at private addresses either: what the mirror sets and the Secrets of the platform name is.',
+  ],
+  exitCodes: '0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage',
+  examples: ['pullwright verify --all-in-use -n payments'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: [
+      'the API server of the kubeconfig; none with --from',
+      'the registries and mirrors of the images, and the token services they name',
+    ],
+    api: [
+      'list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, serviceaccounts',
+      'get secrets that pods list; list secrets where a CRIOCredentialProviderConfig is set',
+      'get secrets/global-pull-secret (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'get criocredentialproviderconfigs/cluster',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
+      'with --report: get, patch pullstatuses; create events',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+type Values = ValuesOf<typeof TABLE.flags>;
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
+  const images = [...positionals, ...(values.image ?? [])];
+  needFolderForCluster(values);
+  const settings = settingsOf(values, images);
+  const { users, problems, hints } = await readWorldOfUse(values, images, io);
+  writeProblems(
+    io,
+    hints.map((hint) => `warning: ${hint}`),
+  );
+  writeProblems(io, problems);
+  const asked = await askRegistries(users, {
+    inUse: values['all-in-use'],
+    flags: values,
+    concurrency: settings.concurrency,
+    io,
+  });
+  const report = verifyReport(asked, new Date());
+  const columns = columnsOf(io);
+  io.stdout.write(
+    values.output !== 'text'
+      ? asData(values.output, {
+          ...report,
+          endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
+        })
+      : verifyText(oneLined(report), {
+          paint: paintFor(io),
+          warnDays: settings.warnDays,
+          ...(columns === undefined ? {} : { columns }),
+        }),
+  );
+  if (settings.report === undefined) return wantsAttention(report) || problems.length > 0 ? 1 : 0;
+  const publish = {
+    ...settings.report,
+    problems,
+    warnDays: settings.warnDays,
+    cluster: values,
+  };
+  await reportToCluster(report, publish, io);
+  // A CronJob that reports has done its work; a failed Job would hide that behind retries.
+  return 0;
+}
+
+interface Settings {
+  readonly concurrency: number;
+  readonly warnDays: number;
+  readonly report?: { readonly namespace: string; readonly name: string };
+}
+
+function settingsOf(values: Values, images: readonly string[]): Settings {
+  if (values['all-in-use'] === images.length > 0)
+    throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
+  if (images.length > 0 && (values.namespace ?? []).length > 1)
+    throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
+  if (values['all-namespaces'] && values.namespace !== undefined)
+    throw new UsageError('Cannot verify: --all-namespaces and --namespace say different things');
+  const report = values.report === undefined ? undefined : cronJobOf(values.report);
+  return {
+    concurrency: values.concurrency,
+    warnDays: values['warn-days'],
+    ...(report === undefined ? {} : { report }),
+  };
+}
+
+function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
+  const found = /^([^/]+)\/([^/]+)$/.exec(text);
+  if (found === null)
+    throw new UsageError(`Cannot read --report "${text}": expected NAMESPACE/NAME of a CronJob`);
+  return { namespace: found[1] ?? '', name: found[2] ?? '' };
+}
+
+/** What is printed as JSON. */
+export interface VerifyOutput extends VerifyReport {
+  /** Credentials that end within the days of `--warn-days`. */
+  readonly endingSoon: readonly CredentialPlace[];
+}
+
+/** Through JSON, where what is redacted shows as such. */
+function asData(output: 'json' | 'yaml', data: VerifyOutput): string {
+  const text = jsonText<VerifyOutput>(data);
+  return output === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 });
+}
+
+// Makes gauges of what the CronJob `pullwright-verify` reports. Nothing is written: a Job that has ended cannot be scraped, and
+// this process can.
+// A pod that has ended cannot be scraped, and a push gateway is one more thing to run and to trust: the Job writes one
+// PullStatus, and the reconciler makes gauges of it.
+
+const NAME = pullStatusName('CronJob', VERIFY);
+
+/** Makes the reconciler; the one option is the namespace of the CronJob. */
+export function reconcilers(options: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  const { namespace = 'pullwright-system', ...others } = options;
+  const unknown = Object.keys(others);
+  if (unknown.length > 0)
+    throw new UsageError(
+      `Cannot use the options of verify: no such option "${unknown.join('", "')}", expected namespace`,
+    );
+  if (typeof namespace !== 'string' || namespace === '')
+    throw new UsageError('Cannot use the options of verify: expected namespace as a text');
+  return [verifyReconciler(namespace)];
+}
+
+function verifyReconciler(namespace: string): Reconciler {
+  const read: Read = {
+    role: 'management',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace,
+    name: NAME,
+    optional: true,
+  };
+  const ref: Ref = { ...read, name: NAME };
+  return {
+    name: 'verify',
+    reads: [read],
+    keysFor: (changed, world) =>
+      changed.kind === PULL_STATUS_KIND && changed.name === NAME
+        ? [{ scope: world.scope.name, namespace, name: NAME }]
+        : [],
+    reconcile: (world: World, key: Key): Outcome => ({ metrics: samplesOf(world, ref, key) }),
+  };
+}
+
+function samplesOf(world: World, ref: Ref, { scope }: Key): readonly Sample[] {
+  const object = world.get(ref);
+  const summary = (object?.status as { readonly summary?: { readonly checkedAt?: string } } | undefined)
+    ?.summary;
+  if (object === undefined || summary?.checkedAt === undefined) return [];
+  return [
+    ...at('pullwright_verify_last_run', 'When registries were last asked, in seconds', summary.checkedAt, {
+      scope,
+    }),
+    ...verdictsOf(object).flatMap((verdict) => credentialSamples(verdict, scope)),
+  ];
+}
+
+function credentialSamples(
+  { subject, verdict, reason, expiresAt, lastOk }: Verdict,
+  scope: string,
+): readonly Sample[] {
+  const labels = { scope, credential: subject };
+  const refused: Sample = {
+    name: 'pullwright_credential_refused',
+    help: '1 while a registry refuses the credential',
+    value: 1,
+    labels: { ...labels, reason },
+  };
+  return [
+    ...at('pullwright_credential_expires_at', 'When the credential ends, in seconds', expiresAt, labels),
+    ...at(
+      'pullwright_credential_last_ok',
+      'When a registry last took the credential, in seconds',
+      lastOk,
+      labels,
+    ),
+    ...(verdict === 'Rejected' && reason !== 'NotPullable' ? [refused] : []),
+  ];
+}
+
+function at(
+  name: Sample['name'],
+  help: string,
+  time: string | undefined,
+  labels: Readonly<Record<string, string>>,
+): readonly Sample[] {
+  const value = time === undefined ? Number.NaN : Date.parse(time) / 1000;
+  return Number.isFinite(value) ? [{ name, help, value, labels }] : [];
+}

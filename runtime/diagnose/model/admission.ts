@@ -1,0 +1,309 @@
+/** What admission adds to the pull secrets of a pod that is made from a template, by the profiles and SidecarSets at hand. */
+
+import type { Condition } from '../../core/kubernetes/conditions.ts';
+import {
+  type Labels,
+  NAMESPACE_NAME_LABEL,
+  readSelector,
+  selects,
+} from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { recordOf, textOf } from '../../core/record.ts';
+import type { World } from '../../engine/contract.ts';
+import { runOffline } from '../../engine/offline/offline.ts';
+import { type ObjectStore, worldView } from '../../engine/store.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { CAUSES } from '../../pull-secret-injection/causes.ts';
+import {
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  type PullSecretProfile,
+} from '../../pull-secret-injection/kinds/profile.ts';
+import { SIDECAR_SET_API_VERSIONS, type SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
+import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-secret-injection/options.ts';
+import { accountRefuses, ENFORCE_MOUNTABLE_SECRETS } from '../../pull-secret-injection/plan/accounts.ts';
+import {
+  injectionPlan,
+  type PlannedPod,
+  planInjection,
+  WEBHOOK_NAME,
+} from '../../pull-secret-injection/plan/plan.ts';
+import { INJECTION_POLICY_NAME } from '../../pull-secret-injection/plan/policy.ts';
+import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconcile.ts';
+import {
+  KRUISE_WEBHOOK_CONFIGURATION,
+  pinnedSetsIn,
+  profilesIn,
+} from '../../pull-secret-injection/reconciler/view.ts';
+import type { SourceKind } from './objects.ts';
+
+// Who changes such a pod at the moment, by what stands in the store: our policy with its binding, our webhook, or the webhook of
+// Kruise; each only for the namespaces and pods that its selectors take.
+
+const GROUP = 'admissionregistration.k8s.io';
+const WEBHOOKS = { apiVersion: `${GROUP}/v1`, kind: 'MutatingWebhookConfiguration' } as const;
+const POLICY_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`] as const;
+
+const DECLARATIONS = [
+  { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+  ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
+];
+
+/** What to read of a cluster. */
+export const FORCE_KINDS: readonly SourceKind[] = [
+  ...POLICY_VERSIONS.flatMap((apiVersion) =>
+    ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
+      apiVersion,
+      kind,
+      name: INJECTION_POLICY_NAME,
+    })),
+  ),
+  { ...WEBHOOKS, name: WEBHOOK_NAME },
+  { ...WEBHOOKS, name: KRUISE_WEBHOOK_CONFIGURATION },
+];
+
+/** A pod that is still to be made. */
+interface Subject {
+  readonly labels: Labels;
+  readonly namespaceLabels: Labels;
+}
+
+export interface Force {
+  /** Profiles, and SidecarSets where Kruise is not there, are injected into the pod. */
+  readonly ours: boolean;
+  /** Kruise injects SidecarSets into the pod; undefined where Kruise is not there. */
+  readonly kruise: boolean | undefined;
+}
+
+/** Looks. A folder of declarations is taken to be applied to a cluster whose admission is on; a cluster, and a dump of one, says itself. */
+export function forceOf(store: ObjectStore, subject: Subject): Force {
+  const isDeclared = DECLARATIONS.some((kind) =>
+    store.list(kind).some(({ metadata }) => metadata.creationTimestamp === undefined),
+  );
+  const kruise = hooksOf(store, KRUISE_WEBHOOK_CONFIGURATION).filter(({ name }) => name === 'mpod.kb.io');
+  const ours =
+    isDeclared ||
+    policyTakes(store, subject) ||
+    hooksOf(store, WEBHOOK_NAME).some((hook) => takes(hook, subject));
+  return { ours, kruise: kruise.length === 0 ? undefined : kruise.some((hook) => takes(hook, subject)) };
+}
+
+interface Selectors {
+  readonly name?: string;
+  readonly namespaceSelector?: unknown;
+  readonly objectSelector?: unknown;
+}
+
+function policyTakes(store: ObjectStore, subject: Subject): boolean {
+  return POLICY_VERSIONS.some((apiVersion) => {
+    const ref = { apiVersion, name: INJECTION_POLICY_NAME };
+    const policy = store.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
+    const isBound = store.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined;
+    const { matchConstraints = {} } = (policy?.spec ?? {}) as { readonly matchConstraints?: Selectors };
+    return policy !== undefined && isBound && takes(matchConstraints, subject);
+  });
+}
+
+function hooksOf(store: ObjectStore, name: string): readonly Selectors[] {
+  const hooks = store.get({ ...WEBHOOKS, name })?.['webhooks'];
+  return Array.isArray(hooks) ? (hooks as readonly Selectors[]) : [];
+}
+
+/** Without a selector everything is taken. */
+function takes(
+  { namespaceSelector, objectSelector }: Selectors,
+  { labels, namespaceLabels }: Subject,
+): boolean {
+  return meets(namespaceSelector, namespaceLabels) && meets(objectSelector, labels);
+}
+
+function meets(selector: unknown, labels: Labels): boolean {
+  if (selector === undefined || selector === null) return true;
+  const read = readSelector(selector, { strict: false });
+  return read.ok && selects(read.requirements, labels);
+}
+
+/** What the reconciler is told in a folder of rendered manifests; a cluster shows it by what is in force. */
+function toldIn(store: ObjectStore): Partial<InjectionOptions> {
+  const own = store
+    .list({ apiVersion: 'v1', kind: 'ConfigMap' })
+    .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === 'reconciler');
+  const [text] = own.map((object) => textOf(recordOf(object['data'])['config.yaml']));
+  if (text === undefined || own.length > 1) return {};
+  const told = recordOf(recordOf(recordOf(parsed(text))['systems'])['pull-secret-injection']);
+  return Object.fromEntries(
+    (['excludedNamespaces', 'namespaces', 'secretNames', 'sources'] as const).flatMap((name) => {
+      const value = told[name];
+      return Array.isArray(value) ? [[name, value.filter((one) => typeof one === 'string')]] : [];
+    }),
+  );
+}
+
+/** What is no YAML tells nothing. */
+function parsed(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What to read of a cluster for a pod that is not there yet. */
+export function injectionKinds(namespace: string): readonly SourceKind[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', name: namespace },
+    { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+    ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
+    ...FORCE_KINDS,
+  ];
+}
+
+/** Kinds of a folder that decide what is injected and what is brought. */
+export const INJECTION_FOLDER_KINDS: readonly string[] = [
+  'ConfigMap',
+  'Namespace',
+  'PullSecretProfile',
+  'PullSecretGrant',
+  'SidecarSet',
+  'ControllerRevision',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+  'MutatingWebhookConfiguration',
+];
+
+/** A name that admission adds, and what adds it: `profile/team`. */
+export interface InjectedName {
+  readonly name: string;
+  readonly by: string;
+}
+
+/** The pod that a template makes. */
+export interface PlannedPodMeta {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, unknown>>;
+  /** Of the list that it has already. */
+  readonly listed: readonly string[];
+  readonly account: KubeObject | undefined;
+}
+
+/** A name that profiles or SidecarSets would add, and whether something adds it to such a pod at the moment. */
+export interface PlannedName extends InjectedName {
+  readonly inForce: boolean;
+}
+
+/** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
+export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
+  const { listed } = pod;
+  const { identity, options } = plannedPod(store, pod);
+  const world = worldOf(store, options);
+  const force = forceOf(store, identity);
+  const isExempt = exemptionOf(identity, options) !== undefined;
+  const plan = injectionPlan(profilesIn(world), pinnedSetsIn(world, options));
+  const seen = new Set(listed);
+  return planInjection(plan, identity).by.flatMap(({ source, names }) => {
+    const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
+    // Our label for opting out is nothing to Kruise.
+    if (isExempt && !byKruise) return [];
+    const inForce = byKruise ? force.kruise : force.ours;
+    return names
+      .filter((name) => !seen.has(name) && seen.add(name))
+      .map((name) => ({ name, by: source, inForce }));
+  });
+}
+
+/** The pod as the plan sees it, and what is known of the options. */
+function plannedPod(
+  store: ObjectStore,
+  { namespace, labels, annotations }: Omit<PlannedPodMeta, 'listed' | 'account'>,
+): {
+  readonly identity: PlannedPod & { readonly namespaceLabels: Labels };
+  readonly options: InjectionOptions;
+} {
+  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
+  // Our own namespace has the name that the fleet gave it.
+  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+  const options: InjectionOptions = {
+    ...DEFAULT_OPTIONS,
+    ...toldIn(store),
+    ...(isOwn ? { ownNamespace: namespace } : {}),
+  };
+  return { identity: { namespace, labels, annotations, namespaceLabels }, options };
+}
+
+/** The pod as the plan sees it, with every profile and SidecarSet at hand, also those that are switched off. */
+export function plannedFor(
+  store: ObjectStore,
+  pod: Omit<PlannedPodMeta, 'listed' | 'account'>,
+): {
+  readonly identity: PlannedPod;
+  readonly profiles: readonly PullSecretProfile[];
+  readonly sets: readonly SidecarSet[];
+} {
+  const { identity, options } = plannedPod(store, pod);
+  const world = worldOf(store, options);
+  return { identity, profiles: profilesIn(world), sets: pinnedSetsIn(world, options) };
+}
+
+/** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
+export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
+  const names = plannedNames(store, pod)
+    .filter(({ inForce }) => inForce)
+    .map(({ name, by }) => ({ name, by: sourceObject(by) }));
+  const { account, listed } = pod;
+  if (account === undefined) return names;
+  const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;
+  const strict = {
+    name: account.metadata.name,
+    imagePullSecrets: references ?? [],
+    enforceMountable: account.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
+  };
+  return accountRefuses(strict, [...listed, ...names.map(({ name }) => name)]) ? [] : names;
+}
+
+function sourceObject(source: string): string {
+  const [sort, ...rest] = source.split('/');
+  return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
+}
+
+function worldOf(store: ObjectStore, options: InjectionOptions): World {
+  return worldView({
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    now: new Date(0),
+    stores: { hosted: store, management: store },
+    reads: pullSecretInjection(options).reads,
+    serves: () => true,
+    fact: () => undefined,
+  });
+}
+
+/**
+ * Puts into the store the copies that profiles will bring, as the reconciler would. Gives what keeps it from bringing some.
+ */
+export function bringCopies(store: ObjectStore): readonly string[] {
+  const profiles = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const sets = ['v1alpha1', 'v1beta1'].flatMap((version) =>
+    store.list({ apiVersion: `apps.kruise.io/${version}`, kind: 'SidecarSet' }),
+  );
+  if (profiles.length + sets.length === 0) return [];
+  // Told to write no policy, the reconciler would take away the one that is there, which says what is injected.
+  const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
+  runOffline({
+    reconcilers: [pullSecretInjection({ ...toldIn(store), audit: false, admission: 'none' })],
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    stores: { hosted: store, management: store },
+    now: new Date(),
+  });
+  for (const object of inForce) store.set(object);
+  return store
+    .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
+    .flatMap(({ metadata, status }) => {
+      const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+      return conditions
+        .filter(({ type, status: state }) => TOLD.has(type) && state === 'False')
+        .map(({ message }) => `warning: ${PROFILE_KIND}/${metadata.name}: ${message}`);
+    });
+}
+
+const TOLD: ReadonlySet<string> = new Set(CAUSES.map(({ type }) => type));

@@ -1,0 +1,374 @@
+/**
+ * Which credentials are tried for an image, in which order, at every place that it is pulled from: for the kubelet, which
+ * chooses them, and for CRI-O and containerd, which send them.
+ *
+ * - The kubelet tries every credential whose key matches; none means one anonymous attempt.
+ * - CRI-O sends the kubelet's credential to the image's own host only. A mirror on another host gets the one credential that
+ *   containers/image finds in the node's file, never one of the pod's secrets.
+ * - containerd sends the kubelet's credential wherever it pulls from; it knows no mirror sets, and reads no auth file.
+ * Source of the rule: auth-lookup, mirrors.ts; CRI-O's use of both; containerd's `ParseAuth`, which checks no host.
+ */
+
+import { type ContainersLookup, lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
+import { credentialDoubt, type ExpiringCredential } from '../../core/docker-config/expiry.ts';
+import {
+  kubeletKey,
+  kubeletKeyring,
+  lookupForKubelet,
+  type Ring,
+} from '../../core/docker-config/kubelet-keyring.ts';
+import {
+  parseSchemelessBytes,
+  parseSchemelessUrl,
+  type SchemelessUrl,
+} from '../../core/docker-config/match-images.ts';
+import {
+  type AuthSource,
+  type DockerConfigEntry,
+  readAuthSource,
+} from '../../core/docker-config/pull-secret.ts';
+import { registryKey } from '../../core/docker-config/registry-key.ts';
+import { fromByteText } from '../../core/go/text.ts';
+import { formatImageReference, pullTag } from '../../core/image-reference.ts';
+import {
+  compileMirrors,
+  type MirrorIndex,
+  type MirrorRule,
+  type Resolution,
+  resolveMirrors,
+} from '../../core/mirrors/resolve.ts';
+import { redact, sameSecret } from '../../core/redacted.ts';
+import type { TextPosition } from '../../core/text.ts';
+import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import { findingsOf, unreadableBecause, verificationOf } from '../checks/pull.ts';
+import type {
+  EntryPlace,
+  ExplainedCredential,
+  ExplainedPlace,
+  ExplainInput,
+  Explanation,
+  KubeletView,
+  Sent,
+  SkippedPlace,
+  UnusedEntry,
+} from './types.ts';
+
+// Why the kubelet does not use an entry for an image, in words: what an answer to "why does this not pull?" consists of.
+
+/** How near a key is to the image: `host` when it is about the same registry, so that it is worth showing first. */
+export interface Mismatch {
+  readonly near: 'host' | 'other';
+  readonly why: string;
+}
+
+/**
+ * Says why `written` does not match `repository` for the kubelet. Only for keys that do not match.
+ */
+export function explainMismatch(written: string, repository: string): Mismatch {
+  const bytes = kubeletKey(written);
+  const key = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
+  const target = parseSchemelessUrl(repository);
+  if (key === undefined || !key.ok || !target.ok) {
+    return { near: 'other', why: 'the key is no host with an optional path, so the kubelet passes it over' };
+  }
+  const [registry = ''] = registryKey(written).meaning.split('/', 1);
+  const near = isAbout({ url: key.url, registry }, aboutImage(repository)) ? 'host' : 'other';
+  return { near, why: difference(key.url, target.url, near) };
+}
+
+/** What is compared of a key and of an image to know whether they are about one registry. */
+export interface About {
+  /** Host that is meant. */
+  readonly registry: string;
+  /** Undefined when nothing can match. */
+  readonly url: SchemelessUrl | undefined;
+}
+
+/** Takes an image apart, once for all the keys that it is compared with. */
+export function aboutImage(repository: string): About {
+  const target = parseSchemelessUrl(repository);
+  const [host = ''] = repository.split('/', 1);
+  return { registry: registryKey(host).meaning, url: target.ok ? target.url : undefined };
+}
+
+/**
+ * Whether a key is about the registry of an image, without saying why it does not match.
+ */
+export function isAbout(key: About, image: About): boolean {
+  if (key.url === undefined || image.url === undefined) return false;
+  return key.registry === image.registry || isMeantFor(key.url, image.url);
+}
+
+/** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */
+function isMeantFor(key: SchemelessUrl, target: SchemelessUrl): boolean {
+  const host = hostOf(key);
+  const suffix = host.slice(host.lastIndexOf('*') + 1);
+  return host.includes('*') && suffix.includes('.') && `.${hostOf(target)}`.endsWith(suffix);
+}
+
+function hostOf({ labels }: SchemelessUrl): string {
+  return fromByteText(labels.join('.'));
+}
+
+function difference(key: SchemelessUrl, target: SchemelessUrl, near: Mismatch['near']): string {
+  const host = hostOf(key);
+  const imageHost = hostOf(target);
+  if (host.includes('*') && key.labels.length !== target.labels.length)
+    return `a star stands for one part of a host name, so the number of parts must be the same: "${host}" is not for "${imageHost}"`;
+  const spelling =
+    near === 'host' && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
+  if (spelling !== undefined) return spelling;
+  if (key.port !== target.port) return portDifference(key.port, target.port);
+  return near === 'host' ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
+}
+
+/** What differs between two spellings of one host. */
+function hostDifference(host: string, imageHost: string, path: string): string | undefined {
+  if (host === imageHost) return undefined;
+  if (host === 'index.docker.io' && path === '') {
+    return 'it counts for Docker Hub only when no other key of the same list matches';
+  }
+  if (host.toLowerCase() !== imageHost.toLowerCase()) {
+    return `"${host}" is another name of Docker Hub, which the kubelet does not take for "${imageHost}"`;
+  }
+  return `the host is compared as it is written: "${host}" is not "${imageHost}"`;
+}
+
+function portDifference(key: string, target: string): string {
+  const name = (port: string): string => (port === '' ? 'none' : port);
+  return `ports are compared as they are written: the key has ${name(key)}, the image ${name(target)}`;
+}
+
+/**
+ * Explains. Total.
+ */
+export function explainImage(input: ExplainInput): Explanation {
+  const { repository } = input.image;
+  const tag = pullTag(input.image);
+  const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
+  const resolution = resolveMirrors(compiled(input.mirrors), image);
+  const kubelet = explainKubelet(input);
+  const fix = mirrorFix(resolution, { hosted: input.hosted === true });
+  const places = resolution.candidates.map(
+    ({ reference, kind, origin }): ExplainedPlace => ({
+      reference,
+      kind,
+      ...(origin === undefined ? {} : { from: `${origin.kind}/${origin.name} ${origin.path}` }),
+      crio: sentByCrio(input, kubelet, reference),
+    }),
+  );
+  const containerd: Sent =
+    kubelet.tried.length > 0
+      ? { what: 'kubelet' }
+      : { what: 'nothing', why: 'the kubelet has no credential for the image' };
+  return {
+    image,
+    repository,
+    secrets: input.secrets.map(({ source: _source, ...rest }) => rest),
+    ...(input.node === undefined ? {} : { node: input.node.name }),
+    kubelet,
+    places,
+    skipped: skippedPlaces(resolution),
+    containerd,
+    verification: verificationOf(kubelet, input.node?.name),
+    ...(fix === undefined ? {} : { mirrorFix: fix }),
+    findings: findingsOf(input, kubelet, places, fix),
+  };
+}
+
+/** Rules are those of a cluster, and there may be thousands of images. As long as there are the rules. */
+const indexes = new WeakMap<readonly MirrorRule[], MirrorIndex>();
+
+function compiled(rules: readonly MirrorRule[]): MirrorIndex {
+  const known = indexes.get(rules);
+  if (known !== undefined) return known;
+  const made = compileMirrors(rules);
+  indexes.set(rules, made);
+  return made;
+}
+
+function explainKubelet(input: ExplainInput): KubeletView {
+  const secrets = input.secrets.flatMap((secret) => secret.source ?? []);
+  const keyring = kubeletKeyring({ secrets, ...(input.node === undefined ? {} : { node: input.node }) });
+  if (!keyring.ok) {
+    const broken = secrets.find((source) => source.name === keyring.source);
+    const why = broken === undefined ? 'cannot be read' : unreadableBecause(broken);
+    return { blockedBy: { source: keyring.source, why }, tried: [], unused: [], anonymous: false };
+  }
+  const tried = lookupForKubelet(keyring.rings, input.image.repository);
+  const used = new Set(tried.map((one) => `${one.source}\n${one.written}`));
+  return {
+    tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
+      const doubt = credentialDoubt(credential, input.now);
+      return {
+        ...placeOf(input, source, written, position),
+        username: credential.username,
+        by,
+        empty: credential.username === '' && sameSecret(credential.password, NO_PASSWORD),
+        ...(doubt === undefined ? {} : { doubt }),
+      };
+    }),
+    ...unusedEntries(input, keyring.rings, used),
+    anonymous: tried.length === 0,
+  };
+}
+
+const NO_PASSWORD = redact('');
+
+function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
+  const fromPull = source === input.pullFile?.source.name ? input.pullFile.origins.get(key) : undefined;
+  const origin = fromPull ?? (source === input.node?.name ? input.merge?.origins.get(key) : undefined);
+  return { source, key, ...(origin === undefined ? {} : { origin }), position };
+}
+
+/** Entries about the same registry first. */
+function unusedEntries(
+  input: ExplainInput,
+  rings: readonly Ring[],
+  used: ReadonlySet<string>,
+): Pick<KubeletView, 'unused' | 'others'> {
+  const { repository } = input.image;
+  const image = aboutImage(repository);
+  const entries = rings.flatMap((ring) =>
+    used.size === 0
+      ? ring.entries
+      : ring.entries.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
+  );
+  const told = input.brief === true ? entries.filter((entry) => isAbout(entry, image)) : entries;
+  const unused = told.map(({ entry }): UnusedEntry => {
+    const { near, why } = explainMismatch(entry.written, repository);
+    const place = placeOf(input, entry.source, entry.written, entry.position);
+    return { ...place, why, near: near === 'host' };
+  });
+  return {
+    unused: [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)],
+    ...(input.brief === true ? { others: entries.length - told.length } : {}),
+  };
+}
+
+/** The kubelet's credential goes to the image's own host; an empty user name falls through to the file. */
+function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string): Sent {
+  if (kubelet.blockedBy !== undefined)
+    return { what: 'failure', why: 'the kubelet does not get as far as a pull' };
+  const [host = ''] = reference.split('/', 1);
+  const carried = kubelet.tried.some((one) => one.username !== '');
+  if (host === input.image.domain && carried) return { what: 'kubelet' };
+  const repository = withoutTag(reference);
+  const file = input.pullFile?.source ?? input.node;
+  const files = file === undefined ? [] : [file];
+  return sentFromFile(input, lookupForContainers(files, repository));
+}
+
+function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
+  if (found.found === 'error')
+    return { what: 'failure', why: 'the auth file cannot be used for this look-up' };
+  if (found.found === 'helper') return { what: 'helper', source: found.source, helper: found.helper };
+  if (found.found === 'credential') {
+    const { source, written, position, rivals } = found.entry;
+    const entry = placeOf(input, source, written, position);
+    return { what: 'entry', entry, username: found.credential.username, rivals };
+  }
+  if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
+  return {
+    what: 'nothing',
+    why: `entry "${found.stoppedBy.written}" of the auth file holds no "auth", and ends the search`,
+  };
+}
+
+function skippedPlaces({ skipped }: Resolution): readonly SkippedPlace[] {
+  return skipped.map(({ reference, kind, origin, message }) => ({
+    reference,
+    kind,
+    ...(origin === undefined ? {} : { from: `${origin.kind}/${origin.name} ${origin.path}` }),
+    why: message,
+  }));
+}
+
+/** `host:5000/a/b:tag@sha256:...` without tag and digest. */
+function withoutTag(reference: string): string {
+  const [name = ''] = reference.split('@', 1);
+  const colon = name.lastIndexOf(':');
+  return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;
+}
+
+// The attempts behind an explanation: which credential goes to which place, with the credential itself, so that a registry can
+// be asked what it thinks of each.
+// Source of the rule: explain.ts, which says who sends what where; nothing is decided here a second time.
+
+/** One credential (or none) at one place. */
+export interface PullAttempt {
+  /** Where: host, path, tag or digest. */
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  /** The entry that is sent; absent for an anonymous attempt. */
+  readonly entry?: EntryPlace;
+  readonly credential?: ExpiringCredential;
+  /** Why there is nothing to ask: a credential helper, an unreadable Secret. */
+  readonly notAsked?: string;
+}
+
+/**
+ * All attempts for an image, in the order in which CRI-O makes them.
+ */
+export function pullAttempts(input: ExplainInput): {
+  readonly explanation: Explanation;
+  readonly attempts: readonly PullAttempt[];
+} {
+  const explanation = explainImage(input);
+  const credentials = credentialsOf(input);
+  const attempts = explanation.places.flatMap(({ reference, kind, crio }) =>
+    sentTo(crio, explanation, credentials).map((sent): PullAttempt => ({ reference, kind, ...sent })),
+  );
+  return { explanation, attempts };
+}
+
+type SentThing = Omit<PullAttempt, 'reference' | 'kind'>;
+type Credentials = (entry: EntryPlace, user: 'kubelet' | 'containers') => ExpiringCredential | undefined;
+
+function sentTo(sent: Sent, explanation: Explanation, credentials: Credentials): readonly SentThing[] {
+  if (sent.what === 'nothing') return [{}];
+  if (sent.what === 'failure') return [{ notAsked: sent.why }];
+  if (sent.what === 'helper')
+    return [{ notAsked: `the credential helper "${sent.helper}" of the node is not asked from here` }];
+  if (sent.what === 'entry') return [withCredential(sent.entry, credentials(sent.entry, 'containers'))];
+  // An entry without a user falls through to the file, which has an attempt of its own.
+  return explanation.kubelet.tried
+    .filter((one) => one.username !== '')
+    .map(({ source, key, origin, position }) => {
+      const entry = { source, key, ...(origin === undefined ? {} : { origin }), position };
+      return withCredential(entry, credentials(entry, 'kubelet'));
+    });
+}
+
+function withCredential(entry: EntryPlace, credential: ExpiringCredential | undefined): SentThing {
+  return credential === undefined ? { entry, notAsked: 'its entry cannot be read' } : { entry, credential };
+}
+
+/** Finds what an entry holds. */
+function credentialsOf({ secrets, node, pullFile }: ExplainInput): Credentials {
+  const documents = [...secrets.map(({ source }) => source), node, pullFile?.source];
+  const bySource = new Map(
+    documents.flatMap((source): [string, AuthSource][] =>
+      source === undefined ? [] : [[source.name, source]],
+    ),
+  );
+  return ({ source: name, key }, user) => {
+    const source = bySource.get(name);
+    return source === undefined ? undefined : entriesOf(source).get(key)?.[user];
+  };
+}
+
+type Held = Pick<DockerConfigEntry, 'kubelet' | 'containers'>;
+
+/** One document serves many images. */
+const held = new WeakMap<AuthSource, ReadonlyMap<string, Held>>();
+
+function entriesOf(source: AuthSource): ReadonlyMap<string, Held> {
+  const known = held.get(source);
+  if (known !== undefined) return known;
+  const parsed = readAuthSource(source);
+  const entries = parsed.ok ? parsed.config.entries : [];
+  const made = new Map(entries.map((entry): [string, Held] => [entry.key.written, entry]));
+  held.set(source, made);
+  return made;
+}

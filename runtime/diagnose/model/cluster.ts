@@ -1,0 +1,347 @@
+/** The registry keys of the pull secrets that nodes get: which entry wins, which lose, why, and when each ends. */
+
+import { credentialExpiry } from '../../core/docker-config/expiry.ts';
+import { type MergeResult, mergePullSecrets } from '../../core/docker-config/merge.ts';
+import {
+  type DockerConfigEntry,
+  parseDockerConfig,
+  pullSecretKey,
+  pullSecretSource,
+  secretDataText,
+} from '../../core/docker-config/pull-secret.ts';
+import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  type Verdict,
+} from '../../core/kubernetes/pull-status.ts';
+import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
+import type { Redacted } from '../../core/redacted.ts';
+import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
+import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import { injectionKinds } from './admission.ts';
+import type { SourceKind } from './objects.ts';
+import { CLUSTER_KINDS, GLOBAL_SECRET, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
+import {
+  type ReportKey,
+  type ReportMirrorRule,
+  type ReportMirrors,
+  type ReportNamespace,
+  type ReportNodes,
+  type ReportPull,
+  type ReportRefusal,
+  type ReportSecret,
+  worstOf,
+} from './types.ts';
+
+/** A credential that ends within so many days ends soon. */
+export const SOON_DAYS = 14;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export interface ReportKeys {
+  readonly keys: readonly ReportKey[];
+  /** Why a document as a whole cannot be used. */
+  readonly faults: readonly { readonly source: string; readonly message: string }[];
+}
+
+interface Document {
+  readonly source: string;
+  readonly text: Redacted<string>;
+}
+
+/**
+ * Merges the two documents as the reconciler does, and tells of every entry what became of it.
+ *
+ * @param objects of the cluster: the platform's and the tenant's Secret are looked for
+ * @param nodes which nodes have what was merged
+ */
+export function reportKeys(objects: readonly KubeObject[], nodes: ReportNodes, now: Date): ReportKeys {
+  const secrets = objects.filter(isSecret);
+  const original =
+    documentOf(secrets, NAMES.namespace, NAMES.original) ??
+    documentOf(secrets, NAMES.configNamespace, NAMES.platform);
+  const additional = documentOf(secrets, NAMES.namespace, NAMES.additional);
+  if (original === undefined)
+    return {
+      keys: [],
+      faults:
+        additional === undefined
+          ? []
+          : [
+              {
+                source: additional.source,
+                message: "cannot be merged: the platform's pull secret is not there",
+              },
+            ],
+    };
+  const merged = mergePullSecrets({
+    original: original.text,
+    ...(additional === undefined ? {} : { additional: additional.text }),
+  });
+  if (!merged.ok) return { keys: [], faults: [{ source: original.source, message: merged.problem.message }] };
+  const faults =
+    merged.additionalProblem === undefined || additional === undefined
+      ? []
+      : [{ source: additional.source, message: merged.additionalProblem.message }];
+  const rows = [
+    ...platformRows(merged, original.source),
+    ...(additional === undefined ? [] : tenantRows(merged, additional.source, original.source)),
+  ];
+  const ends = new Map([
+    ...endsOf(original, now),
+    ...(additional === undefined ? [] : endsOf(additional, now)),
+  ]);
+  const keys = rows.map(
+    (row): ReportKey => ({
+      ...row,
+      ...ends.get(`${row.source}\n${row.key}`),
+      onNodes: row.state === 'used' || row.state === 'last-good' ? nodes.inSync : 0,
+    }),
+  );
+  return { keys: keys.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)), faults };
+}
+
+function documentOf(secrets: readonly SecretObject[], namespace: string, name: string): Document | undefined {
+  const found = secrets.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+  const value = found?.data?.[NAMES.dataKey];
+  return value === undefined
+    ? undefined
+    : { source: `Secret/${namespace}/${name}`, text: secretDataText(value) };
+}
+
+type Merged = Extract<MergeResult, { readonly ok: true }>;
+type Row = Omit<ReportKey, 'onNodes' | 'expiresAt' | 'ends'>;
+
+function platformRows({ entries, originalVerdicts, verdicts }: Merged, source: string): readonly Row[] {
+  const rejected = originalVerdicts.filter(({ verdict }) => verdict === 'Rejected');
+  const tenants = new Set(
+    verdicts.filter(({ verdict }) => verdict === 'Accepted').map(({ subject }) => subject),
+  );
+  return [
+    ...entries.flatMap(({ key, source: from }): readonly Row[] => {
+      if (from === 'additional' || (from === 'lastGood' && tenants.has(key))) return [];
+      return [{ key, source, state: from === 'original' ? 'used' : 'last-good' }];
+    }),
+    ...rejected.map(
+      ({ subject, message }): Row => ({ key: subject, source, state: 'rejected', why: message }),
+    ),
+  ];
+}
+
+function tenantRows({ verdicts, conflicts }: Merged, source: string, platform: string): readonly Row[] {
+  return verdicts.flatMap((verdict): readonly Row[] => {
+    const state = STATES[verdict.verdict];
+    if (state === undefined) return [];
+    const conflict = conflicts.find(({ registry }) => registry === verdict.subject);
+    return [
+      {
+        key: verdict.subject,
+        source,
+        state,
+        ...(conflict === undefined ? {} : { winner: { key: conflict.original, source: platform } }),
+        ...(state === 'used' ? {} : { why: verdict.message }),
+      },
+    ];
+  });
+}
+
+const STATES: Readonly<Partial<Record<Verdict['verdict'], ReportKey['state']>>> = {
+  Accepted: 'used',
+  Shadowed: 'shadowed',
+  Rejected: 'rejected',
+};
+
+function endsOf(
+  { source, text }: Document,
+  now: Date,
+): readonly (readonly [string, Pick<ReportKey, 'expiresAt' | 'ends'>])[] {
+  const parsed = parseDockerConfig(text);
+  if (!parsed.ok) return [];
+  return parsed.config.entries.flatMap((entry) => {
+    const expiresAt = expiryOf(entry);
+    if (expiresAt === undefined) return [];
+    const left = Date.parse(expiresAt) - now.getTime();
+    const ends = left <= 0 ? 'ended' : left <= SOON_DAYS * DAY_MS ? 'soon' : undefined;
+    return [
+      [`${source}\n${entry.key.written}`, { expiresAt, ...(ends === undefined ? {} : { ends }) }] as const,
+    ];
+  });
+}
+
+function expiryOf({ kubelet }: DockerConfigEntry): string | undefined {
+  return kubelet === undefined ? undefined : credentialExpiry(kubelet).expiresAt;
+}
+
+// What is read of a cluster to examine many pods: every kind once, of one namespace or of all.
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const OWN = 'pullwright.dev/v1alpha1';
+const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
+
+/** Of the namespace that agents run in, where only one other is looked at. */
+const AGENTS: readonly SourceKind[] = [
+  GLOBAL_SECRET,
+  PLATFORM_SECRET,
+  { apiVersion: 'v1', kind: 'Pod', labelSelector: `name=${GLOBAL_PULL_SECRET.syncer}` },
+  { apiVersion: 'apps/v1', kind: 'DaemonSet', name: GLOBAL_PULL_SECRET.syncer },
+  PULL_STATUS,
+].map((kind) => ({ namespace: GLOBAL_PULL_SECRET.namespace, ...kind }));
+
+/**
+ * The kinds that pods are examined with, each once.
+ *
+ * @param namespace the one that is looked at; all where it is undefined
+ * @param more kinds beside them
+ */
+export function clusterKinds(
+  namespace: string | undefined,
+  more: readonly SourceKind[] = [],
+): readonly SourceKind[] {
+  const inside = namespace === undefined ? {} : { namespace };
+  const kinds: readonly SourceKind[] = [
+    ...[
+      ...Object.values(WORKLOADS),
+      { apiVersion: 'v1', kind: 'Secret' },
+      { apiVersion: 'v1', kind: 'ServiceAccount' },
+      PULL_STATUS,
+      { apiVersion: RBAC, kind: 'Role' },
+      { apiVersion: RBAC, kind: 'RoleBinding' },
+      { apiVersion: 'v1', kind: 'Event', fieldSelector: 'involvedObject.kind=Pod,type=Warning' },
+    ].map((kind) => ({ ...kind, ...inside })),
+    { apiVersion: OWN, kind: 'PullSecretGrant' },
+    ...['Namespace', 'Node'].map((kind) => ({ apiVersion: 'v1', kind })),
+    ...injectionKinds('').filter(({ kind }) => kind !== 'Namespace'),
+    ...CLUSTER_KINDS,
+    ...(namespace === undefined ? [] : AGENTS),
+    ...more,
+  ];
+  const id = (kind: SourceKind): string =>
+    [kind.apiVersion, kind.kind, kind.name, kind.namespace, kind.labelSelector].join(' ');
+  return [...new Map(kinds.map((kind) => [id(kind), kind])).values()];
+}
+
+// The mirror sets of a cluster as its nodes follow them: in the operator's order, with everything that it refuses.
+
+/**
+ * @param place names the object and field of an origin, for a person
+ */
+export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) => string): ReportMirrors {
+  const { rendering, state, summary, rules, problems } = nodes;
+  const shown = state === 'rendered' && !rendering.refused ? rendering.rules : rules;
+  return {
+    state,
+    summary,
+    rules: shown.map((rule) => ruleOf(rule, place)),
+    refusals: problems.map((problem) => refusalOf(problem, place)),
+  };
+}
+
+function ruleOf(
+  { prefix, blocked, origins = [], mirrors }: MirrorRule,
+  place: (origin: RuleOrigin) => string,
+): ReportMirrorRule {
+  return {
+    source: prefix,
+    blocked,
+    from: [...new Set(origins.map(({ kind, name, path }) => place({ kind, name, path })))],
+    mirrors: mirrors.map(({ location, pullFrom, origin }) => ({
+      location,
+      pullFrom,
+      ...(origin === undefined ? {} : { from: place(origin) }),
+    })),
+  };
+}
+
+function refusalOf(
+  { severity, code, origin, message }: MirrorProblem,
+  place: (origin: RuleOrigin) => string,
+): ReportRefusal {
+  return { severity, code, object: place(origin), message };
+}
+
+// Namespaces with their pull secrets, what they grant, and which of their Secrets are copies.
+
+/** Who brings a Secret, and of which it is made; undefined for one that is no copy. */
+export type CopyOf = (secret: SecretObject) => ReportSecret['copy'];
+
+/** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
+export function reportNamespaces(
+  objects: readonly KubeObject[],
+  pulls: readonly ReportPull[],
+  copyOf: CopyOf,
+): readonly ReportNamespace[] {
+  const found = new Map<string, Parts>();
+  const partsOf = (name: string): Parts => {
+    const parts = found.get(name) ?? { secrets: [], grants: [], pulls: [] };
+    found.set(name, parts);
+    return parts;
+  };
+  for (const object of objects) {
+    const { namespace } = object.metadata;
+    if (namespace === undefined) continue;
+    if (isSecret(object) && pullSecretKey(object.type) !== undefined)
+      partsOf(namespace).secrets.push(secretOf(object, copyOf));
+    if (object.kind === GRANT_KIND) partsOf(namespace).grants.push(grantOf(object));
+  }
+  for (const pull of pulls) partsOf(pull.namespace).pulls.push(pull);
+  return [...found]
+    .map(
+      ([name, { pulls: own, ...parts }]): ReportNamespace => ({
+        name,
+        ...parts,
+        pulls: own.length,
+        verdict: worstOf([...own.map(({ verdict }) => verdict), ...parts.secrets.map(verdictOf)], 'ok'),
+      }),
+    )
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface Parts {
+  readonly secrets: ReportSecret[];
+  readonly grants: ReportNamespace['grants'][number][];
+  readonly pulls: ReportPull[];
+}
+
+function verdictOf({ fault }: ReportSecret): 'ok' | 'attention' {
+  return fault === undefined ? 'ok' : 'attention';
+}
+
+function secretOf(object: SecretObject, copyOf: CopyOf): ReportSecret {
+  const copy = copyOf(object);
+  const base = {
+    name: object.metadata.name,
+    type: object.type ?? 'Opaque',
+    ...(copy === undefined ? {} : { copy }),
+  };
+  const source = pullSecretSource(object);
+  if (source === undefined) return { ...base, keys: [], fault: 'has no data under the key of its type' };
+  const parsed = parseDockerConfig(source.text, source.format === 'dockercfg' ? 'dockercfg' : 'config.json');
+  if (!parsed.ok) return { ...base, keys: [], fault: parsed.problem.message };
+  const { entries, kubeletFault } = parsed.config;
+  const bad = entries.find(({ fault }) => fault !== undefined);
+  const fault =
+    bad?.fault === undefined
+      ? kubeletFault === undefined
+        ? undefined
+        : 'the kubelet cannot read it'
+      : `entry "${bad.key.written}" ${bad.fault.message}`;
+  return {
+    ...base,
+    keys: entries.map(({ key }) => key.written),
+    ...(fault === undefined ? {} : { fault }),
+  };
+}
+
+function grantOf(object: KubeObject): Parts['grants'][number] {
+  const { name, secrets, profiles, to, problems } = readPullSecretGrant(object);
+  return {
+    name,
+    secrets,
+    profiles,
+    to: [...to.patterns, ...(to.selectors.length === 0 ? [] : ['namespaces with the labels that it names'])],
+    problems,
+  };
+}

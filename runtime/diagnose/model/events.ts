@@ -1,0 +1,185 @@
+/** What the kubelet says of the pulls of a pod that does not run. */
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { recordOf } from '../../core/record.ts';
+import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import type { SourceKind } from './objects.ts';
+import { imagesOf, type PlainPodSpec, type PodPuller, podMetadataIn, podSpecIn, rootOf } from './pull.ts';
+import { type PodEvent, pullFailure } from './pull-failure.ts';
+import type { PodFailure } from './types.ts';
+
+interface Said extends PodEvent {
+  readonly at: string;
+  /** Among events of the same time. */
+  readonly order: number;
+  /** The container that it is about; of an image volume and of the sandbox none. */
+  readonly container: string | undefined;
+}
+
+/** What to read of events: of a template, those about its pods, whose names it does not have. */
+export function eventsAbout(pod: PodPuller['pod']): string {
+  return pod?.kind === 'Pod' ? `involvedObject.name=${pod.name}` : 'involvedObject.kind=Pod,type=Warning';
+}
+
+/** What to read for {@link podsOf}. */
+export function podKinds(object: KubeObject): readonly SourceKind[] {
+  const labels = object.kind === 'Pod' ? {} : (podMetadataIn(object).labels ?? {});
+  const terms = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const { namespace = '' } = object.metadata;
+  if (terms.length === 0) return [];
+  const jobs = object.kind === 'CronJob' ? [{ apiVersion: 'batch/v1', kind: 'Job', namespace }] : [];
+  return [{ apiVersion: 'v1', kind: 'Pod', namespace, labelSelector: terms.join(',') }, ...jobs];
+}
+
+/** Pods that belong to a template and have an image of it; a pod stands for itself. */
+export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObject[] {
+  const { kind, metadata } = object;
+  if (kind === 'Pod') return [object];
+  const images = new Set(imagesOf(podSpecIn(object)));
+  return store.list({ apiVersion: 'v1', kind: 'Pod' }, metadata.namespace).filter((pod) => {
+    const root = rootOf(store, pod);
+    const isOwn = root.kind === kind && root.name === metadata.name;
+    return isOwn && imagesOf(podSpecIn(pod)).some((image) => images.has(image));
+  });
+}
+
+/** The first container of a pod whose pull fails; none when all are past their pull. */
+export function failureIn(store: ObjectStore, pod: KubeObject): PodFailure | undefined {
+  const { phase } = recordOf(pod.status);
+  if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  const spec = podSpecIn(pod);
+  const { nodeName } = spec;
+  const events = eventsOf(store, pod).toReversed();
+  for (const { name, image, reason, message } of waitsOf(pod)) {
+    const failure = pullFailure({ image, reason, message }, events.filter(isAbout(spec, { name, image })));
+    if (failure !== undefined)
+      return {
+        ...failure,
+        container: name,
+        pod: pod.metadata.name,
+        ...(typeof nodeName === 'string' && nodeName !== '' ? { node: nodeName } : {}),
+      };
+  }
+  return undefined;
+}
+
+/** Events that name the container; of the others, those of the pod and those about its images. */
+function isAbout(
+  spec: PlainPodSpec,
+  { name, image }: { readonly name: string; readonly image: string },
+): (event: Said) => boolean {
+  const others = new Set(containersOf(spec).flatMap((one) => (one.image === image ? [] : [one.image])));
+  return ({ container, message }) => {
+    if (container !== undefined) return container === name;
+    const about = /image "([^"\s]{1,512})"/.exec(message)?.[1];
+    return about === undefined || !others.has(about);
+  };
+}
+
+/** What the installer of the node says about the provider's runs for a pod that does not run; the newest. */
+export function providerFailure(store: ObjectStore, pod: KubeObject): string | undefined {
+  if (pod.kind !== 'Pod' || runs(pod)) return undefined;
+  return eventsOf(store, pod).find(({ reason }) => reason === PROVIDER_FAILED)?.message;
+}
+
+const SPECS = ['initContainers', 'ephemeralContainers', 'containers'];
+const STATUSES = ['initContainerStatuses', 'ephemeralContainerStatuses', 'containerStatuses'];
+
+/** Lists that are null are none. */
+function recordsIn(
+  from: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): readonly Readonly<Record<string, unknown>>[] {
+  return fields.flatMap((field) => (Array.isArray(from[field]) ? from[field].map(recordOf) : []));
+}
+
+function textIn(from: Readonly<Record<string, unknown>>, field: string): string {
+  const value = from[field];
+  return typeof value === 'string' ? value : '';
+}
+
+function containersOf(spec: PlainPodSpec): readonly { readonly name: string; readonly image: string }[] {
+  return recordsIn(spec, SPECS).map((one) => ({ name: textIn(one, 'name'), image: textIn(one, 'image') }));
+}
+
+interface Wait {
+  readonly name: string;
+  readonly image: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the containers wait for that neither run nor have ended; without any status, all of them. */
+function waitsOf(pod: KubeObject): readonly Wait[] {
+  const containers = containersOf(podSpecIn(pod));
+  const statuses = recordsIn(recordOf(pod.status), STATUSES);
+  if (statuses.length === 0) return containers.map((one) => ({ ...one, reason: '', message: '' }));
+  return statuses.flatMap((status) => {
+    const { running, terminated, waiting } = recordOf(status['state']);
+    if (running !== undefined || terminated !== undefined) return [];
+    const name = textIn(status, 'name');
+    const image = containers.find((one) => one.name === name)?.image ?? textIn(status, 'image');
+    const wait = recordOf(waiting);
+    return [{ name, image, reason: textIn(wait, 'reason'), message: textIn(wait, 'message') }];
+  });
+}
+
+/** Whether all of a pod's containers are past their pull. */
+export function runs({ status }: KubeObject): boolean {
+  const { phase } = recordOf(status);
+  const isWaiting = (one: Readonly<Record<string, unknown>>): boolean =>
+    recordOf(one['state'])['waiting'] !== undefined;
+  return phase === 'Running' && !recordsIn(recordOf(status), STATUSES).some(isWaiting);
+}
+
+/** The newest first. */
+function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
+  return ['v1', 'events.k8s.io/v1']
+    .flatMap((apiVersion) => {
+      const events = saidOf(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
+      return events.get(metadata.name) ?? [];
+    })
+    .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.order - a.order));
+}
+
+/** By the events of a namespace, which are one list until something in it changes: there may be thousands, and as many pods. */
+const known = new WeakMap<readonly KubeObject[], ReadonlyMap<string, readonly Said[]>>();
+
+/** What events say, by the pods that they are about. */
+function saidOf(events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> {
+  const before = known.get(events);
+  if (before !== undefined) return before;
+  const byPod = new Map<string, Said[]>();
+  for (const event of events) {
+    const about = (event['involvedObject'] ?? event['regarding']) as
+      | { kind?: string; name?: string }
+      | undefined;
+    if (about?.kind !== 'Pod' || typeof about.name !== 'string') continue;
+    const said = byPod.get(about.name) ?? [];
+    byPod.set(about.name, said);
+    said.push(saidBy(event, said.length));
+  }
+  known.set(events, byPod);
+  return byPod;
+}
+
+function saidBy(event: KubeObject, order: number): Said {
+  const text = (...fields: readonly string[]): string => {
+    const found = fields
+      .map((field) => event[field])
+      .find((value) => typeof value === 'string' && value !== '');
+    return typeof found === 'string' ? found : '';
+  };
+  const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
+  const seen = textIn(recordOf(event['series']), 'lastObservedTime');
+  const { fieldPath } = recordOf(event['involvedObject'] ?? event['regarding']);
+  const container = /^spec\.\w+\{(.+)\}$/.exec(typeof fieldPath === 'string' ? fieldPath : '')?.[1];
+  return {
+    reason: text('reason'),
+    message: text('message', 'note'),
+    at: seen > at ? seen : at,
+    order,
+    container,
+  };
+}

@@ -1,0 +1,498 @@
+/** What `doctor` looks at: the pod, what it lists, what would be injected, what reports trouble, and what the kubelet said. */
+
+import { dirname } from 'node:path';
+import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubelet-keyring.ts';
+import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
+import { parseImageReference } from '../../core/image-reference.ts';
+import type { Condition } from '../../core/kubernetes/conditions.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { recordOf } from '../../core/record.ts';
+import { withIdentity } from '../../engine/contract.ts';
+import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
+import { ObjectStore } from '../../engine/store.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../pull-secret-injection/kinds/profile.ts';
+import {
+  CLUSTER_VERSION,
+  type ClusterObjects,
+  clustersIn,
+  IMAGE_CONFIG,
+  isOf,
+} from '../../registry-overrides/machine-config/input.ts';
+import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { notGivenIn, notInjectedIn, RBAC as RBACFromInjection } from '../checks/injection.ts';
+import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
+import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
+import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
+import { chooseCluster, type NextKinds, type SourceKind, type SourceObjects } from './objects.ts';
+import {
+  accountName,
+  explainIn,
+  FOLDER_KINDS,
+  type FoundWorld,
+  findPod,
+  findWorld,
+  hasOwnList,
+  imagesOf,
+  isStatic,
+  nodeNameOf,
+  ownSecrets,
+  type PlainPodSpec,
+  type PodPuller,
+  podMetadataIn,
+  podSource,
+  podSpecIn,
+  podSpecOf,
+} from './pull.ts';
+import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs?: readonly string[];
+}
+
+/**
+ * Whether the credential provider, which asks as the pod's ServiceAccount, may read Secrets of the namespace. A ClusterRole is
+ * not looked into: what it grants is believed.
+ */
+export function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  return store
+    .list({ apiVersion: `${RBACFromInjection}/v1`, kind: 'RoleBinding' }, namespace)
+    .some((binding) => {
+      const subjects = (binding['subjects'] ?? []) as readonly {
+        kind?: string;
+        name?: string;
+        namespace?: string;
+      }[];
+      const isMeant = subjects.some(({ kind, name = '', namespace: where = namespace }) =>
+        kind === 'Group'
+          ? groups.includes(name)
+          : kind === 'ServiceAccount' && name === account && where === namespace,
+      );
+      const ref = binding['roleRef'] as { kind?: string; name?: string } | undefined;
+      if (!isMeant || ref === undefined) return false;
+      if (ref.kind !== 'Role') return true;
+      const role = store.get({
+        apiVersion: `${RBACFromInjection}/v1`,
+        kind: 'Role',
+        namespace,
+        name: ref.name ?? '',
+      });
+      return ((role?.['rules'] ?? []) as readonly Rule[]).some(readsSecrets);
+    });
+}
+
+function readsSecrets({ apiGroups = [], resources = [], verbs = [] }: Rule): boolean {
+  const has = (list: readonly string[], one: string): boolean => list.includes(one) || list.includes('*');
+  return has(apiGroups, '') && has(resources, 'secrets') && has(verbs, 'get');
+}
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** Kinds beside those of `explain`. */
+export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
+  return [
+    { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
+    { ...PULL_STATUS, namespace },
+    { apiVersion: RBAC, kind: 'Role', namespace },
+    { apiVersion: RBAC, kind: 'RoleBinding', namespace },
+    ...(pod?.kind === 'Pod' ? injectionKinds(namespace) : []),
+  ];
+}
+
+/** Kinds of a folder beside those of `explain`. */
+export const DOCTOR_FOLDER_KINDS: readonly string[] = [
+  'Event',
+  PULL_STATUS.kind,
+  'Role',
+  'RoleBinding',
+  'DaemonSet',
+];
+
+/** What is named by the pod: its ServiceAccount, and the report of its node. */
+export function doctorNext(puller: PodPuller): readonly NextKinds[] {
+  return [
+    (store) => {
+      const found = findPod(store, puller);
+      if (found === undefined) return [];
+      const spec = podSpecIn(found);
+      const name = accountName(spec, puller.serviceAccount);
+      const node = nodeOf(spec);
+      return [
+        { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
+        ...podKinds(found),
+        ...(node === undefined ? [] : reportsAbout(node)),
+      ];
+    },
+    (store) => {
+      const node = nodeNameOf(store, puller);
+      return node === undefined ? [] : agentKinds(store, node);
+    },
+  ];
+}
+
+/** What is known beside the objects. */
+export interface Known {
+  readonly unread: readonly string[];
+  readonly hosted: boolean;
+  readonly nodes?: NodeMirrors;
+  /** Whether it is a cluster, where what is not found does not exist. @default {false} */
+  readonly live?: boolean;
+}
+
+/**
+ * Gathers.
+ *
+ * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
+ * @throws PullwrightError when the pod is not there
+ */
+export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): DoctorInput {
+  const { unread, hosted, nodes, live = false } = known;
+  const spec = podSpecOf(store, puller) ?? {};
+  const template = findPod(store, puller) as KubeObject;
+  const { namespace } = puller;
+  const isPod = template.kind === 'Pod';
+  const account = accountName(spec, 'default');
+  // The list of a pod that exists is complete: its ServiceAccount no longer counts.
+  const world = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
+  const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
+  const pods = podsOf(store, template);
+  const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
+  const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
+  const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
+  const images = imagesOf(spec).map((image) => ({
+    ...imageIn(store, { world, namespace, image, mayRead, isStatic: isStatic(template) }),
+    ...leftOut(image, { world, synced, node }),
+  }));
+  const facts = nodeFacts(store, {
+    node,
+    explanations: images.flatMap(({ explanation }) => explanation ?? []),
+    complete: live && unread.length === 0,
+  });
+  return {
+    namespace,
+    pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
+    isPod,
+    ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
+    isStatic: isStatic(template),
+    template,
+    account: { name: account, object, known: unread.length === 0 },
+    images,
+    notInjected: notInjectedIn(store, { template, world, account: { name: account, object }, pods, live }),
+    notGiven: notGivenIn(store, template, namespace),
+    givers: giversOf(store, template, namespace),
+    troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
+    provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
+    pods: pods.length,
+    ...(refusal === undefined ? {} : { failure: refusal }),
+    ...(facts === undefined ? {} : { node: facts }),
+    unread,
+  };
+}
+
+/** Profiles whose copies such pods are to have, listed already or not. */
+function giversOf(store: ObjectStore, pod: KubeObject, namespace: string): DoctorInput['givers'] {
+  const { labels = {}, annotations = {} } = podMetadataIn(pod);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed: [], account: undefined });
+  return planned.flatMap(({ name: secret, by }) => {
+    const [sort, name = ''] = by.split('/');
+    if (sort !== 'profile') return [];
+    const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+    if (profile === undefined || !brings(profile, secret)) return [];
+    const says = readyText(profile);
+    return [{ secret, by: `${PROFILE_KIND}/${name}`, ...(says === undefined ? {} : { says }) }];
+  });
+}
+
+/** A name without sources is listed for pods, and its Secret is somebody else's to make. */
+function brings({ spec }: KubeObject, secret: string): boolean {
+  const { secrets } = recordOf(spec);
+  return (Array.isArray(secrets) ? secrets : []).some((one) => {
+    const { name, sources } = recordOf(one);
+    return name === secret && Array.isArray(sources) && sources.length > 0;
+  });
+}
+
+function readyText({ status }: KubeObject): string | undefined {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  if (ready === undefined) return 'nothing has answered it yet; is the reconciler running?';
+  return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
+}
+
+function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean {
+  const ofAccount = ownSecrets({ imagePullSecrets: account?.['imagePullSecrets'] });
+  return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
+}
+
+interface ImageLook {
+  readonly world: FoundWorld;
+  readonly namespace: string;
+  readonly image: string;
+  readonly mayRead: boolean;
+  /** It cannot list any Secret. */
+  readonly isStatic: boolean;
+}
+
+/** Of entries for other registries nothing is said. */
+const BRIEF = { brief: true } as const;
+
+function imageIn(
+  store: ObjectStore,
+  { world, namespace, image, mayRead, isStatic: listsNone }: ImageLook,
+): DoctorImage {
+  const parsed = parseImageReference(image);
+  if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
+  const explanation = explainIn(world, parsed.reference, BRIEF);
+  const listed = new Set(explanation.secrets.map(({ name }) => name));
+  const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
+    const source = podSource(object);
+    return source === undefined ? [] : [{ name: object.metadata.name, source }];
+  });
+  const { repository } = parsed.reference;
+  return {
+    text: image,
+    explanation,
+    elsewhere: sources
+      .filter(({ name, source }) => !listsNone && !listed.has(name) && matchesFor(source, repository))
+      .map(({ name }) => name),
+    mirrors: bareMirrors(explanation, mayRead).filter((mirror) =>
+      sources.some(({ source }) => lookupForContainers([source], withoutTag(mirror)).found === 'credential'),
+    ),
+  };
+}
+
+/** The node's label keeps the credential from it: on a node that has it there would be one. */
+function leftOut(
+  image: string,
+  {
+    world,
+    synced,
+    node,
+  }: { readonly world: FoundWorld; readonly synced: FoundWorld; readonly node: string | undefined },
+): Pick<DoctorImage, 'leftOutNode'> {
+  const parsed = parseImageReference(image);
+  if (!parsed.ok || node === undefined) return {};
+  const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
+  const isLeftOut =
+    isBare(explainIn(world, parsed.reference, BRIEF)) && !isBare(explainIn(synced, parsed.reference, BRIEF));
+  return isLeftOut ? { leftOutNode: node } : {};
+}
+
+function matchesFor(source: AuthSource, repository: string): boolean {
+  const keyring = kubeletKeyring({ secrets: [source] });
+  return keyring.ok && lookupForKubelet(keyring.rings, repository).length > 0;
+}
+
+/** Mirrors that get no credential: none is known, or the provider may not read it. */
+function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string[] {
+  return places
+    .filter(({ kind, crio }) => {
+      if (kind !== 'mirror') return false;
+      return (
+        crio.what === 'nothing' ||
+        (!mayRead && crio.what === 'entry' && crio.entry.source.startsWith('auth file'))
+      );
+    })
+    .map(({ reference }) => reference);
+}
+
+function withoutTag(reference: string): string {
+  const [name = ''] = reference.split('@', 1);
+  const colon = name.lastIndexOf(':');
+  return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;
+}
+
+function providerIn(store: ObjectStore): {
+  readonly matchImages: readonly string[];
+  readonly present: boolean;
+} {
+  const [config] = store.list({ apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' });
+  const images = (config?.spec as { readonly matchImages?: unknown } | undefined)?.matchImages;
+  const list: readonly unknown[] = Array.isArray(images) ? images : [];
+  return { present: config !== undefined, matchImages: list.filter((one) => typeof one === 'string') };
+}
+
+function nodeOf(spec: PlainPodSpec): string | undefined {
+  return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
+}
+
+// The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant.
+
+export interface ReadWorld {
+  readonly store: ObjectStore;
+  readonly problems: readonly string[];
+  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
+  readonly places: ReadonlyMap<string, string>;
+  /** What keeps profiles of the folder from bringing what they name. */
+  readonly notes: readonly string[];
+  /** Whether it is a hosted cluster, whose nodes follow lists of the HostedCluster. */
+  readonly hosted: boolean;
+}
+
+export interface FolderOptions {
+  /** Kinds beside those of pulls. */
+  readonly more?: readonly string[];
+  /** The cluster that is meant, where there are several. */
+  readonly cluster?: string | undefined;
+}
+
+/**
+ * Reads all of `dirs`, with the copies that its profiles will bring; of an object that is given in several of them the last counts.
+ *
+ * @throws UsageError where it is not clear which cluster is meant
+ */
+export async function readFolders(
+  dirs: readonly string[],
+  { more = [], cluster }: FolderOptions = {},
+): Promise<ReadWorld> {
+  return worldIn(await locateAll(dirs, more), cluster);
+}
+
+/** A cluster of a folder, whole. */
+export interface ReadCluster extends ReadWorld {
+  readonly cluster: ClusterObjects;
+}
+
+/** The same for every cluster that is there. */
+export async function readClusters(
+  dirs: readonly string[],
+  more: readonly string[],
+): Promise<readonly ReadCluster[]> {
+  const folders = await locateAll(dirs, more);
+  return clustersOf(folders).map((cluster) => ({ cluster, ...worldOf(folders, cluster) }));
+}
+
+async function locateAll(
+  dirs: readonly string[],
+  more: readonly string[],
+): Promise<readonly LocatedFolder[]> {
+  const kinds = new Set([...FOLDER_WORLD_KINDS, ...more]);
+  const folders: LocatedFolder[] = [];
+  for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds), dirs.length === 1));
+  return folders;
+}
+
+/** Kinds that say something about pulls. */
+export const FOLDER_WORLD_KINDS: ReadonlySet<string> = new Set([
+  ...FOLDER_KINDS,
+  ...INJECTION_FOLDER_KINDS,
+  'HostedCluster',
+]);
+
+/**
+ * What is in `folders` of the cluster that is meant, with the copies that its profiles will bring.
+ *
+ * @throws UsageError where it is not clear which cluster is meant
+ */
+export function worldIn(folders: readonly LocatedFolder[], cluster?: string): ReadWorld {
+  return worldOf(folders, chooseCluster(clustersOf(folders), cluster));
+}
+
+function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[] {
+  const found = folders.flatMap(({ manifests }) => manifests);
+  return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
+}
+
+function worldOf(folders: readonly LocatedFolder[], chosen: ClusterObjects): ReadWorld {
+  const meant = objectsOf(chosen);
+  const store = new ObjectStore();
+  const places = new Map<string, string>();
+  const lines = new Set<string>();
+  for (const { manifests } of folders) {
+    const first = new Set<string>();
+    for (const { object, place } of manifests) {
+      if (!meant.has(object)) continue;
+      lines.add(place);
+      const { name, namespace } = object.metadata;
+      const id = describeObject({ kind: object.kind, namespace, name });
+      const key = `${object.apiVersion} ${id}`;
+      if (first.has(key)) continue;
+      first.add(key);
+      places.set(id, place);
+      store.set(withIdentity(object));
+    }
+  }
+  const hosted = chosen.hostedCluster !== undefined;
+  if (hosted) for (const object of chosen.objects) store.set(withIdentity(object));
+  const problems = folders.flatMap((folder) => problemsIn(folder, lines));
+  return { store, problems, places, notes: bringCopies(store), hosted };
+}
+
+/** A folder whose objects know where they stand. */
+export interface LocatedFolder {
+  readonly manifests: readonly {
+    readonly object: KubeObject;
+    readonly file: string;
+    readonly within: string;
+    readonly place: string;
+  }[];
+  readonly problems: readonly {
+    readonly place: string;
+    readonly message: string;
+    readonly first?: { readonly place: string; readonly file: string };
+    readonly file: string;
+  }[];
+}
+
+/** A single file is its own folder. Names of clusters are paths within `dir`, where it is the only one. */
+export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean): LocatedFolder {
+  const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
+  return {
+    manifests: manifests.map(({ object, file, line }) => ({
+      object,
+      file: isOnly ? file : path(file),
+      within: file,
+      place: `${path(file)}:${line}`,
+    })),
+    problems: problems.map(({ file, line, message, first }) => ({
+      file: path(file),
+      place: `${path(file)}:${line}`,
+      message,
+      ...(first === undefined
+        ? {}
+        : { first: { file: path(first.file), place: `${path(first.file)}:${first.line}` } }),
+    })),
+  };
+}
+
+/** Objects that stand in two folders of one tree: a cluster has each once, so that these are two clusters. */
+function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string[] {
+  const again = new Set(
+    problems.flatMap(({ place, file, first }) =>
+      first === undefined || dirname(first.file) === dirname(file) ? [] : [place],
+    ),
+  );
+  return manifests
+    .filter(({ place }) => again.has(place))
+    .map(({ object: { kind, metadata } }) =>
+      describeObject({ kind, namespace: metadata.namespace, name: metadata.name }),
+    );
+}
+
+/** What of the manifests is of the cluster. Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own. */
+function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeObject> {
+  const managed = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION];
+  return new Set([...objects, ...inside.filter((object) => !managed.some((kind) => isOf(object, kind)))]);
+}
+
+/** An object of another cluster has its name again, which is no mistake. */
+function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): readonly string[] {
+  return problems
+    .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
+    .map(({ place, message }) => `${place}: ${message}`);
+}
+
+/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
+export function withDefaultAccount<T extends SourceObjects>(
+  found: T,
+  { namespace }: Pick<PodPuller, 'namespace'>,
+): T {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
+  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
+  return found;
+}

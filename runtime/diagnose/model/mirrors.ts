@@ -1,0 +1,616 @@
+/**
+ * What `mirrors` goes by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
+ * which of several clusters is meant.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import type { CommandIo } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, type Flag, file, folder, several, text } from '../../cli/flags.ts';
+import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
+import { UsageError } from '../../core/errors.ts';
+import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import {
+  aliasesOf,
+  asTable,
+  listOf,
+  mergeRegistries,
+  parseRegistriesConf,
+} from '../../core/mirrors/registries-conf.ts';
+import type { Resolution, RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { folderOf, readFolder } from '../../engine/offline/manifests.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
+import {
+  CLUSTER_VERSION,
+  type ClusterObjects,
+  clustersIn,
+  IMAGE_CONFIG,
+  type Located,
+} from '../../registry-overrides/machine-config/input.ts';
+import {
+  type ConfInForce,
+  MACHINE_CONFIG,
+  type NodeMirrors,
+} from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
+import { MIRROR_SET_KINDS, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import {
+  entryWarnings,
+  type Plane,
+  type PlaneAnswer,
+  type PlaneResolver,
+} from '../../registry-overrides/planes.ts';
+import {
+  type ClusterAccess,
+  chooseCluster,
+  clusterFlag,
+  type NextKinds,
+  readObjects,
+  type SourceKind,
+} from './objects.ts';
+
+/** For `parseArgs`. */
+export const INPUT_FLAGS: {
+  readonly from: Flag<readonly string[] | undefined>;
+  readonly kubeconfig: Flag<string | undefined>;
+  readonly context: Flag<string | undefined>;
+  readonly 'request-timeout': Flag<number>;
+  readonly as: Flag<string | undefined>;
+  readonly cluster: Flag<string | undefined>;
+} = {
+  from: several(
+    folder({
+      help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
+    }),
+  ),
+  kubeconfig: file({ help: 'read them from a cluster instead' }),
+  context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
+  'request-timeout': CLUSTER_FLAGS['request-timeout'],
+  as: CLUSTER_FLAGS.as,
+  cluster: clusterFlag,
+};
+
+export interface InputValues extends ClusterAccess {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}
+
+/** Rights on a cluster, for the permissions of commands. */
+export const INPUT_API: readonly string[] = [
+  'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
+  'get images.config.openshift.io/cluster, clusterversions/version',
+  'get machineconfigs/99-worker-generated-registries, machineconfigs/99-master-generated-registries',
+];
+
+export interface MirrorInput {
+  readonly cluster: ClusterObjects;
+  /** Whatever else was read, for commands that want more kinds. */
+  readonly found: readonly Located[];
+  readonly problems: readonly string[];
+}
+
+/** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
+export async function readMirrorInput(
+  values: InputValues,
+  io: CommandIo,
+  more: readonly SourceKind[] = [],
+  next: readonly NextKinds[] = [],
+): Promise<MirrorInput> {
+  const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more], next);
+  return { cluster: chooseCluster(clustersIn(found), values.cluster), found, problems };
+}
+
+export interface Found {
+  readonly found: readonly Located[];
+  readonly problems: readonly string[];
+}
+
+const KINDS: readonly SourceKind[] = [
+  ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+  IMAGE_CONFIG,
+  CLUSTER_VERSION,
+  { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
+  ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
+];
+
+/** Objects of `kinds`, of whatever clusters. @throws PullwrightError where nothing can be read */
+export function readMirrorObjects(
+  values: InputValues,
+  io: CommandIo,
+  kinds: readonly SourceKind[],
+  next: readonly NextKinds[] = [],
+): Promise<Found> {
+  const isLive =
+    values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
+  return isLive ? fromCluster(values, io, kinds, next) : fromFolders(values.from ?? [], io, kinds);
+}
+
+async function fromFolders(
+  folders: readonly string[],
+  io: CommandIo,
+  wanted: readonly SourceKind[],
+): Promise<Found> {
+  const kinds = new Set(wanted.map(({ kind }) => kind));
+  const read = await Promise.all(
+    folders.map(async (dir) =>
+      dir === '-'
+        ? folderOf([{ file: 'standard input', text: await textOf(io.stdin) }], kinds)
+        : readFolder(dir, kinds),
+    ),
+  );
+  return {
+    found: read.flatMap(({ manifests }, at) =>
+      manifests.map(({ object, file }) => ({
+        object,
+        // A second folder is another place, as far as names of files go.
+        file: folders.length > 1 ? `${folders[at] ?? ''}/${file}` : file,
+        within: file,
+      })),
+    ),
+    problems: read.flatMap((folder) =>
+      folder.problems
+        // An object of another cluster has its name again; which cluster is meant is asked.
+        .filter(({ first }) => first === undefined)
+        .map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
+    ),
+  };
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function fromCluster(
+  { from: _from, cluster: _cluster, ...access }: InputValues,
+  io: CommandIo,
+  kinds: readonly SourceKind[],
+  next: readonly NextKinds[],
+): Promise<Found> {
+  const { store, problems } = await readObjects(access, kinds, io, next);
+  const found = [...store].map((object) => ({ object }));
+  return { found, problems: problems.map((problem) => `warning: ${problem}`) };
+}
+
+/** `unqualified-search-registries` of the nodes, as the Image object or the operator's template says. */
+export function searchOf(objects: readonly KubeObject[]): readonly string[] {
+  const rendering = renderNodeFiles(objects);
+  return rendering.refused ? ['docker.io'] : rendering.search;
+}
+
+/** Files of a node. */
+export interface NodeConf extends ConfInForce {
+  readonly aliases: ReadonlyMap<string, string>;
+  /** `unqualified-search-registries`; undefined where no file has it. */
+  readonly search?: readonly string[];
+}
+
+/**
+ * Reads `registries.conf` and drop-ins, in this order; a folder (`registries.conf.d`) stands for its `*.conf` in name order.
+ *
+ * @throws UsageError, PullwrightError where the runtime would refuse a file
+ */
+export async function readNodeConf(paths: readonly string[] | undefined): Promise<NodeConf | undefined> {
+  if (paths === undefined || paths.length === 0) return undefined;
+  const files = (await Promise.all(paths.map(confFiles))).flat();
+  const texts = await Promise.all(files.map(readConf));
+  const tables = texts.map((text) => {
+    const rules = parseRegistriesConf(text, parseToml);
+    return { rules, table: asTable(parseToml(text), 'the file') };
+  });
+  const aliases = new Map(tables.flatMap(({ table }) => [...aliasesOf(table)]));
+  const search = tables.findLast(({ table }) => table['unqualified-search-registries'] !== undefined);
+  return {
+    from: files.join(', '),
+    rules: mergeRegistries(tables.map(({ rules }) => rules)),
+    aliases,
+    ...(search === undefined
+      ? {}
+      : { search: listOf(search.table, 'unqualified-search-registries') as readonly string[] }),
+  };
+}
+
+async function confFiles(path: string): Promise<readonly string[]> {
+  const info = await stat(path).catch(() => undefined);
+  if (info?.isDirectory() !== true) return [path];
+  const names = await readdir(path);
+  return names
+    .filter((name) => name.endsWith('.conf'))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+async function readConf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": expected a readable registries.conf`);
+  });
+}
+
+/** Where the pull secret of a cluster is: named by its HostedCluster, else the platform's. */
+export function pullSecretPlace(hosted: KubeObject | undefined): {
+  readonly namespace: string;
+  readonly name: string;
+} {
+  if (hosted === undefined) return { namespace: 'openshift-config', name: 'pull-secret' };
+  const { pullSecret } = (hosted.spec ?? {}) as { pullSecret?: { name?: unknown } | null };
+  const name = typeof pullSecret?.name === 'string' ? pullSecret.name : 'pull-secret';
+  return { namespace: hosted.metadata.namespace ?? '', name };
+}
+
+/** The pull secret that the HostedCluster `wanted` names. */
+export function hostedSecrets(wanted: string | undefined): NextKinds {
+  return (store) =>
+    store
+      .list({ apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' })
+      .filter(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === wanted)
+      .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
+}
+
+/** The cluster's own pull secret among `objects`; undefined where it is missing or invalid. */
+export function ownPullSecret(
+  objects: readonly KubeObject[],
+  hosted: KubeObject | undefined,
+): AuthSource | undefined {
+  const { namespace, name } = pullSecretPlace(hosted);
+  const secret = objects.find(
+    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
+  );
+  return secret && pullSecretSource(secret as SecretObject);
+}
+
+// What a change of mirror sets does to the images that are in use: another order, no place left, a mirror without a credential.
+
+/** An image that somebody uses. */
+export interface UsedImage {
+  readonly image: string;
+  /** `Deployment/web/shop` */
+  readonly usedBy: string;
+  /** Who asks for it. */
+  readonly for: readonly Plane[];
+}
+
+export interface InUseChange {
+  readonly image: string;
+  readonly usedBy: readonly string[];
+  readonly for: readonly Plane[];
+  /** Places, in the order in which they are asked. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** No place is left that may be asked. */
+  readonly lost: boolean;
+  /** New mirrors for which the cluster's pull secret has no entry; empty where no secret is known. */
+  readonly withoutCredential: readonly string[];
+}
+
+export interface InUse {
+  readonly images: number;
+  readonly changed: readonly InUseChange[];
+}
+
+export interface ChangeInput {
+  readonly before: PlaneResolver;
+  readonly after: PlaneResolver;
+  /** Whether there is a credential for a place; undefined where no pull secret is known. */
+  readonly hasCredential?: ((reference: string) => boolean) | undefined;
+}
+
+/**
+ * Compares the places of each image, for each that asks for it.
+ */
+export function inUseChanges(used: readonly UsedImage[], input: ChangeInput): InUse {
+  const byImage = new Map<string, UsedImage[]>();
+  for (const one of used) byImage.set(one.image, [...(byImage.get(one.image) ?? []), one]);
+  return {
+    images: byImage.size,
+    changed: [...byImage].flatMap(([image, users]) => changesOf(image, users, input)),
+  };
+}
+
+function changesOf(image: string, users: readonly UsedImage[], input: ChangeInput): readonly InUseChange[] {
+  const planes = [...new Set(users.flatMap((user) => user.for))];
+  const old = placesBy(input.before, image, planes);
+  const next = placesBy(input.after, image, planes);
+  const groups = new Map<string, InUseChange & { readonly for: Plane[] }>();
+  for (const plane of planes) {
+    const before = old.get(plane);
+    const after = next.get(plane);
+    if (before === undefined || after === undefined) continue;
+    const key = JSON.stringify([before, after]);
+    if (JSON.stringify(before) === JSON.stringify(after)) continue;
+    const known = groups.get(key);
+    if (known !== undefined) known.for.push(plane);
+    else groups.set(key, { image, usedBy: [], for: [plane], before, after, ...judged(before, after, input) });
+  }
+  return [...groups.values()].map((change) => ({
+    ...change,
+    usedBy: users
+      .filter((user) => user.for.some((plane) => change.for.includes(plane)))
+      .map((user) => user.usedBy),
+  }));
+}
+
+function judged(
+  before: readonly string[],
+  after: readonly string[],
+  { hasCredential }: ChangeInput,
+): Pick<InUseChange, 'lost' | 'withoutCredential'> {
+  const gained = after.filter((place) => !before.includes(place));
+  return {
+    lost: before.length > 0 && after.length === 0,
+    withoutCredential: hasCredential === undefined ? [] : gained.filter((place) => !hasCredential(place)),
+  };
+}
+
+function placesBy(
+  resolve: PlaneResolver,
+  image: string,
+  planes: readonly Plane[],
+): ReadonlyMap<Plane, readonly string[]> {
+  return new Map(
+    resolve(image, planes).map(({ plane, resolution }) => [
+      plane,
+      resolution.candidates.map(({ reference }) => reference),
+    ]),
+  );
+}
+
+// What `mirrors IMAGE` answers, as a value and as text.
+
+/** One line of the answer. */
+export interface MirrorLine {
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  /** Place of the rule that names it, for a person. */
+  readonly from?: string;
+  /** Why it is not tried. */
+  readonly skipped?: { readonly reason: string; readonly message: string };
+  /** What a probe found; absent when none was made. */
+  readonly probe?: { readonly verdict: string; readonly message: string; readonly digest?: string };
+}
+
+export interface MirrorReport {
+  readonly image: string;
+  /** As it was asked for, where that is a short name. */
+  readonly written?: string;
+  /** For whom this is the answer. */
+  readonly for: readonly Plane[];
+  /** Whether any mirror set or node's file was there to go by. */
+  readonly given: boolean;
+  /** By what nodes go; absent where no nodes pull. */
+  readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
+  /** The source that decides, and where it is written. */
+  readonly rule?: { readonly source: string; readonly from: readonly string[] };
+  /** In the order in which they are tried; what is not tried comes last. */
+  readonly candidates: readonly MirrorLine[];
+  /** Why the runtime pulls from nowhere, in its own words. */
+  readonly refusal?: string;
+  readonly fix?: MirrorFix;
+  readonly problems: readonly string[];
+  /** With a probe, for the control plane operator and the ignition server. */
+  readonly lookUp?: ImageLookUp;
+}
+
+/** Where what has no container runtime finds an image. */
+export interface ImageLookUp {
+  /** The first mirror that has it, asked in turn: for a release image. Absent where none has it. */
+  readonly release?: string;
+  /** The first mirror, whether it has it or not: for a component of a release. */
+  readonly component: string;
+}
+
+/** What is read of a cluster beside the mirror sets. */
+export const MIRROR_KINDS: ReadonlySet<string> = new Set([
+  ...MIRROR_SET_KINDS.map((set) => set.kind),
+  'Image',
+  'ClusterVersion',
+  'HostedCluster',
+  'MachineConfig',
+]);
+
+/** The image as the runtime sees it. */
+export function fullImage(reference: ImageReference): string {
+  const tag = pullTag(reference);
+  return formatImageReference(tag === undefined ? reference : { ...reference, tag });
+}
+
+/** One report for those planes that get the same answer. */
+export function mirrorReports(
+  image: string,
+  planes: readonly Plane[],
+  cluster: ClusterObjects,
+  resolve: PlaneResolver,
+): readonly MirrorReport[] {
+  const groups = new Map<string, PlaneAnswer[]>();
+  for (const answer of resolve(image, planes)) {
+    const key = JSON.stringify(answer.resolution.candidates.map(({ reference }) => reference));
+    groups.set(key, [...(groups.get(key) ?? []), answer]);
+  }
+  const warnings = entryWarnings(cluster.objects);
+  return [...groups.values()].flatMap((group): MirrorReport[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { resolution, nodes, fix } = first;
+    const place = placesOf(
+      first.plane === 'node' || first.plane === 'image-stream' ? cluster.hostedCluster : undefined,
+    );
+    return [
+      {
+        image: resolution.image,
+        for: group.map(({ plane }) => plane),
+        given: first.given,
+        ...(nodes === undefined ? {} : { nodes }),
+        ...ruleOf(resolution, place),
+        candidates: linesOf(resolution, place),
+        ...(resolution.refusal === undefined ? {} : { refusal: resolution.refusal }),
+        ...(fix === undefined ? {} : { fix }),
+        problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
+      },
+    ];
+  });
+}
+
+/** Where a rule is written, for a person. */
+export type PlaceOfRule = (origin: RuleOrigin) => string;
+
+/** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
+export function placesOf(hosted: KubeObject | undefined): PlaceOfRule {
+  if (hosted === undefined) return placeOf;
+  const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
+  return ({ path }) => `${name} ${hostedPath(path)}`;
+}
+
+/** Where a HostedCluster has what its guest gets as a mirror set or as the Image object. */
+export function hostedPath(path: string): string {
+  return path
+    .replace('spec.imageDigestMirrors', 'spec.imageContentSources')
+    .replace(/^spec\.registrySources/, 'spec.configuration.image.registrySources')
+    .replace(/^status\.desired\.image/, 'spec.release.image');
+}
+
+function problemText({ severity, origin, message }: MirrorProblem, place: PlaceOfRule): string {
+  const own = placeOf(origin);
+  const rest = message.startsWith(own) ? place(origin) + message.slice(own.length) : message;
+  return `${severity}: ${rest}`;
+}
+
+function ruleOf({ rule }: Resolution, place: PlaceOfRule): Pick<MirrorReport, 'rule'> {
+  if (rule === undefined) return {};
+  return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } };
+}
+
+function linesOf(resolution: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
+  const from = (origin: RuleOrigin | undefined): { readonly from?: string } =>
+    origin === undefined ? {} : { from: place(origin) };
+  const tried = resolution.candidates.map(({ reference, kind, origin }) => ({
+    reference,
+    kind,
+    ...from(origin),
+  }));
+  const skipped = resolution.skipped.map(({ reference, kind, origin, reason, message }) => ({
+    reference,
+    kind,
+    ...from(origin),
+    skipped: { reason, message },
+  }));
+  return [...tried, ...skipped];
+}
+
+function placeOf({ kind, name, path }: RuleOrigin): string {
+  return `${kind}/${name} ${path}`;
+}
+
+/**
+ * The report for people: one line per place, in the order in which they are tried, and one for what its registry says. Where a
+ * line would be longer than `columns`, what is to be said of the place goes below it.
+ *
+ * @param columns width of the terminal. @default {Infinity}
+ */
+export function mirrorText(report: MirrorReport, columns: number = Number.POSITIVE_INFINITY): string {
+  const width = Math.max(...report.candidates.map((line) => line.reference.length));
+  let place = 0;
+  const lines = report.candidates.flatMap((line) => {
+    const number = line.skipped === undefined ? String((place += 1)) : '-';
+    const head = `${number.padStart(3)}  ${line.reference}`;
+    const whole = `${head.padEnd(width + 5)}  ${noteOf(line)}`;
+    const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
+    return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
+  });
+  return `${[...headOf(report), ...lines, ...lookUpLines(report.lookUp), ...fixLines(report.fix)].join('\n')}\n`;
+}
+
+function headOf({
+  image,
+  written,
+  for: planes,
+  nodes,
+  rule,
+  given,
+  refusal,
+  candidates,
+}: MirrorReport): readonly string[] {
+  const some = candidates.some(({ kind }) => kind === 'mirror')
+    ? 'every mirror set that covers it'
+    : 'no mirror set covers it';
+  const none = given ? some : 'no mirror set was given';
+  const from = rule === undefined || rule.from.length === 0 ? '' : ` (${rule.from.join(', ')})`;
+  return [
+    `image  ${image}${written === undefined ? '' : `  (for the short name "${written}")`}`,
+    ...(planes.length === 1 && planes[0] === 'node' ? [] : [`for    ${planes.join(', ')}`]),
+    ...(nodes === undefined || nodes.state === 'rendered' ? [] : [`nodes  ${nodes.summary}`]),
+    `rule   ${rule === undefined ? none : `${rule.source}${from}`}`,
+    ...(refusal === undefined ? [] : [`fails  the runtime pulls from nowhere: ${refusal}`]),
+  ];
+}
+
+function lookUpLines(lookUp: ImageLookUp | undefined): readonly string[] {
+  if (lookUp === undefined) return [];
+  const { release = 'not found', component } = lookUp;
+  return [`as a release image      ${release}`, `as a release component  ${component}`];
+}
+
+/** What is wrong, what to do, and the object to apply, ready to be piped. */
+function fixLines(fix: MirrorFix | undefined): readonly string[] {
+  if (fix === undefined) return [];
+  const object = fix.object === undefined ? [] : ['---', toYaml(fix.object).trimEnd()];
+  return [`wrong  ${fix.message}`, `fix    ${fix.fix}`, ...object];
+}
+
+const INDENT = '     ';
+
+function noteOf(line: MirrorLine): string {
+  if (line.skipped !== undefined) return `${line.kind}, not tried: ${line.skipped.message}`;
+  return `${line.kind}${line.from === undefined ? '' : `  ${line.from}`}`;
+}
+
+// What would happen to nodes if mirror sets were applied: which files change, and whether nodes drain or reboot.
+
+export interface WhatIf {
+  /** The cluster with the objects applied. */
+  readonly cluster: ClusterObjects;
+  /** Absent where the operator refuses what is there, or what would be. */
+  readonly disruption?: Disruption;
+  /** One sentence. */
+  readonly summary: string;
+}
+
+/** `applied` take the place of objects of the same kind and name. */
+export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]): WhatIf {
+  const after = afterwards(cluster, applied);
+  const [old, next] = [cluster.objects, after.objects].map((list) => renderNodeFiles(list));
+  if (old === undefined || next === undefined || next.refused)
+    return {
+      cluster: after,
+      summary: 'the Machine Config Operator would refuse this: nodes keep what they have',
+    };
+  if (old.refused)
+    return { cluster: after, summary: 'what nodes have now is not known: the present objects are refused' };
+  const disruption = disruptionOf(old, next);
+  return { cluster: after, disruption, summary: summaryOf(disruption) };
+}
+
+/** Of a hosted cluster, mirror sets are applied to the cluster that runs its control plane; its own are in the HostedCluster. */
+function afterwards(cluster: ClusterObjects, applied: readonly KubeObject[]): ClusterObjects {
+  const { hostedCluster, management } = cluster;
+  if (hostedCluster === undefined) return { ...cluster, objects: replaced(cluster.objects, applied) };
+  const objects = replaced([...(management ?? []), hostedCluster], applied);
+  const found = clustersIn(objects.map((object) => ({ object }))).find(({ name }) => name === cluster.name);
+  return { ...cluster, management: replaced(management ?? [], applied), objects: found?.objects ?? [] };
+}
+
+function replaced(objects: readonly KubeObject[], applied: readonly KubeObject[]): readonly KubeObject[] {
+  const id = ({ kind, metadata }: KubeObject): string =>
+    `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+  const gone = new Set(applied.map(id));
+  return [...objects.filter((object) => !gone.has(id(object))), ...applied];
+}
+
+function summaryOf({ changedFiles, drain, reboot, because }: Disruption): string {
+  if (changedFiles.length === 0) return 'nothing changes on nodes';
+  const why = because === undefined ? '' : `: ${because}`;
+  if (reboot) return `every node drains and reboots${why}`;
+  return drain ? `every node drains and reloads CRI-O${why}` : 'nodes reload CRI-O, without a drain';
+}

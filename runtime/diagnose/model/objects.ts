@@ -1,0 +1,214 @@
+/**
+ * Where a command that only looks gets its objects from: a folder of manifests (`--from`), or the cluster of a kubeconfig. Both
+ * give a store; what could not be read is said, and the rest is there.
+ */
+
+import type { CommandIo } from '../../cli/command.ts';
+import { type Flag, text } from '../../cli/flags.ts';
+import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
+import { VERSION } from '../../core/version.ts';
+import { readFolder } from '../../engine/offline/manifests.ts';
+import { inParallel } from '../../engine/queue.ts';
+import { ObjectStore } from '../../engine/store.ts';
+import { isApiError } from '../../kube/api-error.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import { pagesOf } from '../../kube/informer.ts';
+import { type ClusterChoice, contextNamespace, loadConnection } from '../../kube/kubeconfig.ts';
+import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
+
+/** A kind to look at. */
+export interface SourceKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Which cluster, how long to wait for an answer of it, and as whom: what flags of `flags/common.ts` say. */
+export interface ClusterAccess extends ClusterChoice {
+  /** Milliseconds; 0 for as long as it takes. @default {10_000} */
+  readonly 'request-timeout'?: number;
+  readonly as?: string | undefined;
+}
+
+export interface SourceFlags extends ClusterAccess {
+  readonly from?: string | undefined;
+}
+
+/** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */
+export async function namespaceOf(
+  flags: ClusterChoice & { readonly namespace?: string | undefined; readonly from?: unknown },
+  io: CommandIo,
+): Promise<string> {
+  if (flags.namespace !== undefined) return flags.namespace;
+  return flags.from === undefined ? contextNamespace(flags, io.env) : 'default';
+}
+
+/** What was found. */
+export interface SourceObjects {
+  readonly store: ObjectStore;
+  /** One sentence for each thing that could not be read. A kind that the cluster does not have is no problem. */
+  readonly problems: readonly string[];
+}
+
+/** What to read next, once the objects so far are there; empty when that was all. */
+export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
+
+/**
+ * Reads the objects of `kinds`, then in a cluster what `next` names in turn, until it names nothing.
+ *
+ * @throws UsageError, PullwrightError when there is no folder or no cluster to ask
+ */
+export async function readObjects(
+  flags: SourceFlags,
+  kinds: readonly SourceKind[],
+  io: CommandIo,
+  next: readonly NextKinds[] = [],
+): Promise<SourceObjects> {
+  if (flags.from === undefined)
+    return withClient(flags, io, async (client) => readSteps(client, kinds, next));
+  const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)));
+  return {
+    store: folder.store,
+    problems: folder.problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
+  };
+}
+
+/** Kinds of OpenShift: where they are served, they are served so, and elsewhere the answer is 404. */
+const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly namespaced: boolean }>> =
+  Object.fromEntries(
+    Object.entries({
+      'config.openshift.io/v1 ImageDigestMirrorSet': 'imagedigestmirrorsets',
+      'config.openshift.io/v1 ImageTagMirrorSet': 'imagetagmirrorsets',
+      'config.openshift.io/v1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
+      'config.openshift.io/v1 Image': 'images',
+      'config.openshift.io/v1 ClusterVersion': 'clusterversions',
+      'machineconfiguration.openshift.io/v1 MachineConfig': 'machineconfigs',
+      'operator.openshift.io/v1alpha1 ImageContentSourcePolicy': 'imagecontentsourcepolicies',
+    }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
+  );
+
+/** The longest time that a timer knows. */
+const FOR_EVER_MS = 2 ** 31 - 1;
+
+/** Opens the cluster of a kubeconfig for `work`. */
+export async function withClient<T>(
+  { kubeconfig, context, as, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
+  io: CommandIo,
+  work: (client: HttpKubeClient) => Promise<T>,
+): Promise<T> {
+  const connection = await loadConnection(kubeconfig, io.env, context);
+  const options = {
+    connection,
+    userAgent: `pullwright/${VERSION}`,
+    // Somebody waits for the answer: two tries say whether there will be one.
+    timeoutMs: timeoutMs === 0 ? FOR_EVER_MS : timeoutMs,
+    tries: 2,
+    ...(as === undefined ? {} : { actAs: as }),
+  };
+  const client = new HttpKubeClient(options, NO_DISCOVERY);
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+/** Reads `kinds`, then what each of `next` names, each step in view of the ones before. */
+export async function readSteps(
+  client: KubeClient,
+  kinds: readonly SourceKind[],
+  next: readonly NextKinds[],
+): Promise<SourceObjects> {
+  const store = new ObjectStore();
+  const problems = await readKinds(client, kinds, store);
+  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), store)));
+  return { store, problems: [...new Set(problems)].sort() };
+}
+
+/** Requests at once. */
+const CONCURRENCY = 16;
+
+/** The cluster as a whole does not answer or does not know us: nothing else can be read either. */
+const HOPELESS: readonly string[] = [
+  'Timeout',
+  'ConnectionRefused',
+  'ConnectionLost',
+  'CertificateNotTrusted',
+  'HostNotFound',
+  'Unauthorized',
+];
+
+/**
+ * One request a kind (more where a list has pages). Gives what could not be read.
+ *
+ * @throws PullwrightError when the cluster does not answer
+ */
+async function readKinds(
+  client: KubeClient,
+  kinds: readonly SourceKind[],
+  store: ObjectStore,
+): Promise<string[]> {
+  const problems: string[] = [];
+  await inParallel(kinds, CONCURRENCY, async (kind) => {
+    try {
+      for await (const object of objectsOf(client, kind)) store.set(object);
+    } catch (error) {
+      const code = error instanceof PullwrightError ? error.code : '';
+      if (code === 'KindNotServed' || isApiError(error, 404)) return;
+      if (HOPELESS.includes(code)) throw error;
+      problems.push(describeError(error));
+    }
+  });
+  return problems;
+}
+
+async function* objectsOf(client: KubeClient, kind: SourceKind) {
+  const { name, labelSelector, fieldSelector } = kind;
+  if (name !== undefined) {
+    const found = await client.get({ ...kind, name });
+    if (found !== undefined) yield found;
+    return;
+  }
+  const options = {
+    limit: 500,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  for await (const page of pagesOf(client, kind, options)) yield* page.items;
+}
+
+// Which of the clusters of a folder is meant.
+
+export const clusterFlag: Flag<string | undefined> = text({
+  value: 'NAME',
+  help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
+});
+
+/** The one that is named, or the only one. @throws UsageError that names them all */
+export function chooseCluster(clusters: readonly ClusterObjects[], name: string | undefined): ClusterObjects {
+  const names = clusters.map((cluster) => cluster.name);
+  if (name === undefined) {
+    const [only] = clusters;
+    if (clusters.length === 1 && only !== undefined) return only;
+    throw new UsageError(
+      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes go by different mirrors; choose one with --cluster: ${names.join(', ')}`,
+    );
+  }
+  const found = clusters.find((cluster) => cluster.name === name);
+  if (found === undefined)
+    throw new UsageError(`Cannot find cluster "${name}": must be one of ${names.join(', ')}`);
+  return found;
+}
+
+/** A kubeconfig is of one cluster. @throws UsageError */
+export function needFolderForCluster(flags: {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}): void {
+  if (flags.cluster !== undefined && flags.from === undefined)
+    throw new UsageError('--cluster chooses among the clusters of --from: name the folder too');
+}

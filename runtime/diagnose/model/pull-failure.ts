@@ -1,0 +1,588 @@
+/**
+ * What a container's status and a pod's events say of a failing pull: the cause out of a closed list, the host that it is about, and
+ * the cause at each mirror. What is not understood is a failure with an unknown cause, and never none.
+ *
+ * Source of the rule: texts of kubelet 1.25 to 1.36, CRI-O, containerd, docker, containers/image and registries.
+ */
+
+export const PULL_CAUSES = [
+  'no-credential',
+  'auth-required',
+  'credential-rejected',
+  'credential-expired',
+  'permission-denied',
+  'denied-or-missing',
+  'not-found',
+  'blob-missing',
+  'platform-mismatch',
+  'format-unsupported',
+  'digest-mismatch',
+  'disk-full',
+  'node-storage',
+  'rate-limited',
+  'kubelet-throttled',
+  'dns',
+  'timeout',
+  'unreachable',
+  'connection-broken',
+  'proxy',
+  'tls-untrusted',
+  'tls-name',
+  'tls-expired',
+  'tls-other',
+  'plain-http',
+  'registry-error',
+  'unexpected-answer',
+  'policy-blocked',
+  'signature-rejected',
+  'short-name',
+  'image-name',
+  'never-pull',
+  'secret-missing',
+  'secret-malformed',
+  'runtime-unavailable',
+  'cancelled',
+  'unknown',
+] as const;
+
+export type PullCause = (typeof PULL_CAUSES)[number];
+
+/** What a container waits for; without a reason it does not wait. */
+export interface ContainerWait {
+  readonly image: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface PodEvent {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface PullFailure {
+  readonly cause: PullCause;
+  /** The image that is pulled: of the container, of a volume of it, or of the sandbox. */
+  readonly image: string;
+  /** The registry, token service, blob store or proxy that it is about; undefined where the node or the pod is at fault. */
+  readonly host?: string;
+  /** The mirrors and the source, in the order in which they were tried, as far as the text has them. */
+  readonly places?: readonly PlaceFailure[];
+  /** What was said, without what stands around it. */
+  readonly text: string;
+  /** Secrets that the kubelet could not read. */
+  readonly missing?: readonly string[];
+}
+
+export interface PlaceFailure {
+  readonly place: string;
+  readonly cause: PullCause;
+}
+
+const FAILING = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'RegistryUnavailable',
+  'SignatureValidationFailed',
+  'ImageInspectError',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+]);
+
+/** After its pull a container gets one of these; what went before is over. */
+const PAST_PULL = new Set(['Pulled', 'Created', 'Started']);
+
+/** Words that prove a cause, the special before the general. Names and hosts are taken out before, and `{401}` stands for the status of an answer. */
+const WORDS: readonly (readonly [PullCause, RegExp])[] = [
+  [
+    'runtime-unavailable',
+    /dial unix|code = (?:Unavailable|14) desc = (?!.*(?:failed to pull|unable to pull|initializing source|pinging))|server is not initialized yet|Cannot connect to the Docker daemon|unknown service runtime\./,
+  ],
+  ['kubelet-throttled', /pull QPS exceeded/i],
+  ['never-pull', /not present with pull policy of Never/],
+  [
+    'short-name',
+    /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list/i,
+  ],
+  [
+    'unexpected-answer',
+    /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'/i,
+  ],
+  [
+    'image-name',
+    /invalid (?:image )?reference format|couldn't parse image|repository name must be lowercase|invalid image name/i,
+  ],
+  [
+    'secret-malformed',
+    /unable to parse auth field|illegal base64|json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
+  ],
+  ['policy-blocked', /is blocked in|is rejected by policy|blocked pull of|blocked by (?:policy|registries)/i],
+  [
+    'signature-rejected',
+    /signature was required|Required email|signatures? (?:were|was|is) (?:not )?accepted|signature verification failed|no signature exists|Signature for identity|Source image rejected|invalid (?:GPG )?signature|(?:Fulcio|Rekor|OIDC issuer)\b|checking signature of/i,
+  ],
+  ['disk-full', /no space left on device|disk quota exceeded|not enough (?:free )?(?:disk )?space/i],
+  [
+    'platform-mismatch',
+    /no match for platform|no image found in (?:manifest list|image index) for architecture|no matching manifest for|cannot be used on this platform|does not support platform|does not (?:match|provide) the specified platform/i,
+  ],
+  [
+    'format-unsupported',
+    /no longer supported since containerd|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|manifest\.v1\+(?:json|prettyjws)/i,
+  ],
+  [
+    'digest-mismatch',
+    /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match/i,
+  ],
+  [
+    'blob-missing',
+    /could not fetch content descriptor.*(?:not found|\{404\})|blob unknown|unknown blob|BLOB_UNKNOWN|https:\/\/HOST\/blobs"?:? (?:not found|404)|(?:fetching|reading|copying) blob.*(?:\{404\}|not found)/is,
+  ],
+  ['cancelled', /failed to extract layer.*context canceled/is],
+  [
+    'node-storage',
+    /failed to extract layer|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+  ],
+  [
+    'rate-limited',
+    /toomanyrequests|too many requests|\{429\}|(?:pull )?rate limit|rate exceeded|ThrottlingException/i,
+  ],
+  ['not-found', /was deleted or has expired/i],
+  [
+    'credential-expired',
+    /token (?:has|is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
+  ],
+  [
+    'no-credential',
+    /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request)s? (?:is|are) (?:not|dis)/is,
+  ],
+  [
+    'credential-rejected',
+    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad (?:username|credentials)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)/is,
+  ],
+  ['denied-or-missing', /\(or it may not exist\)/],
+  [
+    'permission-denied',
+    /not authorized to perform|read_package|permission_denied|does(?: not|n't) have (?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission/i,
+  ],
+  [
+    'denied-or-missing',
+    /insufficient_scope|requested access to the resource is denied|access to the (?:requested )?resource is not authorized|does not exist or|denied: denied|access forbidden|pull access denied|Requesting bearer token:.*\{403\}|project or repository|not found or no access/is,
+  ],
+  ['proxy', /proxyconnect tcp|Proxy Authentication Required|\{407\}|socks connect/i],
+];
+
+/** Below HTTP: where an answer came, none of these is the cause. */
+const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
+  [
+    'proxy',
+    /\b(?:Get|Head|Post) "?https:\/\/HOST(?:\/blobs)?"?: (?:Forbidden|Bad Gateway|Service Unavailable|Gateway Time-?out|Method Not Allowed|Not Allowed|Bad Request|Unauthorized|Access Denied)\b/,
+  ],
+  ['tls-expired', /has expired or is not yet valid|certificate (?:has|is) expired/i],
+  [
+    'tls-name',
+    /is valid for .*, not |IP SANs|legacy Common Name|not valid for any names|cannot validate certificate for/i,
+  ],
+  [
+    'tls-untrusted',
+    /signed by unknown authority|certificate is not trusted|self[- ]signed certificate|unable to get local issuer|not authorized to sign other certificates/i,
+  ],
+  [
+    'plain-http',
+    /server gave HTTP response to HTTPS client|first record does not look like a TLS handshake|oversized record received/i,
+  ],
+  ['connection-broken', /bad record MAC/i],
+  ['tls-other', /\btls: |x509: /],
+  ['dns', /\blookup \S+|no such host|server misbehaving|name resolution|Name or service not known/i],
+  [
+    'timeout',
+    /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent/i,
+  ],
+  ['unreachable', /connection refused|no route to host|network is unreachable|host is (?:down|unreachable)/i],
+  [
+    'connection-broken',
+    /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed network connection|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
+  ],
+];
+
+/** What words without a subject mean. */
+const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
+  [
+    'not-found',
+    /manifest[ _]unknown|name[ _]unknown|not found or deleted|artifact NAME not found|no resolve hosts|manifest for \S+ not found|repository NAME not found/i,
+  ],
+  [
+    'auth-required',
+    /authentication required|unauthorized to access repository|Please login|unauthorized|invalid username\/password|authorization failed|\{401\}|log ?in required|must (?:log ?in|authenticate)/i,
+  ],
+  ['denied-or-missing', /\{403\}|forbidden|denied/i],
+  [
+    'registry-error',
+    /\{5\d\d\}|internal (?:server )?error|Service Unavailable|Bad Gateway|Gateway Time-?out|unknown: unknown error/i,
+  ],
+  ['not-found', /not found|\{404\}|does not exist|no such manifest|does not use the \S+ tag/i],
+  ['cancelled', /cancell?ed/i],
+  [
+    'unexpected-answer',
+    /\{[1-4]\d\d\}|error parsing HTTP|StatusCode: |invalid character|unexpected (?:HTTP )?status|unexpected end of JSON|stopped after \d+ redirects|malformed HTTP/i,
+  ],
+];
+
+/** The node or the pod is at fault, and no host. */
+const LOCAL: ReadonlySet<PullCause> = new Set([
+  'disk-full',
+  'node-storage',
+  'kubelet-throttled',
+  'short-name',
+  'image-name',
+  'never-pull',
+  'secret-malformed',
+  'runtime-unavailable',
+]);
+
+const BELOW_HTTP: ReadonlySet<PullCause> = new Set(NETWORK.map(([cause]) => cause));
+
+/** Who answers with these may be another than the registry. */
+const OF_WHO_ANSWERS: ReadonlySet<PullCause> = new Set(['registry-error', 'unexpected-answer']);
+
+/** What a Secret that is missing explains: that the registry got no credential. */
+const WITHOUT_CREDENTIAL: ReadonlySet<PullCause> = new Set([
+  'no-credential',
+  'auth-required',
+  'denied-or-missing',
+]);
+
+/** Whether a registry refuses for want of a right credential. */
+export function isRefusal(cause: PullCause | undefined): boolean {
+  return cause !== undefined && (WITHOUT_CREDENTIAL.has(cause) || OF_CREDENTIAL.has(cause));
+}
+
+const OF_CREDENTIAL: ReadonlySet<PullCause> = new Set([
+  'credential-rejected',
+  'credential-expired',
+  'permission-denied',
+  'secret-missing',
+]);
+
+/** Whether the registry gave no answer that could be read. */
+export function isBelowHttp(cause: PullCause | undefined): boolean {
+  return cause !== undefined && BELOW_HTTP.has(cause);
+}
+
+interface Reading {
+  readonly cause: PullCause;
+  readonly host?: string | undefined;
+  readonly places?: readonly PlaceFailure[];
+}
+
+/**
+ * The failing pull of a container; undefined where no pull fails, whatever else does. Total.
+ *
+ * @param events those of the container and those of the whole pod, oldest first
+ */
+export function pullFailure(wait: ContainerWait, events: readonly PodEvent[]): PullFailure | undefined {
+  const { image, reason = '', message = '' } = wait;
+  const past = events.findLastIndex((event) => PAST_PULL.has(event.reason));
+  const said = events
+    .slice(past + 1)
+    .map((event) => ({ ...event, message: event.message.replace(/^\(combined from similar events\): /, '') }))
+    .toReversed();
+  const isText =
+    reason !== '' &&
+    !/^[A-Z]\w*$/.test(reason) &&
+    (reason === message || said.some((event) => event.message === `Error: ${reason}`));
+  const isProven = FAILING.has(reason) || isText;
+  if (!isProven && /^(?!ContainerCreating$|PodInitializing$)./.test(reason))
+    return message.includes('checking signature of') ? failureOf([message], image, []) : undefined;
+  const texts = said.filter(tellsOfPull).map((event) => event.message);
+  if (!isProven && texts.length === 0) return undefined;
+  const own = isText && SECRET_JSON.test(message) ? `unable to parse auth field: ${message}` : message;
+  return failureOf([...(isProven ? [own] : []), ...texts], image, missingSecrets(said), reason);
+}
+
+/** What Go says of a Secret that is no JSON; in an answer of a registry the same words mean something else. */
+const SECRET_JSON = /^(?:json: |invalid character|unexpected end of JSON|illegal base64)/;
+
+function tellsOfPull({ reason, message }: PodEvent): boolean {
+  if (reason === 'FailedCreatePodSandBox')
+    return /failed to get sandbox image|failed pulling image|failed to pull image|initializing source docker:/.test(
+      message,
+    );
+  return (
+    ['InspectFailed', 'ErrImageNeverPull'].includes(reason) || message.startsWith('Failed to pull image ')
+  );
+}
+
+function missingSecrets(events: readonly PodEvent[]): readonly string[] {
+  const event = events.find(({ reason }) => reason === 'FailedToRetrieveImagePullSecret');
+  if (event === undefined) return [];
+  const names = /\(([^)]*)\)/.exec(event.message)?.[1] ?? '';
+  return names.split(/,\s*/).filter((name) => name !== '');
+}
+
+/** The first text with a cause counts; without any, the first that says something is quoted. */
+function failureOf(
+  texts: readonly string[],
+  image: string,
+  missing: readonly string[],
+  reason = '',
+): PullFailure {
+  for (const text of texts) {
+    const pulled = pulledImage(text) ?? image;
+    const core = unwrapped(text);
+    const reading = readingOf(core, pulled);
+    if (reading.cause === 'unknown') continue;
+    const isMissing = missing.length > 0 && WITHOUT_CREDENTIAL.has(reading.cause);
+    return {
+      image: pulled,
+      ...withoutUndefined({
+        ...reading,
+        ...(isMissing ? { cause: 'secret-missing' as const, missing } : {}),
+      }),
+      text: withoutTokens(core),
+    };
+  }
+  const cause = OF_REASON[reason] ?? 'unknown';
+  const text = texts.map(unwrapped).find((one) => one !== '') ?? '';
+  const pulled = texts.map(pulledImage).find((one) => one !== undefined) ?? image;
+  const hasHost = !LOCAL.has(cause) && text !== '' && !/panic/.test(text);
+  return {
+    image: pulled,
+    cause,
+    ...(hasHost ? { host: registryOf(pulled) } : {}),
+    text: withoutTokens(text),
+  };
+}
+
+/** Reasons that are a cause, whatever the text. */
+const OF_REASON: Readonly<Record<string, PullCause>> = {
+  InvalidImageName: 'image-name',
+  ErrImageNeverPull: 'never-pull',
+  SignatureValidationFailed: 'signature-rejected',
+};
+
+function withoutUndefined({
+  host,
+  ...rest
+}: Reading & { readonly missing?: readonly string[] }): Omit<PullFailure, 'image' | 'text'> {
+  return host === undefined ? rest : { ...rest, host };
+}
+
+const NAMED =
+  /(?:Back-off pulling image|[Ff]ailed to pull image|failed pulling image|sandbox image|failed to pull and unpack image|failed to resolve image|Failed to inspect image) "([^"\s]+)"|image pull failed for (\S+) because|docker:\/\/([^\s:]+(?::\d+\/[^\s:]+)?(?::[^\s:]+)?)/;
+
+function pulledImage(text: string): string | undefined {
+  const found = NAMED.exec(text);
+  return found?.[1] ?? found?.[2] ?? found?.[3];
+}
+
+/** What the kubelet and the runtime put around an error. */
+const WRAPPERS: readonly RegExp[] = [
+  /^Error: /,
+  /^Back-off pulling image "[^"]*"(?:: )?/,
+  /^Failed to (?:pull|inspect) image "[^"]*": /,
+  /^Failed to (?:pull|inspect) image "[^"]*"$/,
+  /^(?:ErrImagePull|ImagePullBackOff|RegistryUnavailable|SignatureValidationFailed|ImageInspectError): /,
+  /^image pull failed for \S+ because the (?:registry is unavailable|signature validation failed)(?:: |\.?$)/,
+  /^unable to pull image or OCI artifact: pull image err: /,
+];
+
+function unwrapped(text: string): string {
+  let rest = text.trim();
+  for (let before = ''; before !== rest; ) {
+    before = rest;
+    for (const wrapper of WRAPPERS) rest = rest.replace(wrapper, '');
+  }
+  return rest.split('; artifact err:', 1)[0] ?? '';
+}
+
+/** An error, several of several credentials, or those of mirrors and the source. */
+function readingOf(text: string, image: string): Reading {
+  // An event ends after 1024 bytes, and without the bracket then.
+  if (text.startsWith('[')) {
+    const each = text
+      .slice(1)
+      .replace(/\]$/, '')
+      .split(NEXT_ERROR)
+      .map((one) => readingOf(unwrapped(one), image));
+    return each.reduce((best, one) => (progressOf(one.cause) > progressOf(best.cause) ? one : best));
+  }
+  return mirrorsReading(text, image) ?? plainReading(text, image);
+}
+
+const NEXT_ERROR =
+  /, (?=rpc error: code = |failed to pull and unpack image |(?:unable to pull|initializing|reading manifest|pinging|copying|writing|parsing|Requesting bearer|Source image|Error response|short-name|choosing|unable to retrieve|pull QPS|\(Mirrors) ?)/;
+
+/** How far a credential got. */
+function progressOf(cause: PullCause): number {
+  const far: readonly (readonly PullCause[])[] = [
+    ['unknown'],
+    ['kubelet-throttled', 'runtime-unavailable'],
+    [...BELOW_HTTP, 'cancelled'],
+    ['registry-error', 'unexpected-answer'],
+    ['no-credential'],
+    ['auth-required', 'credential-rejected', 'credential-expired'],
+    ['denied-or-missing', 'permission-denied'],
+    ['rate-limited'],
+    ['not-found'],
+  ];
+  const at = far.findIndex((causes) => causes.includes(cause));
+  return at === -1 ? far.length : at;
+}
+
+const MIRRORS = '(Mirrors also failed: [';
+
+function mirrorsReading(text: string, image: string): Reading | undefined {
+  const start = text.indexOf(MIRRORS);
+  if (start === -1) return undefined;
+  const rest = text.slice(start + MIRRORS.length);
+  const end = rest.indexOf(']): ');
+  const parts = (end === -1 ? rest : rest.slice(0, end)).split(/\]\s*\n\s*\[|\] \[(?=[\w.-]+[.:][^"\s]*: )/);
+  if (end !== -1) parts.push(rest.slice(end + ']): '.length));
+  const tried = parts.map((part) => {
+    const [name = ''] = part.split(/:\s/, 1);
+    const error = part.slice(name.length).replace(/^:\s+/, '');
+    const pinged = PINGED.exec(error)?.[1];
+    return { place: pinged ?? registryOf(name), ...plainReading(error, name) };
+  });
+  const source = end === -1 ? undefined : tried.at(-1);
+  const best = tried.reduce((first, one) => (rankOf(one.cause) > rankOf(first.cause) ? one : first));
+  const chosen = best.cause === 'not-found' && source?.cause === 'not-found' ? source : best;
+  return {
+    cause: chosen.cause,
+    host: chosen.host ?? (LOCAL.has(chosen.cause) ? undefined : registryOf(image)),
+    places: tried.map(({ place, cause }) => ({ place, cause })),
+  };
+}
+
+/** An answer says more than that nothing is there, and that more than that nothing was reached. */
+function rankOf(cause: PullCause): number {
+  if (cause === 'unknown') return 0;
+  if (cause === 'not-found') return 2;
+  const isReached = cause.startsWith('tls-') || cause === 'plain-http';
+  return !isReached && (BELOW_HTTP.has(cause) || cause === 'cancelled' || cause === 'policy-blocked') ? 1 : 3;
+}
+
+function plainReading(text: string, image: string): Reading {
+  const words = withoutNames(text, image);
+  const cause = causeIn(words);
+  const asked = [...text.matchAll(ASKED)].at(-1);
+  const host = hostFor(cause, text, { image, asked: asked?.[1] });
+  // A mirror is asked for the images of another registry.
+  if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
+  return { cause, host: LOCAL.has(cause) ? undefined : host, places: [{ place: asked[1], cause }] };
+}
+
+function causeIn(words: string): PullCause {
+  const isAnswered = /\{\d{3}\}/.test(words);
+  const rows = isAnswered ? [...WORDS, ...GENERAL] : [...WORDS, ...NETWORK, ...GENERAL];
+  return rows.find(([, pattern]) => pattern.test(words))?.[0] ?? 'unknown';
+}
+
+/** Addresses that were asked, and not those that an answer recommends. */
+const ASKED =
+  /(?:\b(?:Get|Head|Post|Put|request to|status code|last URL|content at|status from \w+ request to) "?)https?:\/\/([^/\s"?]+)([^\s"]*)/g;
+
+interface Asked {
+  readonly image: string;
+  readonly asked: string | undefined;
+}
+
+function hostFor(cause: PullCause, text: string, about: Asked): string | undefined {
+  if (LOCAL.has(cause)) return undefined;
+  if (BELOW_HTTP.has(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
+  const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
+  const { asked } = about;
+  if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause))) return registryOf(about.image);
+  return HUB.has(asked) ? 'docker.io' : asked;
+}
+
+const PROXY =
+  /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
+const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
+
+function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): string | undefined {
+  if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
+  const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
+  if (name !== undefined && asked?.startsWith(name) !== true) return name;
+  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall(cause, text) ? undefined : registryOf(image));
+}
+
+/** Without a name it is the kubelet's own call that ran out of time. */
+function isOwnCall(cause: PullCause, text: string): boolean {
+  return (cause === 'timeout' || cause === 'cancelled') && !namesImage(text);
+}
+
+function namesImage(text: string): boolean {
+  return /dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
+}
+
+const HUB = new Set(['registry-1.docker.io', 'index.docker.io']);
+
+/** The registry of an image as it is written. */
+function registryOf(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  return !isHost || HUB.has(first) ? 'docker.io' : first;
+}
+
+const STATUS =
+  /\bStatusCode: ([1-5]\d\d)\b|\bstatus(?: code)?:? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|\bstatus code from registry ([1-5]\d\d)\b/;
+
+/** To be shown: an address may hold a token. */
+function withoutTokens(text: string): string {
+  return text
+    .replace(/(https?:\/\/)(?:[^\s"@/]*@)?([^\s"?]*)\?[^\s"]*/g, '$1$2')
+    .replace(/(https?:\/\/)[^\s"@/]*@/g, '$1');
+}
+
+/** What is left to look for words in: names, hosts, paths and digests may hold any of them. */
+function withoutNames(text: string, image: string): string {
+  const hosts = new Set([registryOf(image)]);
+  let rest = text
+    .replace(/docker:\/\/[^\s"]+/g, (name) => (/[:,;]$/.test(name) ? `NAME${name.slice(-1)}` : 'NAME'))
+    .replace(/https?:\/\/(?:[^\s"@/]*@)?([^/\s"?]*)([^\s"]*)/g, (_url, host: string, path: string) => {
+      const bare = host.replace(/[:,;.]+$/, '');
+      if (bare !== '') hosts.add(bare);
+      const tail = /[:,;]$/.exec(path === '' ? host : path)?.[0] ?? '';
+      return `https://HOST${path.includes('/blobs/') ? '/blobs' : ''}${tail}`;
+    });
+  for (const found of text.matchAll(/pinging (?:container|docker) registry (\S+?):\s|\blookup ([^\s:]+)/g))
+    hosts.add(found[1] ?? found[2] ?? '');
+  rest = rest.replace(/(could not fetch content descriptor )sha256:[0-9a-f]+/g, '$1DIGEST');
+  rest = rest
+    .replace(/"(?!https:)[^"\s<>{}]*[/:@][^"\s<>{}]*"/g, '"NAME"')
+    .replace(/'[\w.:/@-]{2,}'/g, "'NAME'")
+    .replace(
+      /\b(?:short-name|image name|image|reference|repository|tag|artifact|for|ref) "[^"\s]+"/gi,
+      'image "NAME"',
+    );
+  for (const name of namesOf(image)) rest = rest.replaceAll(name, 'NAME');
+  rest = rest
+    .replace(REFERENCE, 'NAME')
+    .replace(
+      /\b(reading manifest|Tag|manifest for|image name) (?!NAME)\S+ (in|was|not|returns)\b/g,
+      '$1 NAME $2',
+    )
+    .replace(/\b(repository|artifact|image|for):? [\w.-]+\/[\w./-]+(?::[\w.-]+)?(?:@\S+)?/gi, '$1 NAME')
+    .replace(/\bsha256:[0-9a-f]+/g, 'DIGEST')
+    .replace(/(^|[\s"(])\/[\w.@+-]+(?:\/[\w.@+-]*)*/g, '$1PATH');
+  for (const host of [...hosts].filter((one) => one !== '').toSorted((a, b) => b.length - a.length))
+    rest = rest.replaceAll(host, 'HOST');
+  const status = STATUS.exec(rest)
+    ?.slice(1)
+    .find((one) => one !== undefined);
+  return status === undefined ? rest : `${rest} {${status}}`;
+}
+
+const REFERENCE =
+  /(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|[\w-]+:\d+|\[[0-9a-f:]+\](?::\d+)?)\/[\w./-]*\w(?::[\w.-]*\w)?(?:@sha256:[0-9a-f]+)?/gi;
+
+/** The forms in which an image is named, the longest first; one plain word would be found in other words. */
+function namesOf(image: string): readonly string[] {
+  const registry = registryOf(image);
+  const path = image.startsWith(`${registry}/`) ? image.slice(registry.length + 1) : image;
+  const bare = path.replace(/@.*$/, '').replace(/:[^/]*$/, '');
+  return [image, path, `library/${path}`, bare, `${bare}:latest`, `library/${bare}`]
+    .filter((name) => /[/:@]/.test(name))
+    .toSorted((a, b) => b.length - a.length);
+}

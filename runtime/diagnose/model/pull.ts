@@ -1,0 +1,692 @@
+/** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
+
+import { parse as parseToml } from 'smol-toml';
+import { matchesImage } from '../../core/docker-config/match-images.ts';
+import { mergePullSecrets } from '../../core/docker-config/merge.ts';
+import { type AuthSource, pullSecretSource, secretDataText } from '../../core/docker-config/pull-secret.ts';
+import { PullwrightError } from '../../core/errors.ts';
+import type { ImageReference } from '../../core/image-reference.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { recordOf } from '../../core/record.ts';
+import {
+  authFile,
+  BODY_KEY,
+  chooseCredentials,
+  collectOffers,
+  NO_GLOBAL_AUTH,
+  type Offers,
+  parseGlobalAuth,
+  pullSources,
+} from '../../credential-provider/auth-file.ts';
+import type { ObjectName, ObjectStore } from '../../engine/store.ts';
+import {
+  CLUSTER_VERSION,
+  IMAGE_CONFIG,
+  readNodeInput,
+} from '../../registry-overrides/machine-config/input.ts';
+import {
+  MACHINE_CONFIG,
+  type NodeMirrors,
+  nodeMirrors,
+} from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { injectedNames, injectionKinds } from './admission.ts';
+import { explainImage } from './attempts.ts';
+import type { NextKinds, SourceKind } from './objects.ts';
+import type { ExplainInput, Explanation, ListedSecret, NodeMerge, PullFile } from './types.ts';
+
+// Pods and what holds a pod template: which images they run, and which Secrets they list.
+
+/** Whose pull is explained. */
+export interface PodPuller {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** A Pod, or an object with a pod template. */
+  readonly pod?: { readonly kind: string; readonly name: string };
+  readonly node?: string;
+}
+
+/** Kinds that hold a pod template, by the names that kubectl knows. */
+export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
+  pod: { apiVersion: 'v1', kind: 'Pod' },
+  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+  job: { apiVersion: 'batch/v1', kind: 'Job' },
+  cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
+};
+
+/** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
+export function parsePodName(text: string): PodPuller['pod'] | undefined {
+  const [first = '', second] = text.split('/', 2);
+  if (second === undefined) return { kind: 'Pod', name: first };
+  const kind = first.toLowerCase();
+  const found = Object.hasOwn(WORKLOADS, kind) ? WORKLOADS[kind] : undefined;
+  return found === undefined ? undefined : { kind: found.kind, name: second };
+}
+
+/** Whether an argument that could be an image means a workload: `deploy/api` rather than `docker.io/deploy/api`. */
+export function isPodName(text: string): boolean {
+  const [, kind = ''] = /^([A-Za-z]+)\/[^/:@]+$/.exec(text) ?? [];
+  return Object.hasOwn(WORKLOADS, kind.toLowerCase());
+}
+
+/** As it was written: nothing about it is certain. */
+export type PlainPodSpec = Readonly<Record<string, unknown>>;
+
+/** The texts under `field` of a list of objects. */
+function texts(list: unknown, field: string): readonly string[] {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items
+    .map((item) => recordOf(item)[field])
+    .filter((text) => typeof text === 'string' && text !== '') as string[];
+}
+
+/** The object that `puller` names; undefined when it names none, or it is not there. */
+export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): KubeObject | undefined {
+  const kind = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  return kind === undefined || pod === undefined
+    ? undefined
+    : store.get({ ...kind, namespace, name: pod.name });
+}
+
+/**
+ * The pod's part of what `puller` names; undefined when it names nothing.
+ *
+ * @throws PullwrightError when it is not there
+ */
+export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec | undefined {
+  const { namespace, pod } = puller;
+  if (pod === undefined) return undefined;
+  const found = findPod(store, puller);
+  if (found !== undefined) return podSpecIn(found);
+  throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
+    code: 'PodMissing',
+    disposition: 'terminal',
+    hint: 'Name its namespace with -n, or another kind as in deploy/web',
+  });
+}
+
+/** The pod's part of an object: of its template, where it has one. */
+export function podSpecIn(object: KubeObject): PlainPodSpec {
+  const spec = recordOf(object.spec);
+  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
+  const template = recordOf(spec['template'] ?? job['template']);
+  return template['spec'] === undefined ? spec : recordOf(template['spec']);
+}
+
+/**
+ * Images that a kubelet pulls for the pod, each once: of init containers, of image volumes (with the pod's pull secrets like the
+ * others, Kubernetes 1.31 and newer), of containers, and of debug containers that were added.
+ */
+export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
+  const volumes = Array.isArray(spec?.['volumes']) ? spec['volumes'] : [];
+  const images = [
+    ...texts(spec?.['initContainers'], 'image'),
+    ...texts(
+      volumes.map((volume) => recordOf(recordOf(volume)['image'])),
+      'reference',
+    ),
+    ...texts(spec?.['containers'], 'image'),
+    ...texts(spec?.['ephemeralContainers'], 'image'),
+  ];
+  return [...new Set(images)];
+}
+
+/** Whether admission has passed it, so that its list is complete; it leaves static pods alone. */
+export function isAdmitted(object: KubeObject): boolean {
+  return object.kind === 'Pod' && (object.metadata.creationTimestamp !== undefined || isStatic(object));
+}
+
+/** Whether a kubelet made it from a file of its node: such a pod may name neither Secrets nor a ServiceAccount. */
+export function isStatic({ kind, metadata }: KubeObject): boolean {
+  return kind === 'Pod' && metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+}
+
+/** The pod's own list, in which an empty name counts; admission copies the ServiceAccount's when the pod has none. */
+export function listedNames(
+  store: ObjectStore,
+  { namespace, serviceAccount, pod }: PodPuller,
+  spec: PlainPodSpec | undefined,
+): readonly { readonly name: string; readonly listedBy: string }[] {
+  const object = findPod(store, { namespace, serviceAccount, ...(pod === undefined ? {} : { pod }) });
+  if (hasOwnList(spec) || (object !== undefined && isAdmitted(object))) {
+    return ownSecrets(spec).map((name) => ({
+      name,
+      listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}`,
+    }));
+  }
+  const account = accountName(spec, serviceAccount);
+  const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  return texts(found?.['imagePullSecrets'], 'name').map((name) => ({
+    name,
+    listedBy: `ServiceAccount/${namespace}/${account}`,
+  }));
+}
+
+/** Labels and annotations of the pod that the object is, or that its template makes. */
+export function podMetadataIn(object: KubeObject): Pick<KubeObject['metadata'], 'labels' | 'annotations'> {
+  const spec = recordOf(object.spec);
+  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
+  const template = recordOf(spec['template'] ?? job['template']);
+  if (template['spec'] === undefined) return object.metadata;
+  const { labels, annotations } = recordOf(template['metadata']);
+  return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
+}
+
+function stringsIn(value: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(recordOf(value)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
+}
+
+/** Names of the Secrets that a pod lists itself. */
+export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
+  return texts(spec?.['imagePullSecrets'], 'name');
+}
+
+/** Whether admission leaves the list as it is: the kubelet skips an entry without a name, and admission counts it. */
+export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
+  const list = spec?.['imagePullSecrets'];
+  return Array.isArray(list) && list.length > 0;
+}
+
+/** The ServiceAccount that a pod runs as, by the field or by its old name. */
+export function accountName(spec: PlainPodSpec | undefined, otherwise: string): string {
+  const named = [spec?.['serviceAccountName'], spec?.['serviceAccount']];
+  return named.find((name): name is string => typeof name === 'string' && name !== '') ?? otherwise;
+}
+
+// Secrets as documents with credentials, each decoded once: a folder or a cluster may have a thousand pods for one of them. For as long as
+// there is the object, which is as long as the command looks at it.
+
+type Sources = WeakMap<KubeObject, AuthSource | undefined>;
+
+const ofPods: Sources = new WeakMap();
+const ofNodes: Sources = new WeakMap();
+
+/** What the kubelet reads of a Secret that a pod lists; undefined for those that it passes over. */
+export function podSource(secret: KubeObject): AuthSource | undefined {
+  return remembered(ofPods, secret, () => pullSecretSource(secret as SecretObject));
+}
+
+/** A Secret as a docker config of nodes. Its type does not count: the copy of the platform's secret may be Opaque. */
+export function nodeSource(secret: KubeObject): AuthSource | undefined {
+  return remembered(ofNodes, secret, () => {
+    const value = (secret as SecretObject).data?.[NAMES.dataKey];
+    const { namespace, name } = secret.metadata;
+    if (value === undefined) return undefined;
+    return {
+      name: describeObject({ kind: 'Secret', namespace, name }),
+      format: 'config.json',
+      text: secretDataText(value),
+    };
+  });
+}
+
+function remembered(
+  sources: Sources,
+  secret: KubeObject,
+  make: () => AuthSource | undefined,
+): AuthSource | undefined {
+  if (sources.has(secret)) return sources.get(secret);
+  const made = make();
+  sources.set(secret, made);
+  return made;
+}
+
+// The docker config of the node that pulls: which node it is, whether the pull secret is brought to it, and what its file holds.
+
+const NODE_FILE_SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+
+/** What a node reads, and what is known about how it was made. */
+export interface NodeFileFound {
+  readonly node?: AuthSource;
+  readonly merge?: NodeMerge;
+}
+
+/** The content of the nodes' file. */
+export const GLOBAL_SECRET: ObjectName = {
+  ...NODE_FILE_SECRET,
+  namespace: NAMES.namespace,
+  name: NAMES.global,
+};
+
+/** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
+export const PLATFORM_SECRET: ObjectName = {
+  ...NODE_FILE_SECRET,
+  namespace: NAMES.configNamespace,
+  name: NAMES.platform,
+};
+
+/** The node that is asked about, else the one that the pod runs on. */
+export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | undefined {
+  if (puller.node !== undefined) return puller.node;
+  const found = findPod(store, puller);
+  const name = found?.kind === 'Pod' ? podSpecIn(found)['nodeName'] : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+/** The content that the node's file has: what is synced to it, else what the node booted with. */
+export function nodeFile(
+  store: ObjectStore,
+  puller: PodPuller,
+  notes: string[],
+  synced: boolean = isSynced(store, puller, notes),
+): NodeFileFound {
+  const original =
+    configSource(store, NAMES.namespace, NAMES.original) ??
+    configSource(store, NAMES.configNamespace, NAMES.platform);
+  const global = synced ? configSource(store, NAMES.namespace, NAMES.global) : undefined;
+  const plain = global ?? original;
+  const merge = synced ? mergedFrom(store, original) : undefined;
+  if (merge === undefined) return plain === undefined ? {} : { node: plain };
+  if (global !== undefined) return { node: global, merge: merge.facts };
+  notes.push(`${NAMES.global} is not there yet: its content is merged here as the reconciler would`);
+  return { node: merge.source, merge: merge.facts };
+}
+
+interface Merged {
+  readonly source: AuthSource;
+  readonly facts: NodeMerge;
+}
+
+/** By both Secrets: it is the same for every pod. */
+const merges = new WeakMap<AuthSource, WeakMap<AuthSource, { readonly merged: Merged | undefined }>>();
+
+/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
+function mergedFrom(store: ObjectStore, original: AuthSource | undefined): Merged | undefined {
+  const additional = configSource(store, NAMES.namespace, NAMES.additional);
+  if (original === undefined || additional === undefined) return undefined;
+  const known = merges.get(original)?.get(additional);
+  if (known !== undefined) return known.merged;
+  const merged = merge(original, additional);
+  merges.set(original, (merges.get(original) ?? new WeakMap()).set(additional, { merged }));
+  return merged;
+}
+
+function merge(original: AuthSource, additional: AuthSource): Merged | undefined {
+  const result = mergePullSecrets({ original: original.text, additional: additional.text });
+  if (!result.ok) return undefined;
+  const names = { original: original.name, additional: additional.name, lastGood: additional.name };
+  return {
+    source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
+    facts: {
+      origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
+      verdicts: result.verdicts,
+      additional: additional.name,
+    },
+  };
+}
+
+function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
+  const found = store.get({ ...NODE_FILE_SECRET, namespace, name });
+  return found === undefined ? undefined : nodeSource(found);
+}
+
+/** Whether the pull secret is brought to the node in question. Of a pod's own node that is not known, nothing bad is taken. */
+export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[]): boolean {
+  const node = nodeNameOf(store, puller);
+  if (node === undefined) return true;
+  const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name: node });
+  if (found === undefined && puller.node === undefined) return true;
+  if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
+  // Where nothing is brought to any node, the label says nothing.
+  if (puller.node === undefined && store.get(GLOBAL_SECRET) === undefined) return false;
+  const why = found === undefined ? 'is not there' : `lacks the label ${NAMES.nodeLabel}=true`;
+  notes.push(`Node "${node}" ${why}: it is taken to have the pull secret that it booted with`);
+  return false;
+}
+
+// What decides where the nodes of a cluster pull from, and what of it is read of a cluster that is there.
+
+export const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
+
+/** Its file is that of custom pools too. */
+const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
+
+const SETS: readonly SourceKind[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind }));
+
+/** What concerns every pull of a cluster: five requests. */
+export const CLUSTER_KINDS: readonly SourceKind[] = [
+  { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
+  ...SETS,
+  IMAGE_CONFIG,
+];
+
+/** Kinds of a folder that decide about nodes. */
+export const NODE_FOLDER_KINDS: readonly string[] = [
+  ...SETS,
+  IMAGE_CONFIG,
+  CLUSTER_VERSION,
+  MACHINE_CONFIG,
+].map(({ kind }) => kind);
+
+/** The objects that nodes go by. */
+export function nodeObjects(store: ObjectStore): readonly KubeObject[] {
+  return [...SETS, IMAGE_CONFIG, CLUSTER_VERSION, MACHINE_CONFIG].flatMap(({ apiVersion, kind }) =>
+    store.list({ apiVersion, kind }),
+  );
+}
+
+/** What is needed beside {@link CLUSTER_KINDS}: the release where something is blocked, and what nodes keep where all is refused. */
+export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
+  const objects = nodeObjects(store);
+  const isBlocking = readNodeInput(objects).sources.blocked.length > 0;
+  const isRefused = nodeMirrors(objects, parseToml).state !== 'rendered';
+  return [...(isBlocking ? [CLUSTER_VERSION] : []), ...(isRefused ? [WORKER_CONFIG] : [])];
+}
+
+// The auth file that the credential provider would write for one pull, from the objects at hand.
+
+/** One pull. */
+export interface Pull {
+  readonly repository: string;
+  readonly rules: readonly MirrorRule[];
+  /** Secrets that the pod lists: they come first. */
+  readonly order: readonly string[];
+  readonly node: AuthSource | undefined;
+}
+
+/** Undefined when the provider is not asked for the image, or has nothing to add. */
+export function pullFile(store: ObjectStore, namespace: string, pull: Pull): PullFile | undefined {
+  if (!isServed(store, pull.repository)) return undefined;
+  const sources = pullSources(pull.rules, pull.repository);
+  if (sources.length === 0) return undefined;
+  const offers = offersOf(store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace));
+  const choice = chooseCredentials(offers, sources, pull.order);
+  if (choice.entries.length === 0) return undefined;
+  const global = pull.node === undefined ? undefined : parseGlobalAuth(pull.node.text);
+  return {
+    source: {
+      name: `auth file of namespace ${namespace}`,
+      format: 'config.json',
+      text: authFile({ choice, sources, global: global ?? NO_GLOBAL_AUTH }).text,
+    },
+    origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
+  };
+}
+
+/** By the list of a namespace, which stays the same one until something in it changes: all its images have the same. */
+const known = new WeakMap<readonly KubeObject[], Offers>();
+
+function offersOf(objects: readonly KubeObject[]): Offers {
+  const before = known.get(objects);
+  if (before !== undefined) return before;
+  const secrets = objects.flatMap((object) => {
+    const { type = 'Opaque', data, metadata } = object as SecretObject;
+    const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
+    return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
+  });
+  const offers = collectOffers(secrets);
+  known.set(objects, offers);
+  return offers;
+}
+
+/** Whether a CRIOCredentialProviderConfig makes the kubelet ask the provider for the image. */
+function isServed(store: ObjectStore, repository: string): boolean {
+  const kind = 'CRIOCredentialProviderConfig';
+  return ['config.openshift.io/v1', 'config.openshift.io/v1alpha1']
+    .flatMap((apiVersion) => store.list({ apiVersion, kind }))
+
+    .flatMap(({ spec }): readonly unknown[] => {
+      const images = (spec as { readonly matchImages?: unknown } | null | undefined)?.matchImages;
+      return Array.isArray(images) ? images : [];
+    })
+    .some((pattern) => {
+      const judged = matchesImage(typeof pattern === 'string' ? pattern : '', repository);
+      return judged.ok && judged.match;
+    });
+}
+
+const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+
+/** What to read of a cluster first: seven requests with a node, six without. */
+export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): readonly SourceKind[] {
+  const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  const owner: SourceKind =
+    workload === undefined || pod === undefined
+      ? { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: serviceAccount }
+      : { ...workload, namespace, name: pod.name };
+  return [
+    owner,
+    { ...SECRET, namespace },
+    // The list of a pod that exists is complete.
+    ...(pod === undefined || pod.kind === 'Pod' ? [] : injectionKinds(namespace)),
+    ...(node === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name: node }]),
+    ...CLUSTER_KINDS,
+  ];
+}
+
+/**
+ * What to read next: the file of the node, the ServiceAccount of a template that lists no Secrets, and what nodes keep where their
+ * mirrors are refused. One request as a rule, so that there are nine.
+ */
+export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
+  const { namespace, pod } = puller;
+  const synced = (store: ObjectStore): boolean => isSynced(store, puller, []);
+  const steps: readonly NextKinds[] = [
+    (store) => [
+      ...(synced(store) ? [GLOBAL_SECRET] : [PLATFORM_SECRET]),
+      ...ownNode(store, puller),
+      ...(pod === undefined || pod.kind === 'Pod' ? [] : accountOf(store, puller)),
+    ],
+    (store) => [
+      ...(!synced(store) || store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+      ...nextNodeKinds(store),
+    ],
+  ];
+  // The Secrets of the namespace are there already.
+  const known = (one: SourceKind): boolean => one.kind === 'Secret' && one.namespace === namespace;
+  return steps.map((step) => (store) => step(store).filter((one) => !known(one)));
+}
+
+/** The node that a pod runs on, which nobody named. */
+function ownNode(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
+  const name = puller.node === undefined ? nodeNameOf(store, puller) : undefined;
+  return name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name }];
+}
+
+function accountOf(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
+  const found = findPod(store, puller);
+  if (found === undefined || ownSecrets(podSpecIn(found)).length > 0) return [];
+  const name = accountName(podSpecIn(found), puller.serviceAccount);
+  return [{ apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name }];
+}
+
+/** Kinds to look for in a folder. */
+export const FOLDER_KINDS: ReadonlySet<string> = new Set([
+  'Secret',
+  'ServiceAccount',
+  'Node',
+  PROVIDER_CONFIG,
+  ...Object.values(WORKLOADS).map(({ kind }) => kind),
+  ...NODE_FOLDER_KINDS,
+]);
+
+/** What is found for `puller`. */
+export interface FoundWorld extends NodeFileFound {
+  /** Images of the pod; empty without one. */
+  readonly images: readonly string[];
+  readonly secrets: readonly ListedSecret[];
+  readonly mirrors: readonly MirrorRule[];
+  readonly hosted: boolean;
+  readonly notes: readonly string[];
+  /** The file that the credential provider writes for a repository; undefined when it writes none. */
+  pullFileFor(repository: string): PullFile | undefined;
+}
+
+export interface WorldOptions {
+  /** Whether everything could be read: else a Secret that is not there may be there all the same. @default {true} */
+  readonly complete?: boolean;
+  /** Whether the nodes are those of a hosted cluster. @default {false} */
+  readonly hosted?: boolean;
+  /** Whether the pull secret is brought to the node. @default {what the label of the node says} */
+  readonly synced?: boolean;
+  /** Where nodes pull from, for who has worked it out already. */
+  readonly nodes?: NodeMirrors | undefined;
+}
+
+/**
+ * Gathers.
+ *
+ * @throws PullwrightError when the pod is not there
+ */
+export function findWorld(
+  store: ObjectStore,
+  puller: PodPuller,
+  { complete = true, hosted = false, synced, nodes }: WorldOptions = {},
+): FoundWorld {
+  const spec = podSpecOf(store, puller);
+  const notes: string[] = [];
+  const names = effectiveNames(store, puller, spec);
+  const node = nodeFile(store, puller, notes, synced);
+  const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
+  notes.push(...listNotes(puller, spec));
+  if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
+  return {
+    images: imagesOf(spec),
+    secrets: names.map(({ name, listedBy }) =>
+      listedSecret(store, puller.namespace, { name, listedBy, absent: complete ? 'missing' : 'unknown' }),
+    ),
+    ...node,
+    mirrors: rules,
+    hosted,
+    notes,
+    pullFileFor: (repository) =>
+      pullFile(store, puller.namespace, {
+        repository,
+        rules,
+        order: names.map(({ name }) => name),
+        node: node.node,
+      }),
+  };
+}
+
+/** An empty name keeps the ServiceAccount's list away, and gives nothing itself. */
+function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
+  if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
+  return [
+    `warning: imagePullSecrets of ${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''} names no Secret: an entry without a name is skipped by the kubelet, and keeps admission from copying the list of the ServiceAccount`,
+  ];
+}
+
+/** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
+export function effectiveNames(
+  store: ObjectStore,
+  puller: PodPuller,
+  spec: PlainPodSpec | undefined,
+): ReturnType<typeof listedNames> {
+  const listed = listedNames(store, puller, spec);
+  const found = findPod(store, puller);
+  const { namespace } = puller;
+  if (puller.pod === undefined || found === undefined || isAdmitted(found)) return listed;
+  const name = accountName(spec, puller.serviceAccount);
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name };
+  const { labels = {}, annotations = {} } = podMetadataIn(found);
+  const injected = injectedNames(store, {
+    namespace,
+    labels,
+    annotations,
+    listed: listed.map(({ name }) => name),
+    account: store.get(account),
+  });
+  return [...listed, ...injected.map(({ name, by }) => ({ name, listedBy: by }))];
+}
+
+/** What is known beside the world. */
+export interface Asked {
+  /** Stands in for the node's file. */
+  readonly given?: AuthSource | undefined;
+  /** The image as the pod names it. */
+  readonly written?: string;
+  /** See {@link ExplainInput.brief}. */
+  readonly brief?: boolean;
+}
+
+/** Explains a pull of `image`. */
+export function explainIn(world: FoundWorld, image: ImageReference, asked: Asked = {}): Explanation {
+  return explainImage(inputIn(world, image, asked));
+}
+
+/** What an explanation of `image` is made from. */
+export function inputIn(
+  world: FoundWorld,
+  image: ImageReference,
+  { given, written, brief = false }: Asked = {},
+): ExplainInput {
+  const { secrets, mirrors, hosted, merge } = world;
+  const node = given ?? world.node;
+  const pullFile = world.pullFileFor(image.repository);
+  return {
+    image,
+    ...(written === undefined ? {} : { written }),
+    secrets,
+    mirrors,
+    hosted,
+    brief,
+    now: new Date(),
+    ...(node === undefined ? {} : { node }),
+    ...(merge === undefined || given !== undefined ? {} : { merge }),
+    ...(pullFile === undefined ? {} : { pullFile }),
+  };
+}
+
+function listedSecret(
+  store: ObjectStore,
+  namespace: string,
+  { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
+): ListedSecret {
+  const found = store.get({ ...SECRET, namespace, name });
+  if (found === undefined) return { name, listedBy, state: absent };
+  const source = podSource(found);
+  return source === undefined
+    ? { name, listedBy, state: 'ignored' }
+    : { name, listedBy, state: 'found', source };
+}
+
+// Which workload a pod belongs to, by its owners.
+
+type WorkloadKind = (typeof WORKLOADS)[string];
+
+/** Pods, and the kinds that have a template of such. */
+export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
+  ...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values(),
+];
+
+/** An owner that owns itself ends the search. */
+const DEEPEST = 4;
+
+/** The last owner that is named; of a ReplicaSet that is not there, the Deployment that its name says. */
+export function rootOf(
+  store: ObjectStore,
+  object: KubeObject,
+): { readonly kind: string; readonly name: string } {
+  let at: KubeObject | undefined = object;
+  let root = { kind: object.kind, name: object.metadata.name };
+  for (let depth = 0; depth < DEEPEST && at !== undefined; depth += 1) {
+    const owner: { readonly kind: string; readonly name: string } | undefined =
+      at.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    if (owner === undefined) break;
+    root = { kind: owner.kind, name: owner.name };
+    const kind: WorkloadKind | undefined = WORKLOAD_KINDS.find((one) => one.kind === owner.kind);
+    at =
+      kind === undefined
+        ? undefined
+        : store.get({ ...kind, namespace: object.metadata.namespace ?? '', name: owner.name });
+    if (at === undefined && owner.kind === 'ReplicaSet') {
+      const name = owner.name.replace(/-[^-]+$/, '');
+      root = { kind: 'Deployment', name };
+    }
+  }
+  return root;
+}

@@ -1,0 +1,555 @@
+/** Flags by which commands reach registries, and the client they make. */
+import { readFile } from 'node:fs/promises';
+import type { CommandIo } from '../../cli/command.ts';
+import { ALLOW_ADDRESS, duration, type Flag, file, several, text } from '../../cli/flags.ts';
+import { control } from '../../cli/terminal.ts';
+import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
+import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { parseImageReference } from '../../core/image-reference.ts';
+import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import { redact, sameSecret } from '../../core/redacted.ts';
+import type { Fact, Need } from '../../engine/contract.ts';
+import { type LookUp, NOT_ASKED } from '../../engine/lookups.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import { networksOf } from '../../http/addresses.ts';
+import { proxyFor, takeProxySettings } from '../../http/proxy.ts';
+import { asPullwrightError } from '../../kube/api-error.ts';
+import { RegistryClient } from '../../registry/client.ts';
+import { probe, type Question, questionKey, verifyAll } from '../../registry/probe.ts';
+import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts';
+import { RegistryTransport } from '../../registry/transport.ts';
+import { type PullAttempt, pullAttempts } from './attempts.ts';
+import { readFolders } from './look.ts';
+import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from './objects.ts';
+import {
+  CLUSTER_KINDS,
+  findWorld,
+  GLOBAL_SECRET,
+  imagesOf,
+  inputIn,
+  listedNames,
+  nextNodeKinds,
+  PLATFORM_SECRET,
+  type PodPuller,
+  podSpecIn,
+  WORKLOADS,
+  type WorldOptions,
+} from './pull.ts';
+import type { EntryPlace } from './types.ts';
+import type { AskedImage } from './verification.ts';
+
+/** How registries are reached. */
+export const REACH_FLAGS: {
+  readonly timeout: Flag<number>;
+  readonly ca: Flag<string | undefined>;
+  readonly 'allow-host': Flag<readonly string[] | undefined>;
+  readonly 'allow-address': Flag<readonly string[] | undefined>;
+  readonly 'plain-host': Flag<readonly string[] | undefined>;
+} = {
+  timeout: duration({
+    default: '15s',
+    least: 1,
+    most: 3_600_000,
+    help: 'how long one answer of a registry may take',
+  }),
+  ca: file({ help: "certificates (PEM) to trust in place of the system's" }),
+  'allow-host': several(
+    text({
+      value: 'HOST[:PORT]',
+      help: 'a host that may have any address: a private one although a tenant named it, a loopback, link-local or metadata one',
+    }),
+  ),
+  'allow-address': ALLOW_ADDRESS,
+  'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to speak to without TLS' })),
+};
+
+/** The same, with credentials out of a file. */
+export const ACCESS_FLAGS: typeof REACH_FLAGS & { readonly authfile: Flag<string | undefined> } = {
+  authfile: file({
+    help: 'docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does',
+  }),
+  ...REACH_FLAGS,
+};
+
+export interface AccessValues {
+  readonly authfile?: string | undefined;
+  readonly 'allow-host'?: readonly string[] | undefined;
+  readonly 'allow-address'?: readonly string[] | undefined;
+  readonly 'plain-host'?: readonly string[] | undefined;
+  readonly ca?: string | undefined;
+  /** Milliseconds. */
+  readonly timeout?: number;
+}
+
+/** Makes the client, which looks for credentials in `secrets` and then in the file of the flags. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
+export async function registryClient(
+  values: AccessValues,
+  env: CommandIo['env'],
+  secrets: readonly AuthSource[] = [],
+): Promise<RegistryClient> {
+  const { transport, timeoutMs } = await registryTransport(values, env);
+  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
+  const credentialFor = credentialsFrom([...secrets, ...given]);
+  return new RegistryClient({ transport, credentialFor, timeoutMs });
+}
+
+/** The way to registries, and how long to wait for an answer. */
+export async function registryTransport(
+  values: AccessValues,
+  env: CommandIo['env'],
+): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
+  const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
+  const settings = takeProxySettings(env);
+  const transport = new RegistryTransport({
+    proxyFor: (url) => {
+      const proxy = proxyFor(url, settings);
+      return proxy === undefined ? undefined : redact(proxy);
+    },
+    allowHosts: values['allow-host'] ?? [],
+    ...(values['allow-address'] === undefined ? {} : { allowNetworks: networksOf(values['allow-address']) }),
+    plainHosts: values['plain-host'] ?? [],
+    ...(ca === undefined ? {} : { ca }),
+  });
+  return { transport, timeoutMs: values.timeout ?? 15_000 };
+}
+
+/** A docker config.json that can be read. @throws UsageError */
+export async function readAuthFile(path: string): Promise<AuthSource> {
+  const file = {
+    name: path,
+    format: 'config.json',
+    text: redact(await readText(path, 'credentials')),
+  } as const;
+  const fault = authFault(file);
+  if (fault === undefined) return file;
+  throw new UsageError(`Cannot read "${path}": ${fault}`);
+}
+
+/** Why nothing can be looked up in a file; undefined when it can. */
+export function authFault(file: AuthSource): string | undefined {
+  const probe = lookupForContainers([file], 'localhost/any');
+  return probe.found === 'error' ? probe.goText : undefined;
+}
+
+/** Credentials by repository, out of files that are asked in order. */
+export function credentialsFrom(
+  files: readonly AuthSource[],
+): (repository: string) => RegistryCredentials | undefined {
+  return (repository) => {
+    const found = lookupForContainers(files, repository);
+    if (found.found !== 'credential') return undefined;
+    const { username, password, identityToken } = found.credential;
+    return credentialsOf({ username, password, identityToken });
+  };
+}
+
+async function readText(path: string, what: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": expected a readable file with ${what}`);
+  });
+}
+
+// Answers of registries for reconcilers: whether an image is there, and its digest.
+
+export interface RegistryLookUpOptions {
+  /** docker config.json for all clusters, asked after the pull secret of each. */
+  readonly authfile: string | undefined;
+  /** The Secret as it is now; undefined when there is none. */
+  readonly readSecret: (ref: PullSecretRef) => Promise<SecretObject | undefined>;
+  readonly env: CommandIo['env'];
+  /** How registries are reached. @default as the flags of `mirrors` by default */
+  readonly access?: Omit<AccessValues, 'authfile'>;
+}
+
+type PullSecretRef = NonNullable<Need['pullSecret']>;
+
+interface Asker {
+  readonly own: AuthSource | undefined;
+  readonly client: RegistryClient;
+}
+
+/**
+ * Looks digests up with what the nodes of the cluster will use, its own pull secret, and with the file for what that does not cover.
+ * Each cluster has a client of its own: no token of one serves another.
+ *
+ * @throws UsageError when the file cannot be used
+ */
+export async function registryLookUp(options: RegistryLookUpOptions): Promise<LookUp> {
+  const { authfile, readSecret, env, access = {} } = options;
+  const { transport, timeoutMs } = await registryTransport(access, env);
+  const file = authfile === undefined ? [] : [await readAuthFile(authfile)];
+  const askers = new Map<string, Asker>();
+  const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
+    const known = askers.get(place);
+    if (known !== undefined && isSame(known.own, own)) return known.client;
+    const credentialFor = credentialsFrom(own === undefined ? file : [own, ...file]);
+    const client = new RegistryClient({
+      transport,
+      credentialFor,
+      timeoutMs,
+      // Mirror sets of a hosted cluster are its tenant's; a registry that there is a credential for is the platform's.
+      chosenBy: ({ repository }) => (credentialFor(repository) === undefined ? 'tenant' : 'platform'),
+    });
+    askers.set(place, { own, client });
+    return client;
+  };
+  return async ({ image, pullSecret, asked }): Promise<Fact> => {
+    if (authfile === undefined && asked !== true) return { ok: false, reason: NOT_ASKED };
+    const place = pullSecret === undefined ? '' : `Secret/${pullSecret.namespace}/${pullSecret.name}`;
+    try {
+      const own = pullSecret === undefined ? undefined : await ownSource(place, pullSecret, readSecret);
+      return await answer(clientFor(place, own), image);
+    } catch (error) {
+      // The file speaks for all, so that it does for one whose own Secret cannot be used.
+      if (file.length > 0) return answer(clientFor(`${place} (without it)`, undefined), image);
+      const { code, message } = asPullwrightError(error);
+      return { ok: false, reason: `${code}: ${message}` };
+    }
+  };
+}
+
+async function answer(client: RegistryClient, image: string): Promise<Fact> {
+  const found = await probe(client, image);
+  return found.digest === undefined
+    ? { ok: false, reason: `${found.verdict}: ${found.message}` }
+    : { ok: true, value: found.digest };
+}
+
+async function ownSource(
+  place: string,
+  ref: PullSecretRef,
+  readSecret: RegistryLookUpOptions['readSecret'],
+): Promise<AuthSource> {
+  // What the API server says of the Secret must not be taken for the answer of a registry.
+  const secret = await readSecret(ref).catch((error: unknown) => {
+    throw new PullwrightError(`Cannot ask registries with "${place}": ${asPullwrightError(error).message}`, {
+      code: 'PullSecretUnusable',
+      cause: error,
+    });
+  });
+  const source = secret === undefined ? undefined : pullSecretSource(secret);
+  const fault =
+    secret === undefined
+      ? 'it does not exist'
+      : source === undefined
+        ? 'it is no pull secret'
+        : authFault(source);
+  if (source !== undefined && fault === undefined) return source;
+  throw new PullwrightError(`Cannot ask registries with "${place}": ${fault}`, {
+    code: 'PullSecretUnusable',
+  });
+}
+
+function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : sameSecret(a.text, b.text);
+}
+
+// Puts the questions of `verify` to the registries, and shows how far it is.
+
+export interface AskOptions {
+  /** Whether tenants chose the images, and not the person who asks. */
+  readonly inUse: boolean;
+  readonly flags: AccessValues;
+  readonly concurrency: number;
+  readonly io: CommandIo;
+}
+
+/** Asks for every attempt; the same credential at the same place is asked once. */
+export async function askRegistries(
+  users: readonly ImageInUse[],
+  { inUse, flags, concurrency, io }: AskOptions,
+): Promise<readonly AskedImage[]> {
+  const { transport, timeoutMs } = await registryTransport(flags, io.env);
+  const asked = users.map((user) => ({
+    user,
+    attempts: user.attempts.map((attempt) => ({ attempt, question: questionOf(attempt) })),
+  }));
+  const questions = asked.flatMap(({ attempts }) => attempts.flatMap(({ question }) => question ?? []));
+  const total = new Set(questions.map(questionKey)).size;
+  const known = platformHosts(users);
+  const progress = progressOn(io, total);
+  const answers = await verifyAll(questions, {
+    transport,
+    ...(inUse ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
+    concurrency,
+    timeoutMs,
+    signal: io.signal,
+    onAnswer: progress.show,
+  });
+  transport.close();
+  progress.end();
+  return asked.map(({ user: { image, usedBy, blockedBy }, attempts }) => ({
+    image,
+    usedBy,
+    ...(blockedBy === undefined ? {} : { blockedBy }),
+    attempts: attempts.map(({ attempt, question }) => {
+      const answer = question === undefined ? undefined : answers.get(questionKey(question));
+      return { attempt, ...(answer === undefined ? {} : { answer }) };
+    }),
+  }));
+}
+
+/** Hosts that the platform names: its mirrors, and what its own credentials are for. */
+function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
+  const attempts = users.flatMap((user) => user.attempts);
+  const own = attempts.filter(
+    ({ kind, entry }) => kind === 'mirror' || (entry !== undefined && isOfPlatform(entry)),
+  );
+  return new Set(own.map(({ reference }) => reference.split('/')[0] ?? ''));
+}
+
+function isOfPlatform({ source }: EntryPlace): boolean {
+  const [kind, namespace = ''] = source.split('/');
+  return kind !== 'Secret' || PLATFORM_NAMESPACES.includes(namespace);
+}
+
+/** Of the Secrets that nodes' files are made from. */
+const PLATFORM_NAMESPACES: readonly string[] = [GLOBAL_PULL_SECRET.namespace, 'openshift-config'];
+
+function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
+  if (notAsked !== undefined) return undefined;
+  return { reference, ...(credential === undefined ? {} : { credential: credentialsOf(credential) }) };
+}
+
+const BAR = 30;
+/** Without a terminal, so many lines at most. */
+const LINES = 10;
+
+interface Progress {
+  readonly show: (done: number) => void;
+  readonly end: () => void;
+}
+
+/** A bar that is drawn over on a terminal; some lines elsewhere; nothing for a handful of questions. */
+function progressOn(io: CommandIo, total: number): Progress {
+  const tty = io.stderr.isTTY === true;
+  if (tty)
+    return {
+      show: (done) => {
+        const filled = Math.round((done / total) * BAR);
+        io.stderr.write(
+          `${control('\r')}[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`,
+        );
+      },
+      end: () => void (total > 0 && io.stderr.write(control('\r\u001b[K'))),
+    };
+  const step = Math.max(50, Math.ceil(total / LINES));
+  return {
+    show: (done) => void (done % step === 0 && io.stderr.write(`asked ${done} of ${total}\n`)),
+    end: () => undefined,
+  };
+}
+
+// Which images are in use, and by whom: pods, and the templates that pods are made from.
+
+/** A user of images; several that pull alike are one. */
+export interface ImageUser {
+  readonly puller: PodPuller;
+  readonly images: readonly string[];
+  /** `Deployment/web/shop` */
+  readonly usedBy: string;
+  /** Names of the Secrets that it lists, in order. */
+  readonly secrets: readonly string[];
+}
+
+/** Templates that make pods: ReplicaSets are left out, because the old ones of a Deployment stay behind. */
+export const USING_KINDS: readonly { readonly apiVersion: string; readonly kind: string }[] = [
+  ...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values(),
+].filter(({ kind }) => kind !== 'ReplicaSet');
+
+/**
+ * Everything in `store` that uses images. What has ended uses none. An image is given once per namespace and list of Secrets,
+ * with the first that uses it.
+ */
+export function imageUsers(store: ObjectStore): readonly ImageUser[] {
+  const seen = new Set<string>();
+  return USING_KINDS.flatMap((kind) => store.list(kind))
+    .filter((object) => !hasEnded(object))
+    .flatMap((object): readonly ImageUser[] => {
+      const user = userOf(store, object);
+      const images = user.images.filter((image) => {
+        const id = [user.puller.namespace, ...user.secrets, '', image].join('\n');
+        return !seen.has(id) && seen.add(id);
+      });
+      return images.length === 0 ? [] : [{ ...user, images }];
+    });
+}
+
+function userOf(store: ObjectStore, object: KubeObject): ImageUser {
+  const { name, namespace = 'default' } = object.metadata;
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+  const spec = podSpecIn(object);
+  return {
+    puller,
+    images: imagesOf(spec),
+    usedBy: describeObject({ kind: object.kind, namespace, name }),
+    secrets: listedNames(store, puller, spec).map((secret) => secret.name),
+  };
+}
+
+function hasEnded({ kind, status }: KubeObject): boolean {
+  const { phase, completionTime } = (status ?? {}) as { phase?: unknown; completionTime?: unknown };
+  return kind === 'Pod' ? phase === 'Succeeded' || phase === 'Failed' : completionTime !== undefined;
+}
+
+// What `verify` asks about: the images, who pulls them, and the credentials that would be tried.
+
+/** An image that somebody pulls, with all that is tried for it. */
+export interface ImageInUse {
+  readonly image: string;
+  readonly usedBy: string;
+  readonly attempts: readonly PullAttempt[];
+  readonly blockedBy?: string;
+}
+
+export interface WorldOfUse {
+  readonly users: readonly ImageInUse[];
+  /** What could not be read, and images that are none. */
+  readonly problems: readonly string[];
+  /** Mirrors that are skipped, and what to change. */
+  readonly hints: readonly string[];
+}
+
+interface Flags extends ClusterAccess {
+  /** Absent: all; for named images, the one. */
+  readonly namespace: readonly string[] | undefined;
+  readonly 'service-account': string;
+  /** Absent: whatever is listed. */
+  readonly 'secret-name'?: readonly string[] | undefined;
+  readonly from: readonly string[] | undefined;
+  readonly cluster: string | undefined;
+}
+
+/**
+ * Reads a cluster or folders. `images` empty: all that are in use.
+ *
+ * @throws UsageError, PullwrightError
+ */
+export async function readWorldOfUse(
+  flags: Flags,
+  images: readonly string[],
+  io: CommandIo,
+): Promise<WorldOfUse> {
+  const named = images.length > 0;
+  for (const image of images) {
+    const parsed = parseImageReference(image);
+    if (!parsed.ok) throw new UsageError(`Cannot read image "${image}": ${parsed.goText}`);
+  }
+  const { store, problems, hosted } = await read(flags, named, io);
+  const users = named ? [askedUser(flags, images)] : usersIn(store, flags.namespace);
+  const options = { complete: problems.length === 0 && flags['secret-name'] === undefined, hosted };
+  const found = users.map((user) => attemptsOf(store, user, options));
+  return {
+    users: found.flatMap((one) => one.images),
+    problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
+    hints: [...new Set(found.flatMap((one) => one.hints))],
+  };
+}
+
+function usersIn(store: ObjectStore, namespaces: readonly string[] | undefined): readonly ImageUser[] {
+  const all = imageUsers(store);
+  return namespaces === undefined ? all : all.filter(({ puller }) => namespaces.includes(puller.namespace));
+}
+
+function askedUser(flags: Flags, images: readonly string[]): ImageUser {
+  const namespace = flags.namespace?.[0] ?? 'default';
+  const serviceAccount = flags['service-account'];
+  const usedBy = `ServiceAccount/${namespace}/${serviceAccount}`;
+  return { puller: { namespace, serviceAccount }, images, usedBy, secrets: [] };
+}
+
+async function read(
+  flags: Flags,
+  named: boolean,
+  io: CommandIo,
+): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[]; readonly hosted: boolean }> {
+  if (flags.from !== undefined) return readFolders(flags.from, { cluster: flags.cluster });
+  const { namespace, from: _from, cluster: _cluster, 'secret-name': _names, ...access } = flags;
+  const within = named ? [namespace?.[0] ?? 'default'] : namespace;
+  const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
+    {},
+  ];
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount' };
+  const kinds: readonly SourceKind[] = [
+    ...scopes.flatMap((scope) =>
+      [...(named ? [] : USING_KINDS), account].map((kind) => ({ ...kind, ...scope })),
+    ),
+    GLOBAL_SECRET,
+    ...CLUSTER_KINDS,
+  ];
+  const found = await readObjects(access, kinds, io, [...nextKinds(flags, named), nextNodeKinds]);
+  return { ...found, hosted: false };
+}
+
+const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+
+/** The Secrets that are listed, by name; all of a namespace only where the credential provider looks at all of them. */
+function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
+  return [
+    (store) => {
+      const users = named ? [askedUser(flags, [])] : usersIn(store, flags.namespace);
+      const wanted = new Map<string, SourceKind>();
+      const only = flags['secret-name'];
+      const provider = store.list(PROVIDER).length > 0 && only === undefined;
+      for (const { puller, secrets } of users) {
+        const { namespace } = puller;
+        if (provider) wanted.set(namespace, { ...SECRET, namespace });
+        else
+          for (const name of (named ? accountSecrets(store, puller) : secrets).filter(
+            (one) => only?.includes(one) ?? true,
+          ))
+            wanted.set(`${namespace}/${name}`, { ...SECRET, namespace, name });
+      }
+      return [...wanted.values(), ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
+    },
+  ];
+}
+
+const PROVIDER = { apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' } as const;
+
+function accountSecrets(store: ObjectStore, puller: ImageUser['puller']): readonly string[] {
+  const { namespace, serviceAccount: name } = puller;
+  const account = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
+  const listed = account?.['imagePullSecrets'];
+  return Array.isArray(listed) ? (listed as { name?: string }[]).flatMap((one) => one.name ?? []) : [];
+}
+
+function attemptsOf(
+  store: ObjectStore,
+  { puller, images, usedBy }: ImageUser,
+  options: WorldOptions,
+): {
+  readonly images: readonly ImageInUse[];
+  readonly notes: readonly string[];
+  readonly hints: readonly string[];
+} {
+  const world = findWorld(store, puller, options);
+  const notes: string[] = [];
+  const hints: string[] = [];
+  const found = images.flatMap((image): readonly ImageInUse[] => {
+    const parsed = parseImageReference(image);
+    if (!parsed.ok) {
+      notes.push(`${usedBy}: image "${image}" cannot be read: ${parsed.goText}`);
+      return [];
+    }
+    const { explanation, attempts } = pullAttempts(inputIn(world, parsed.reference, { brief: true }));
+    const blocked = explanation.kubelet.blockedBy;
+    const { mirrorFix } = explanation;
+    if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);
+    return [
+      {
+        image: explanation.image,
+        usedBy,
+        attempts,
+        ...(blocked === undefined ? {} : { blockedBy: `${blocked.source} ${blocked.why}` }),
+      },
+    ];
+  });
+  return {
+    images: found,
+    notes: [...world.notes.filter((note) => note.startsWith('error')), ...notes],
+    hints,
+  };
+}

@@ -1,0 +1,564 @@
+/**
+ * What a report is made of. There is no place for a value in it: of a credential it has the registry's key, where it stands, and
+ * when it ends; no password, no token, no user name.
+ */
+
+import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
+import type { ImageReference } from '../../core/image-reference.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { counted, type TextPosition } from '../../core/text.ts';
+import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import type { PullCause, PullFailure } from './pull-failure.ts';
+
+/** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
+export type ReportVerdict = 'broken' | 'attention' | 'unknown' | 'ok';
+
+/** The systems, and `pulls`: whether pods get their images. */
+export const REPORT_SYSTEMS = [
+  'pulls',
+  'global-pull-secret',
+  'pull-secret-injection',
+  'registry-overrides',
+  'credential-provider',
+  'pull-secret-adapter',
+] as const;
+
+export type ReportSystemName = (typeof REPORT_SYSTEMS)[number];
+
+export interface Report {
+  /** Of this shape; another number is another shape. */
+  readonly version: 1;
+  /** RFC 3339. */
+  readonly madeAt: string;
+  /** The folder or context that was looked at. */
+  readonly source: string;
+  /** The worst first. */
+  readonly clusters: readonly ReportCluster[];
+  /** The worst first. */
+  readonly problems: readonly ReportCause[];
+  /** What could not be read. */
+  readonly unread: readonly string[];
+  /** Differences to an earlier report; absent when none was given. */
+  readonly changes?: ReportChanges;
+}
+
+export interface ReportCluster {
+  readonly name: string;
+  readonly verdict: ReportVerdict;
+  /** Of those that are in use. */
+  readonly systems: readonly ReportSystem[];
+  readonly nodes: ReportNodes;
+  /** Container runtimes that its Nodes name, sorted: `containerd`, `cri-o`; empty where none says so. */
+  readonly runtimes: readonly string[];
+  readonly keys: readonly ReportKey[];
+  readonly pulls: readonly ReportPull[];
+  /** Pulls in order that are left out, so that the report stays small enough to open. */
+  readonly pullsLeftOut: number;
+  readonly namespaces: readonly ReportNamespace[];
+  readonly mirrors: ReportMirrors;
+}
+
+export interface ReportSystem {
+  readonly system: ReportSystemName;
+  readonly verdict: ReportVerdict;
+  /** One sentence. */
+  readonly summary: string;
+}
+
+export type ReportNodeState = 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
+
+export interface ReportNodes {
+  readonly total: number;
+  /** Carry the label, whatever they report. */
+  readonly eligible: number;
+  readonly inSync: number;
+  readonly outOfSync: number;
+  readonly ineligible: number;
+  readonly unknown: number;
+  readonly list: readonly { readonly name: string; readonly state: ReportNodeState; readonly why?: string }[];
+}
+
+/** An entry of the pull secrets that nodes get. */
+export interface ReportKey {
+  /** As it is written. */
+  readonly key: string;
+  /** `Secret/kube-system/additional-pull-secret` */
+  readonly source: string;
+  readonly state: 'used' | 'last-good' | 'shadowed' | 'rejected';
+  /** Of one that is not used: the key and Secret that are used in its place. */
+  readonly winner?: { readonly key: string; readonly source: string };
+  readonly why?: string;
+  /** RFC 3339. */
+  readonly expiresAt?: string;
+  readonly ends?: 'ended' | 'soon';
+  /** Nodes that are known to have it. */
+  readonly onNodes: number;
+}
+
+/** One image of one workload or pod. */
+export interface ReportPull {
+  /** Unique in the report: what a permalink names. */
+  readonly id: string;
+  readonly namespace: string;
+  /** `Deployment/shop/web` */
+  readonly object: string;
+  /** Pods like it, where it stands for several. */
+  readonly pods: number;
+  readonly image: string;
+  readonly verdict: ReportVerdict;
+  readonly secrets: readonly { readonly name: string; readonly listedBy: string; readonly state: string }[];
+  readonly kubelet: ReportKubelet;
+  /** In the order in which CRI-O asks them. */
+  readonly places: readonly ReportPlace[];
+  /** What containerd sends, to whatever host it asks: it chooses hosts by files of the node that no API server has. */
+  readonly containerd: 'kubelet' | 'nothing' | 'failure';
+  readonly skipped: readonly { readonly reference: string; readonly from?: string; readonly why: string }[];
+  readonly findings: readonly {
+    readonly severity: string;
+    readonly message: string;
+    readonly fix?: string;
+  }[];
+}
+
+export interface EntryOfPull {
+  readonly key: string;
+  /** The Secret that it comes from, else the file. */
+  readonly source: string;
+}
+
+export interface ReportKubelet {
+  readonly blocked?: string;
+  readonly tried: readonly EntryOfPull[];
+  readonly lost: readonly (EntryOfPull & { readonly why: string })[];
+  /** Entries for other registries. */
+  readonly others: number;
+}
+
+export interface ReportPlace {
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  readonly from?: string;
+  /** What is sent: the kubelet's credential, an entry, a helper's answer, nothing; `failure` when it comes to none of it. */
+  readonly sent: 'kubelet' | 'entry' | 'helper' | 'nothing' | 'failure';
+  readonly entry?: EntryOfPull;
+  readonly why?: string;
+}
+
+export interface ReportNamespace {
+  readonly name: string;
+  readonly secrets: readonly ReportSecret[];
+  readonly grants: readonly {
+    readonly name: string;
+    readonly secrets: readonly string[];
+    readonly profiles: readonly string[];
+    readonly to: readonly string[];
+    readonly problems: readonly string[];
+  }[];
+  /** Images of its workloads. */
+  readonly pulls: number;
+  readonly verdict: ReportVerdict;
+}
+
+export interface ReportSecret {
+  readonly name: string;
+  readonly type: string;
+  readonly keys: readonly string[];
+  readonly fault?: string;
+  /** Of a copy: the profile that brings it, and the Secrets that it is made of. */
+  readonly copy?: { readonly profile: string; readonly of: string };
+}
+
+export interface ReportMirrors {
+  readonly state: 'rendered' | 'kept' | 'unknown';
+  readonly summary: string;
+  /** In the order of the file that the operator writes. */
+  readonly rules: readonly ReportMirrorRule[];
+  readonly refusals: readonly ReportRefusal[];
+}
+
+export interface ReportMirrorRule {
+  readonly source: string;
+  readonly blocked: boolean;
+  readonly from: readonly string[];
+  readonly mirrors: readonly {
+    readonly location: string;
+    readonly pullFrom: string;
+    readonly from?: string;
+  }[];
+}
+
+export interface ReportRefusal {
+  readonly severity: 'error' | 'warning';
+  readonly code: string;
+  readonly object: string;
+  readonly message: string;
+}
+
+/** Problems of one cause. */
+export interface ReportCause {
+  /** Stable. */
+  readonly cause: string;
+  readonly system: ReportSystemName;
+  readonly verdict: ReportVerdict;
+  readonly title: string;
+  readonly clusters: readonly string[];
+  readonly cases: readonly ReportCase[];
+}
+
+export interface ReportCase {
+  readonly cluster: string;
+  readonly object: string;
+  readonly message: string;
+  /** What to do, in one sentence. */
+  readonly advice?: string;
+  /** To be applied with `kubectl apply --server-side`. */
+  readonly fix?: string;
+  /** The pull that shows it. */
+  readonly pull?: string;
+}
+
+export interface ReportChanges {
+  readonly since: string;
+  readonly list: readonly ReportChange[];
+}
+
+export interface ReportChange {
+  readonly what: 'problem' | 'cluster' | 'verdict' | 'key' | 'nodes' | 'mirrors';
+  readonly change: 'new' | 'gone' | 'changed';
+  readonly cluster: string;
+  readonly subject: string;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+// What an examination is asked with and made of.
+
+export const LINKS = [
+  'image',
+  'places',
+  'service-account',
+  'injection',
+  'secrets-there',
+  'secrets-readable',
+  'credential',
+  'mirror-credential',
+  'distribution',
+  'node',
+  'registry',
+] as const;
+
+/** What is looked at. Empty lists where nothing is known. */
+export interface DoctorInput {
+  readonly namespace: string;
+  /** `Pod/web/shop-1` */
+  readonly pod: string;
+  /** A pod that exists cannot be changed; a template can. */
+  readonly isPod: boolean;
+  /** The names come from the pod or template itself, and not from its ServiceAccount. */
+  readonly ownList: boolean;
+  /** Made by a kubelet from a file of its node: it cannot list a Secret. */
+  readonly isStatic: boolean;
+  /** The template as it is, for a change of it. */
+  readonly template: KubeObject;
+  readonly account: {
+    readonly name: string;
+    readonly object: KubeObject | undefined;
+    readonly known: boolean;
+  };
+  readonly images: readonly DoctorImage[];
+  /** Names that profiles and SidecarSets would give a pod like this one, and the pod does not have. */
+  readonly notInjected: readonly {
+    readonly secret: string;
+    readonly by: string;
+    /** The pod of a template that lacks it, where its next one would not. */
+    readonly pod?: string;
+    /** How to get another pod in place of one that exists. */
+    readonly remedy?: string;
+    /** Why a new pod would lack it too, as the profile says. */
+    readonly hindrance?: string;
+  }[];
+  /** Names that profiles and SidecarSets of the namespace have, and that this pod does not get. @default none is known */
+  readonly notGiven?: readonly {
+    readonly secret: string;
+    /** `PullSecretProfile/team` */
+    readonly by: string;
+    readonly why: string;
+  }[];
+  /** Profiles that give such pods a name and bring its Secret, each with what its `Ready` says unless it is True. */
+  readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];
+  /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */
+  readonly troubles: readonly {
+    readonly object: string;
+    readonly message: string;
+    readonly onNode: boolean;
+  }[];
+  readonly provider: {
+    readonly matchImages: readonly string[];
+    readonly present: boolean;
+    readonly mayRead: boolean;
+    /** What its last run for this pod failed with, as the installer of the node says. */
+    readonly failure?: string;
+  };
+  /** How many pods were looked at: the pod itself, or those that a template has made. */
+  readonly pods: number;
+  /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
+  readonly failure?: PodFailure;
+  /** Of a pod whose images are pulled with what is brought to its node. */
+  readonly node?: NodeEvidence;
+  /** What could not be read, each with the right that is missing. */
+  readonly unread: readonly string[];
+}
+
+/** The failing pull of a container. */
+export interface PodFailure extends PullFailure {
+  readonly container: string;
+  readonly pod: string;
+  readonly node?: string;
+}
+
+/** What is known of a node that takes part in the global pull secret. */
+export interface NodeEvidence {
+  readonly name: string;
+  /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
+  readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
+  /** Of an agent that is there and not ready: its pod, and what it waits for. */
+  readonly agentSays?: string;
+  /** Whether the agent's report has the digest of the Secret that is there; undefined where agents do not report. */
+  readonly behind?: { readonly reason: string; readonly why: string } | 'none';
+}
+
+export interface Link {
+  readonly link: LinkName;
+  readonly state: 'ok' | 'broken' | 'unknown';
+  readonly message: string;
+  /** To be applied with `kubectl apply --server-side`. */
+  readonly fix?: readonly KubeObject[];
+  /** What else to do, in one sentence. */
+  readonly advice?: string;
+  /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
+  readonly about?: string;
+  /** Of a failing pull: why, as far as the kubelet says it. */
+  readonly cause?: PullCause;
+  /** The registry, token service or proxy that refused or was not reached. */
+  readonly host?: string;
+  /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
+  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[];
+  /** What the kubelet said. */
+  readonly evidence?: string;
+}
+
+/** What is wrong with a link. */
+export type Fault = Omit<Link, 'link' | 'state'>;
+
+/** In the order in which they depend on each other. */
+export type LinkName = (typeof LINKS)[number];
+
+export interface DoctorImage {
+  readonly text: string;
+  /** Absent when the image cannot be read; then `fault`. */
+  readonly explanation?: Explanation;
+  readonly fault?: string;
+  /** Secrets of the namespace that the pod does not list, and that hold a credential for the image. */
+  readonly elsewhere: readonly string[];
+  /** Mirrors without a credential for which a Secret of the namespace has one. */
+  readonly mirrors: readonly string[];
+  /** The node of the pod, when it lacks the pull secret of the cluster and that has a credential for the image. */
+  readonly leftOutNode?: string;
+}
+
+// What an explanation is asked with and made of.
+
+export interface ExplainInput {
+  readonly image: ImageReference;
+  /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
+  readonly written?: string;
+  /** In the order of the pod. */
+  readonly secrets: readonly ListedSecret[];
+  /** The node's file, which the kubelet and CRI-O both read. */
+  readonly node?: AuthSource;
+  readonly merge?: NodeMerge;
+  readonly pullFile?: PullFile;
+  readonly mirrors: readonly MirrorRule[];
+  /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
+  readonly hosted?: boolean;
+  /**
+   * Entries for other registries are counted alone: for whoever looks at a thousand pods, of which each may list a thousand of them.
+   *
+   * @default {false}
+   */
+  readonly brief?: boolean;
+  /** When the pull is. @default {no end of a credential is judged} */
+  readonly now?: Date;
+}
+
+export interface ExplainedPlace {
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  /** The object and field that names the place. */
+  readonly from?: string;
+  readonly crio: Sent;
+}
+
+/** Something to know or to fix. */
+export interface Finding {
+  readonly severity: 'error' | 'warning' | 'info';
+  readonly message: string;
+  /** What to change, and where. */
+  readonly fix?: string;
+  /** An object to apply. */
+  readonly object?: KubeObject;
+}
+
+export interface KubeletView {
+  /** One unreadable Secret fails the pod for every image. */
+  readonly blockedBy?: { readonly source: string; readonly why: string };
+  readonly tried: readonly ExplainedCredential[];
+  readonly unused: readonly UnusedEntry[];
+  /** Entries for other registries that are left out of `unused`. @default {none is left out} */
+  readonly others?: number;
+  /** Whether an attempt without credential is made. */
+  readonly anonymous: boolean;
+}
+
+/** A Secret that the pod lists, found or not. */
+export interface ListedSecret {
+  readonly name: string;
+  /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
+  readonly listedBy: string;
+  /** `ignored`: of another type, or without data. `unknown`: not all could be read, so it may be there or not. */
+  readonly state: 'found' | 'missing' | 'ignored' | 'unknown';
+  /** For `found`. */
+  readonly source?: AuthSource;
+}
+
+/** What is known about a node's file that was merged. */
+export interface NodeMerge {
+  /** Key in the file to the Secret that it came from. */
+  readonly origins: ReadonlyMap<string, string>;
+  /** On the entries of the additional secret. */
+  readonly verdicts: readonly Verdict[];
+  /** Name of the additional secret. */
+  readonly additional: string;
+}
+
+/** The file that the credential provider writes for one pull; CRI-O reads it in place of the node's. */
+export interface PullFile {
+  readonly source: AuthSource;
+  /** Key in the file to the Secret of the namespace that it came from. */
+  readonly origins: ReadonlyMap<string, string>;
+}
+
+/** A credential that the kubelet tries. */
+export interface ExplainedCredential extends EntryPlace {
+  readonly username: string;
+  readonly by: 'match' | 'hub';
+  /** Neither user nor password: it is tried all the same. */
+  readonly empty: boolean;
+  /** Why a registry will refuse it, as far as the entry itself says so. */
+  readonly doubt?: string;
+}
+
+/** An entry that is not used for the image. */
+export interface UnusedEntry extends EntryPlace {
+  readonly why: string;
+  /** About the same registry: worth showing first. */
+  readonly near: boolean;
+}
+
+/** What is sent to one place. */
+export type Sent =
+  /** The kubelet's credentials, one after the other. */
+  | { readonly what: 'kubelet' }
+  | {
+      readonly what: 'entry';
+      readonly entry: EntryPlace;
+      readonly username: string;
+      readonly rivals: readonly string[];
+    }
+  | { readonly what: 'helper'; readonly source: string; readonly helper: string }
+  | { readonly what: 'nothing'; readonly why: string }
+  | { readonly what: 'failure'; readonly why: string };
+
+/** An entry, by where it stands. No password, ever. */
+export interface EntryPlace {
+  readonly source: string;
+  readonly key: string;
+  /** For an entry of a merged file, the Secret that it came from. */
+  readonly origin?: string;
+  /** In the decoded document. */
+  readonly position: TextPosition;
+}
+
+export interface SkippedPlace {
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  readonly from?: string;
+  readonly why: string;
+}
+
+export interface Explanation {
+  readonly image: string;
+  readonly repository: string;
+  readonly secrets: readonly Omit<ListedSecret, 'source'>[];
+  readonly node?: string;
+  readonly kubelet: KubeletView;
+  /** In the order in which CRI-O tries them. */
+  readonly places: readonly ExplainedPlace[];
+  readonly skipped: readonly SkippedPlace[];
+  readonly containerd: Sent;
+  readonly verification: string;
+  /** What is wrong where no mirror is tried although there are some. */
+  readonly mirrorFix?: MirrorFix;
+  readonly findings: readonly Finding[];
+}
+
+// Which of several verdicts is the worst, and what people are told of them.
+
+const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
+
+/**
+ * Orders verdicts, the worst first.
+ */
+export function byVerdict(a: ReportVerdict, b: ReportVerdict): number {
+  return WORST_FIRST.indexOf(a) - WORST_FIRST.indexOf(b);
+}
+
+/**
+ * The worst; `otherwise` where there is none.
+ */
+export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerdict): ReportVerdict {
+  let worst: ReportVerdict | undefined;
+  for (const verdict of verdicts) if (worst === undefined || byVerdict(verdict, worst) < 0) worst = verdict;
+  return worst ?? otherwise;
+}
+
+/** One sentence: how many problems there are, and in how many clusters. */
+export function headline({ problems, clusters }: Report): string {
+  const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
+  const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
+  const all = counted(clusters.length, 'cluster');
+  if (count > 0) return `${counted(count, 'problem')} in ${where} of ${all}`;
+  const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
+  return unknown === 0
+    ? `Nothing is wrong in ${all}`
+    : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
+}
+
+/** `2 new, 1 gone`. */
+export function countText(list: readonly ReportChange[]): string {
+  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
+    const count = list.filter((one) => one.change === change).length;
+    return count === 0 ? [] : [`${count} ${change}`];
+  });
+  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
+}
+
+/** What a verdict is called where people read it. */
+export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
+  broken: 'Broken',
+  attention: 'Attention',
+  unknown: 'Not known',
+  ok: 'In order',
+};

@@ -1,0 +1,197 @@
+/**
+ * What asking the registries comes to: a verdict for each credential at each place, for each credential, and for each image.
+ *
+ * A place that does not have an image is no fault as long as another one gives it: mirrors may be incomplete. A credential
+ * that a registry refuses is one even when the pull works by another: it is still sent, and counts against rate limits.
+ */
+
+import { credentialExpiry } from '../../core/docker-config/expiry.ts';
+import type { PullAttempt } from './attempts.ts';
+
+export const VERDICTS = [
+  'Expired',
+  'Invalid',
+  'Forbidden',
+  'RateLimited',
+  'Unreachable',
+  'NotFound',
+  'NotAsked',
+  'Valid',
+] as const;
+
+/** The worst first. */
+export type PullVerdict = (typeof VERDICTS)[number];
+
+/** What a registry said, or what stood in the way. */
+export interface RegistryAnswer {
+  readonly verdict: string;
+  /** Never a value of a credential. */
+  readonly message: string;
+}
+
+/** An image, who uses it, and how it is pulled. */
+export interface AskedImage {
+  readonly image: string;
+  /** `Deployment/web/shop`; one of several is enough. */
+  readonly usedBy: string;
+  readonly attempts: readonly { readonly attempt: PullAttempt; readonly answer?: RegistryAnswer }[];
+  /** Why nothing is pulled at all. */
+  readonly blockedBy?: string;
+}
+
+/** Where a credential stands. */
+export interface CredentialPlace {
+  /** `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
+  readonly source: string;
+  readonly key: string;
+}
+
+export interface VerifiedAttempt {
+  readonly reference: string;
+  readonly kind: 'mirror' | 'source';
+  readonly credential?: CredentialPlace;
+  readonly verdict: PullVerdict;
+  readonly message: string;
+}
+
+export interface VerifiedImage {
+  readonly image: string;
+  readonly usedBy: string;
+  /** Whether some place gives it. `unknown` when no answer says so either way. */
+  readonly pullable: 'yes' | 'no' | 'unknown';
+  readonly attempts: readonly VerifiedAttempt[];
+}
+
+export interface VerifiedCredential extends CredentialPlace {
+  /** Its worst answer, the absence of an image left out. */
+  readonly verdict: PullVerdict;
+  readonly message: string;
+  readonly expiresAt?: string;
+  readonly kindOfCredential: string;
+  readonly images: number;
+}
+
+export interface VerifyReport {
+  /** RFC 3339, whole seconds. */
+  readonly checkedAt: string;
+  readonly images: readonly VerifiedImage[];
+  /** The worst first. */
+  readonly credentials: readonly VerifiedCredential[];
+}
+
+/** Judges all answers at the time `now`. Total. */
+export function verifyReport(asked: readonly AskedImage[], now: Date): VerifyReport {
+  const images = asked.map((one) => verifiedImage(one, now));
+  return {
+    checkedAt: `${now.toISOString().slice(0, 19)}Z`,
+    images,
+    credentials: credentialsOf(asked, images),
+  };
+}
+
+function verifiedImage({ image, usedBy, attempts, blockedBy }: AskedImage, now: Date): VerifiedImage {
+  const verified = attempts.map(({ attempt, answer }): VerifiedAttempt => {
+    const { reference, kind } = attempt;
+    const credential = placeOf(attempt);
+    return {
+      reference,
+      kind,
+      ...(credential === undefined ? {} : { credential }),
+      ...judged(attempt, answer, now),
+    };
+  });
+  if (blockedBy !== undefined) return { image, usedBy, pullable: 'no', attempts: verified };
+  return { image, usedBy, pullable: pullable(verified), attempts: verified };
+}
+
+function pullable(attempts: readonly VerifiedAttempt[]): VerifiedImage['pullable'] {
+  if (attempts.some(({ verdict }) => verdict === 'Valid')) return 'yes';
+  return attempts.some(({ verdict }) => verdict === 'NotAsked' || verdict === 'RateLimited')
+    ? 'unknown'
+    : 'no';
+}
+
+function placeOf({ entry }: PullAttempt): CredentialPlace | undefined {
+  return entry === undefined ? undefined : { source: entry.origin ?? entry.source, key: entry.key };
+}
+
+function judged(
+  { credential, notAsked }: PullAttempt,
+  answer: RegistryAnswer | undefined,
+  now: Date,
+): { readonly verdict: PullVerdict; readonly message: string } {
+  if (answer === undefined) return { verdict: 'NotAsked', message: notAsked ?? 'was not asked' };
+  const verdict = VERDICTS.find((known) => known === answer.verdict) ?? 'Unreachable';
+  const { expiresAt } = credential === undefined ? {} : credentialExpiry(credential);
+  const over = expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime();
+  return verdict === 'Invalid' && over
+    ? { verdict: 'Expired', message: `ended at ${expiresAt}: ${answer.message}` }
+    : { verdict, message: answer.message };
+}
+
+function credentialsOf(
+  asked: readonly AskedImage[],
+  images: readonly VerifiedImage[],
+): readonly VerifiedCredential[] {
+  const all = new Map<string, VerifiedCredential>();
+  asked.forEach(({ attempts }, at) => {
+    attempts.forEach(({ attempt }, index) => {
+      const verified = images[at]?.attempts[index];
+      const place = placeOf(attempt);
+      if (place === undefined || verified === undefined) return;
+      const id = `${place.source}\n${place.key}`;
+      all.set(id, worse(all.get(id), place, attempt, verified));
+    });
+  });
+  return [...all.values()].toSorted(
+    (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
+  );
+}
+
+function key({ source, key: written }: CredentialPlace): string {
+  return `${source}\n${written}`;
+}
+
+function worse(
+  known: VerifiedCredential | undefined,
+  place: CredentialPlace,
+  { credential }: PullAttempt,
+  { verdict, message }: VerifiedAttempt,
+): VerifiedCredential {
+  const { kind, expiresAt } =
+    credential === undefined ? { kind: 'lasting', expiresAt: undefined } : credentialExpiry(credential);
+  const first: VerifiedCredential = {
+    ...place,
+    verdict,
+    message,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    kindOfCredential: kind,
+    images: 1,
+  };
+  if (known === undefined) return first;
+  const images = known.images + 1;
+  return rank(verdict) < rank(known.verdict) ? { ...first, images } : { ...known, images };
+}
+
+/** That an image is absent says that the credential was taken: `Valid` says more, all else is worse. */
+function rank(verdict: PullVerdict): number {
+  if (verdict === 'NotFound') return VERDICTS.length;
+  return VERDICTS.indexOf(verdict);
+}
+
+/** Whether a person should act: a credential is refused, or an image cannot be pulled. */
+export function wantsAttention({ images, credentials }: VerifyReport): boolean {
+  return (
+    images.some((image) => image.pullable === 'no') ||
+    credentials.some(({ verdict }) => ['Expired', 'Invalid', 'Forbidden'].includes(verdict))
+  );
+}
+
+/** Credentials that end within `days` from the report on, or have ended. */
+export function endingSoon(
+  { credentials, checkedAt }: VerifyReport,
+  days: number,
+): readonly VerifiedCredential[] {
+  const until = Date.parse(checkedAt) + days * 86_400_000;
+  return credentials.filter(({ expiresAt }) => expiresAt !== undefined && Date.parse(expiresAt) <= until);
+}

@@ -1,0 +1,467 @@
+/** An explanation as a tree for people, and as a mermaid picture of the way from pod to registry. */
+
+import {
+  type FileFinding,
+  findingText,
+  type JunitCase,
+  junitXml,
+  type SarifLog,
+  sarifLog,
+} from '../../cli/findings.ts';
+import { capped, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
+import { counted, jsonText, oneLined, onOneLine, wrapped } from '../../core/text.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import type { FileProblem } from '../checks/documents.ts';
+import { nameOf, type PodCause } from '../checks/status.ts';
+import {
+  countText,
+  type EntryPlace,
+  type Explanation,
+  type Finding,
+  headline,
+  type Report,
+  type ReportCause,
+  type ReportChange,
+  type ReportCluster,
+  type Sent,
+} from '../model/types.ts';
+import {
+  endingSoon,
+  type PullVerdict,
+  type VerifiedAttempt,
+  type VerifiedCredential,
+  type VerifiedImage,
+  type VerifyReport,
+} from '../model/verification.ts';
+
+interface Branch {
+  readonly text: string;
+  readonly below?: readonly Branch[];
+}
+
+/** Keys for other registries that the text names; the JSON has all, each with its reason. */
+const MAX_NAMES = 8;
+
+export interface TextLook {
+  /** @default plain text */
+  readonly paint?: Paint;
+  /** Where a Secret or file stands, such as `secrets.yaml:12`; undefined when it is not known. */
+  readonly locate?: (source: string) => string | undefined;
+  /** Longer lines go on in the next one, below their own text. @default they do not end */
+  readonly columns?: number;
+}
+
+/** The tree. Ends with a newline. */
+export function explanationText(explanation: Explanation, look: TextLook = {}): string {
+  const { paint = plain, locate = () => undefined, columns } = look;
+  const place = (entry: EntryPlace): string => {
+    const file = locate(entry.origin ?? entry.source);
+    const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
+    return `"${entry.key}" in ${entry.source}${origin}${file === undefined ? '' : paint('dim', ` (${file})`)}`;
+  };
+  const branches: Branch[] = [
+    listed(explanation, paint, locate),
+    kubelet(explanation, paint, place),
+    crio(explanation, paint, place),
+    { text: `${paint('bold', 'containerd')}  ${containerd(explanation)}` },
+    { text: paint('dim', explanation.verification) },
+    ...findings(explanation.findings, paint),
+  ];
+  return `${[paint('bold', explanation.image), ...drawn(branches, '', columns)].join('\n')}\n`;
+}
+
+function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
+  return branches.flatMap(({ text, below = [] }, index) => {
+    const last = index === branches.length - 1;
+    const under = `${indent}${last ? '   ' : '│  '}`;
+    const [first = '', ...rest] = wrapped(text, columns === undefined ? undefined : columns - under.length);
+    // What follows of a text stands beside the branches below it.
+    const bar = below.length > 0 ? '│  ' : '   ';
+    return [
+      `${indent}${last ? '└─' : '├─'} ${first}`,
+      ...rest.map((line) => `${under}${bar}${line}`),
+      ...drawn(below, under, columns),
+    ];
+  });
+}
+
+function listed(
+  { secrets, node }: Explanation,
+  paint: Paint,
+  locate: (source: string) => string | undefined,
+): Branch {
+  const file = (source: string): string => (locate(source) === undefined ? '' : ` (${locate(source)})`);
+  const below = secrets.map(({ name, listedBy, state }) => ({
+    text: `Secret ${name}, listed by ${listedBy}${state === 'found' ? '' : `: ${paint('yellow', state)}`}`,
+  }));
+  const nodeText = node === undefined ? 'no file of the node is known' : `node: ${node}${file(node)}`;
+  return { text: paint('bold', 'looked at'), below: [...below, { text: nodeText }] };
+}
+
+function kubelet(explanation: Explanation, paint: Paint, place: (entry: EntryPlace) => string): Branch {
+  const { blockedBy, tried, unused, anonymous } = explanation.kubelet;
+  if (blockedBy !== undefined) {
+    return {
+      text: `${paint('bold', 'kubelet')}  ${paint('red', `fails: ${blockedBy.source} ${blockedBy.why}`)}`,
+    };
+  }
+  const used = tried.map((one, index) => ({
+    text: `${index + 1}. ${paint('green', one.username === '' ? '(no user)' : one.username)}  ${place(one)}${
+      one.by === 'hub' ? '  as the fall-back for Docker Hub' : ''
+    }`,
+  }));
+  const not = unused
+    .filter((one) => one.near)
+    .map((one) => ({ text: paint('dim', `not ${place(one)}: ${one.why}`) }));
+  const others = unused.filter((one) => !one.near).map((one) => one.key);
+  const names = others.length > MAX_NAMES ? [...others.slice(0, MAX_NAMES), '...'] : others;
+  const rest =
+    others.length === 0
+      ? []
+      : [{ text: paint('dim', `not ${others.length} for other registries: ${names.join(', ')}`) }];
+  const order = tried.length === 1 ? 'one credential' : `${tried.length} in this order`;
+  const what = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
+  return { text: `${paint('bold', 'kubelet')}  ${what}`, below: [...used, ...not, ...rest] };
+}
+
+function crio(explanation: Explanation, paint: Paint, place: (entry: EntryPlace) => string): Branch {
+  const tried = explanation.places.map(({ reference, kind, from, crio: sent }, index) => ({
+    text: `${index + 1}. ${reference}  ${kind}${from === undefined ? '' : paint('dim', `  ${from}`)}`,
+    below: [{ text: sentText(sent, paint, place) }],
+  }));
+  const skipped = explanation.skipped.map(({ reference, kind, why }) => ({
+    text: paint('dim', `-  ${reference}  ${kind}, not tried: ${why}`),
+  }));
+  return { text: `${paint('bold', 'CRI-O')}  the places in this order`, below: [...tried, ...skipped] };
+}
+
+function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string): string {
+  if (sent.what === 'kubelet') return "with the kubelet's credentials, one after the other";
+  if (sent.what === 'entry') return `with ${paint('green', sent.username)}  ${place(sent.entry)}`;
+  if (sent.what === 'helper')
+    return `with what the credential helper "${sent.helper}" of ${sent.source} says`;
+  if (sent.what === 'nothing') return `${paint('yellow', 'without a credential')}: ${sent.why}`;
+  return `${paint('red', 'fails')}: ${sent.why}`;
+}
+
+function containerd({ containerd: sent, kubelet: view }: Explanation): string {
+  if (view.blockedBy !== undefined) return 'fails like the kubelet';
+  return sent.what === 'kubelet'
+    ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
+    : 'one anonymous attempt';
+}
+
+function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
+  const colour = { error: 'red', warning: 'yellow', info: 'dim' } as const;
+  return list.map(({ severity, message, fix }) => ({
+    text: `${paint(colour[severity], severity)}: ${message}`,
+    below: fix === undefined ? [] : [{ text: `fix: ${fix}` }],
+  }));
+}
+
+/** The way from pod to registry as a mermaid flow chart. No label begins with "1. ", which mermaid takes for a list and refuses. */
+export function explanationMermaid(explanation: Explanation): string {
+  const lines = ['flowchart LR', `  pod["pod<br/>${label(explanation.image)}"] --> kubelet`];
+  const { tried, blockedBy } = explanation.kubelet;
+  tried.forEach((one, index) => {
+    lines.push(
+      `  key${index}["${label(one.key)}<br/>${label(one.source)}"] -- "${index + 1}: ${label(one.username)}" --> kubelet`,
+    );
+  });
+  if (blockedBy !== undefined)
+    lines.push(`  blocked["${label(blockedBy.source)} ${label(blockedBy.why)}"] -- fails --> kubelet`);
+  lines.push('  kubelet --> crio["CRI-O"]');
+  explanation.places.forEach(({ reference, kind, crio: sent }, index) => {
+    const arrow = sent.what === 'nothing' || sent.what === 'failure' ? '-.' : '--';
+    lines.push(
+      `  crio ${arrow} "${index + 1}: ${sentLabel(sent)}" ${arrow === '--' ? '-->' : '.->'} place${index}["${label(reference)}<br/>${kind}"]`,
+    );
+  });
+  return `${lines.join('\n')}\n`;
+}
+
+function sentLabel(sent: Sent): string {
+  if (sent.what === 'kubelet') return "kubelet's credentials";
+  if (sent.what === 'entry') return label(`${sent.username} by ${sent.entry.key}`);
+  if (sent.what === 'helper') return label(`helper ${sent.helper}`);
+  return sent.what === 'nothing' ? 'anonymous' : 'fails';
+}
+
+/** Quotes and brackets would end a label. */
+function label(text: string): string {
+  return text.replace(/["<>[\]{}|#;`\n\r]/g, (character) => `#${character.charCodeAt(0)};`);
+}
+
+// What `pullwright validate` prints.
+
+/** What is printed as JSON. */
+export interface ValidateOutput {
+  /** Number of things that were judged. */
+  readonly judged: number;
+  readonly problems: readonly FileProblem[];
+}
+
+/** What was judged, and what is wrong. */
+export interface Judgement extends ValidateOutput {
+  /** Those that hold them. */
+  readonly files: readonly string[];
+  /** Whether warnings fail too. */
+  readonly strict: boolean;
+}
+
+/** @param isTTY whether a person's screen gets it, which one broken document must not fill */
+export function inForm(
+  form: 'text' | 'json' | 'yaml' | 'sarif' | 'junit',
+  { judged, problems, files, strict }: Judgement,
+  isTTY: boolean,
+): string {
+  switch (form) {
+    case 'json':
+      return jsonText<ValidateOutput>({ judged, problems });
+    case 'yaml':
+      return toYaml({ judged, problems }, { lineWidth: 0 });
+    case 'sarif':
+      return jsonText<SarifLog>(sarifLog(problems.map(findingOf)));
+    case 'junit':
+      return junitXml('pull secrets', casesOf(problems, files, strict));
+    default:
+      return asText(problems, judged, isTTY);
+  }
+}
+
+function findingOf({ subject, path, ...problem }: FileProblem): FileFinding {
+  return { ...problem, subject: [subject, path].filter((part) => part !== '').join(' ') };
+}
+
+/** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
+function casesOf(
+  problems: readonly FileProblem[],
+  files: readonly string[],
+  strict: boolean,
+): readonly JunitCase[] {
+  const wrong = problems.map(findingOf).map(({ severity, file, line, code, ...what }): JunitCase => {
+    const name = line === undefined ? code : `${code} at line ${line}`;
+    const said = findingText(what);
+    const fails = severity === 'error' || strict;
+    return { classname: file, name, ...(fails ? { failure: said } : { note: `warning: ${said}` }) };
+  });
+  const named = new Set(problems.map(({ file }) => file));
+  const well = files
+    .filter((file) => !named.has(file))
+    .map((file) => ({ classname: file, name: 'no problem' }));
+  return [...wrong, ...well];
+}
+
+/** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
+function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean): string {
+  const lines = oneLined(problems).map(({ severity, file, line, column, subject, path, message, code }) => {
+    const place = [file, line, column].filter((part) => part !== undefined).join(':');
+    const what = [subject, path].filter((part) => part !== '').join(' ');
+    return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
+  });
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
+  return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+}
+
+// A verification for people: what wants attention first, then every credential, then the sums.
+
+export interface VerifyLook {
+  readonly paint: Paint;
+  /** Width of the terminal; undefined: nothing is cut. */
+  readonly columns?: number;
+  /** Credentials that end within so many days are pointed out. */
+  readonly warnDays: number;
+}
+
+/** The text. Ends with a newline. */
+export function verifyText(report: VerifyReport, { paint, columns, warnDays }: VerifyLook): string {
+  const soon = new Set(endingSoon(report, warnDays));
+  const attempts = report.images.flatMap((image) => rowsOf(image));
+  const credentials = report.credentials.map((one) => [
+    one.verdict,
+    `"${one.key}" in ${one.source}`,
+    `${one.expiresAt ?? '-'}${soon.has(one) ? noteOf(one, report) : ''}`,
+    String(one.images),
+    one.verdict === 'Valid' ? '' : one.message,
+  ]);
+  const tables = [
+    textRecords([['VERDICT', 'PLACE', 'CREDENTIAL', 'MESSAGE'], ...attempts], columns),
+    ...(credentials.length === 0
+      ? []
+      : [textRecords([['VERDICT', 'CREDENTIAL', 'ENDS', 'TRIED', 'MESSAGE'], ...credentials], columns)]),
+  ];
+  return `${tables.map((table) => painted(table, paint)).join('\n')}\n${sums(report)}\n`;
+}
+
+/** Beside a time that has come, or comes soon; the verdict says it already where the registry refused for it. */
+function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: VerifyReport): string {
+  if (verdict === 'Expired') return '';
+  return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (ended)' : ' (soon)';
+}
+
+/** What cannot be pulled first, with who uses it. */
+function rowsOf(image: VerifiedImage): readonly (readonly string[])[] {
+  const rows = image.attempts.map((attempt) => rowOf(attempt));
+  if (image.pullable !== 'no') return rows;
+  return [...rows, ['Broken', image.image, `used by ${image.usedBy}`, 'no place gives this image']];
+}
+
+function rowOf({ verdict, reference, credential, message }: VerifiedAttempt): readonly string[] {
+  const by = credential === undefined ? 'none' : `"${credential.key}" in ${credential.source}`;
+  return [verdict, reference, by, verdict === 'Valid' ? '' : message];
+}
+
+const COLOURS: Readonly<Record<PullVerdict | 'Broken', 'green' | 'yellow' | 'red'>> = {
+  Valid: 'green',
+  NotFound: 'yellow',
+  NotAsked: 'yellow',
+  Unreachable: 'yellow',
+  RateLimited: 'yellow',
+  Forbidden: 'red',
+  Invalid: 'red',
+  Expired: 'red',
+  Broken: 'red',
+};
+
+function painted(table: string, paint: Paint): string {
+  return table.replace(/^\w+/gm, (word) =>
+    Object.hasOwn(COLOURS, word) ? paint(COLOURS[word as PullVerdict], word) : paint('bold', word),
+  );
+}
+
+function sums({ images, credentials }: VerifyReport): string {
+  const count = (pullable: VerifiedImage['pullable']): number =>
+    images.filter((image) => image.pullable === pullable).length;
+  const verdicts = new Map<string, number>();
+  for (const { verdict } of credentials) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
+  const unknown = count('unknown') === 0 ? '' : `, ${count('unknown')} unknown`;
+  const judged = [...verdicts].map(([verdict, number]) => `${number} ${verdict}`).join(', ') || 'none';
+  return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
+}
+
+/** How causes are shown. */
+export interface CausesText {
+  /** The one that was looked at; all where it is undefined. */
+  readonly namespace: string | undefined;
+  readonly paint: Paint;
+  readonly complete: boolean;
+}
+
+/** Names that are shown of a list. */
+const NAMED = 3;
+
+/** For people: one line for each cause, and under it a case, and what fixes it. */
+export function renderCauses(
+  causes: readonly PodCause[],
+  { namespace, paint, complete }: CausesText,
+): string {
+  const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
+  if (causes.length === 0) {
+    const limit = complete ? '' : ', as far as could be read';
+    return `No pod${where} fails to pull${limit}\n`;
+  }
+  const pods = causes.reduce((sum, one) => sum + one.pods, 0);
+  const head = `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
+  return `${[paint('bold', head), ...causes.flatMap((one) => ['', ...linesOf(one, paint)])].join('\n')}\n`;
+}
+
+function linesOf(one: PodCause, paint: Paint): readonly string[] {
+  const how = one.pods === 0 ? 'no pod is made' : counted(one.pods, 'pod');
+  const fixes = one.fix.length === 0 ? [] : [`-o yaml prints it: ${named(one.fix.map(nameOf))}`];
+  const advice = one.advice === undefined ? [] : [one.advice];
+  const fix = [...fixes, ...advice];
+  return [
+    `${paint('red', how)} in ${named(one.namespaces)}: ${one.cause}`,
+    `  such as  ${named(one.objects.slice(0, 1))}: ${one.message}`,
+    ...fix.map((text) => `  fix      ${text}`),
+  ];
+}
+
+function named(names: readonly string[]): string {
+  const rest = names.length - NAMED;
+  return `${names.slice(0, NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+// A report on a terminal: what is wrong, where, and what to do; then the clusters.
+
+/** With the colour, never the colour alone. */
+const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
+
+const TEXT_COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green' } as const;
+
+/** Cases of one cause that are listed. */
+const MOST_CASES = 5;
+
+/** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
+export function reportText(report: Report, paint: Paint, columns?: number): string {
+  const { problems, clusters, changes } = report;
+  return [
+    ...wrapped(headline(report), columns).map((line) => paint('bold', line)),
+    '',
+    ...problems.flatMap((cause) => [...causeLines(cause, paint, columns), '']),
+    textTable(
+      [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
+      columns,
+    ).trimEnd(),
+    ...(changes === undefined
+      ? []
+      : [
+          '',
+          paint('bold', `Since ${changes.since}: ${countText(changes.list)}`),
+          ...changes.list.map(changeLine),
+        ]),
+    '',
+  ].join('\n');
+}
+
+/** Each line at its own depth, in so many columns. */
+function indented(depth: number, text: string, columns: number | undefined): readonly string[] {
+  const lines = wrapped(onOneLine(text), columns === undefined ? undefined : columns - depth);
+  return lines.map((line) => `${' '.repeat(depth)}${line}`);
+}
+
+function causeLines(
+  { verdict, title, cases, clusters }: ReportCause,
+  paint: Paint,
+  columns: number | undefined,
+): readonly string[] {
+  const shown = cases.slice(0, MOST_CASES);
+  const more = cases.length - shown.length;
+  return [
+    ...wrapped(
+      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+      columns,
+    ),
+    ...shown.flatMap(({ cluster, object, message, advice, fix }) => [
+      ...indented(2, `${onOneLine(cluster)}  ${onOneLine(object)}`, columns),
+      ...indented(4, message, columns),
+      ...(advice === undefined ? [] : indented(4, advice, columns)),
+      ...(fix === undefined
+        ? []
+        : fix
+            .trimEnd()
+            .split('\n')
+            .map((line) => `      ${line}`)),
+    ]),
+    ...(more === 0 ? [] : [`  and ${more} more`]),
+  ];
+}
+
+function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems }: ReportCluster): string[] {
+  return [
+    onOneLine(name),
+    verdict,
+    `${nodes.inSync} of ${nodes.eligible} (${counted(nodes.total, 'node')})`,
+    String(keys.length),
+    String(pulls.length + pullsLeftOut),
+    systems.map((one) => `${one.system} ${one.verdict}`).join(', '),
+  ];
+}
+
+/** One line about one difference. */
+export function changeLine({ what, change, cluster, subject, before, after }: ReportChange): string {
+  const values = [before, after].filter((value) => value !== undefined).map(onOneLine);
+  const where = [cluster, subject].filter((part) => part !== '').map(onOneLine);
+  return `  ${change.padEnd(7)} ${what.padEnd(8)} ${where.join('  ')}${values.length === 0 ? '' : `: ${values.join(' -> ')}`}`;
+}

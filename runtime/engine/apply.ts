@@ -1,0 +1,399 @@
+/** Sends one change to its cluster. Refusals come back as problems; the rest of an outcome goes on. */
+
+import { PullwrightError } from '../core/errors.ts';
+import { type Condition, nextConditions } from '../core/kubernetes/conditions.ts';
+import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { isRecord } from '../core/record.ts';
+import {
+  type ApiError,
+  asPullwrightError,
+  immutableText,
+  isApiError,
+  isReplaceable,
+} from '../kube/api-error.ts';
+import { digestObject } from '../kube/decode.ts';
+import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
+import { objectRef } from '../kube/resources.ts';
+import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
+import { type Cluster, withoutFight } from './cluster.ts';
+import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
+
+// What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding.
+// Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
+// PersistentVolumeClaim: what they hold would go with them.
+
+/** A change that the API server refused because a field cannot be changed. */
+export interface Replacement {
+  readonly ref: Ref;
+  readonly before: KubeObject;
+  readonly desired: KubeObject;
+  readonly refusal: ApiError;
+  /** It is ours and nobody else's. */
+  readonly mayDelete: boolean;
+}
+
+/**
+ * Makes the object again.
+ *
+ * @throws PullwrightError `FieldImmutable` when that is left to a person, `Terminating` while a finalizer holds it
+ */
+export async function replaceObject(
+  replacement: Replacement,
+  author: Author,
+  { client, cache }: Cluster,
+): Promise<{ readonly verb: 'replaced'; readonly ref: Ref }> {
+  const { ref, before, desired } = replacement;
+  if (!replacement.mayDelete || !isReplaceable(before)) throw cannotChange(replacement);
+  const { uid } = before.metadata;
+  try {
+    await client.remove(ref, uid === undefined ? {} : { uid });
+  } catch (error) {
+    throw isForbidden(error) ? cannotChange(replacement) : error;
+  }
+  const left = await client.get(ref);
+  if (left !== undefined && left.metadata.uid === uid) throw goingAway(ref, left);
+  cache.forget(before);
+  cache.observe(await client.apply(desired, { manager: fieldManager(author.reconciler) }));
+  return { verb: 'replaced', ref };
+}
+
+/** A refusal that no other value and no retry fixes. */
+export function isImmutable(error: unknown): error is ApiError {
+  return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
+}
+
+/** For want of rights, and not because the namespace goes away. */
+export function isForbidden(error: unknown): boolean {
+  return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
+/** A person must act: it is not ours to delete, or we may not. */
+function cannotChange({ before, desired, refusal }: Replacement): PullwrightError {
+  const fields = refusal.causes.filter(({ immutable }) => immutable).map(({ field }) => field);
+  const { message, hint } = immutableText(before, desired, fields);
+  return new PullwrightError(message, { code: 'FieldImmutable', disposition: 'terminal', hint });
+}
+
+/** Made again when it has gone; somebody's finalizer takes its time. */
+function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
+  const finalizers = (metadata.finalizers ?? []).join(', ');
+  return new PullwrightError(
+    `Cannot make "${describeObject(ref)}" again yet: it is being deleted${finalizers === '' ? '' : `, and waits for ${finalizers}`}`,
+    { code: 'Terminating', disposition: 'waiting', afterMs: 1000 },
+  );
+}
+
+/** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
+export type Committed =
+  | {
+      readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
+      readonly ref: Ref;
+    }
+  | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
+
+type Applying = Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>;
+
+/** Carries out `change`. Never rejects. */
+export async function commit(change: Delta, author: Author, cluster: Cluster): Promise<Committed> {
+  if (change.verb === 'refused') return { verb: 'failed', ref: change.ref, problem: change.problem };
+  if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
+  try {
+    cluster.assertMayWrite();
+    return await send(change, author, cluster);
+  } catch (error) {
+    return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
+  }
+}
+
+type Sent = Exclude<Delta, { verb: 'refused' | 'unchanged' }>;
+
+async function send(change: Sent, author: Author, cluster: Cluster): Promise<Committed> {
+  if (change.verb === 'removed') return removeObject(change, cluster);
+  if (change.verb === 'created') return createObject(change, author, cluster);
+  const { ref, before, desired } = change;
+  const correction = { ref, before, digest: () => digestObject(desired) };
+  return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
+}
+
+/** An error as a problem of `ref`. */
+export function problemOf(error: unknown, ref?: Ref): Problem {
+  const failure = asPullwrightError(error);
+  return {
+    disposition: failure.disposition,
+    code: failure.code,
+    message: failure.message,
+    ...(failure.hint === undefined ? {} : { hint: failure.hint }),
+    ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
+    ...(ref === undefined ? {} : { regarding: ref }),
+  };
+}
+
+async function removeObject(
+  { ref, before }: Extract<Delta, { verb: 'removed' }>,
+  cluster: Cluster,
+): Promise<Committed> {
+  // Already on its way; a finalizer of somebody else is in no hurry.
+  if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
+  try {
+    await cluster.client.remove(ref, { uid: ref.uid });
+  } catch (error) {
+    // Another object of the same name: not the one we were to remove.
+    if (!isApiError(error, 409)) throw error;
+  }
+  if ((before.metadata.finalizers ?? []).length === 0) cluster.cache.forget(before);
+  return { verb: 'removed', ref };
+}
+
+/**
+ * Server-side apply would merge into an object that is there and that the cache does not show yet; so look first, and never take
+ * a field from another manager. A plain create is refused by the API server itself.
+ */
+async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+  const { desired, ref, plain = false } = change;
+  const manager = fieldManager(author.reconciler);
+  if (!plain) {
+    const present = await cluster.client.get(ref);
+    if (present !== undefined) return meetObject(change, present, author, cluster);
+  }
+  try {
+    cluster.assertMayWrite();
+    const { client } = cluster;
+    const written = await (plain ? client.create(desired, manager) : client.apply(desired, { manager }));
+    cluster.cache.observe(written, settledFor(change, written, author));
+    return { verb: 'created', ref };
+  } catch (error) {
+    // RBAC cannot grant a create by name, but an apply: where the names are narrowed, copies begin with one.
+    if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, author, cluster);
+    if (!isApiError(error, 409)) throw error;
+    if (!plain) throw seenLate(ref, cluster);
+    const present = await cluster.client.get(ref);
+    if (present === undefined) throw error;
+    return meetObject(change, present, author, cluster);
+  }
+}
+
+/** A plain write whose answer is what was wanted: another pass of its author would find nothing. */
+function settledFor(change: Applying, written: KubeObject, author: Author): string | undefined {
+  if (change.plain !== true) return undefined;
+  const isSettled = plainDrift(change.desired, written, fieldManager(author.reconciler)).length === 0;
+  return isSettled ? authorText(author) : undefined;
+}
+
+/** An object is there that the cache did not show: ours, from a moment ago, or somebody's. */
+async function meetObject(
+  change: Applying,
+  present: KubeObject,
+  author: Author,
+  cluster: Cluster,
+): Promise<Committed> {
+  cluster.cache.observe(present);
+  // Where only Secrets of one type are read, anybody may have put our mark on one of another: it is no less theirs.
+  const isOther = change.desired.kind === 'Secret' && change.desired['type'] !== present['type'];
+  if (isOther || !isOurs(present, author)) throw seenLate(change.ref, cluster);
+  return configureObject({ ...change, before: present }, author, cluster);
+}
+
+async function configureObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+  const { desired, before, ref } = change;
+  const isPart = desired.metadata.labels?.[OWNER_LABEL] !== author.reconciler;
+  const manager = fieldManager(author.reconciler);
+  try {
+    const written =
+      change.plain === true && before !== undefined
+        ? await patchPlainly(cluster, ref, plainPatch(desired, before, manager), manager)
+        : // What we made is ours whoever edits it; of what others made, only what nobody else claims, or what a person gave us.
+          await cluster.client.apply(withUid(desired, before), {
+            manager,
+            force: !isPart || change.take === true,
+          });
+    cluster.cache.observe(written, settledFor(change, written, author));
+    return { verb: 'configured', ref };
+  } catch (error) {
+    if (before !== undefined && isImmutable(error)) {
+      const mayDelete = !isPart && isOurs(before, author);
+      return replaceObject({ ref, before, desired, refusal: error, mayDelete }, author, cluster);
+    }
+    throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
+  }
+}
+
+async function patchPlainly(
+  { client }: Cluster,
+  ref: Ref,
+  patch: object,
+  manager: string,
+): Promise<KubeObject> {
+  try {
+    return await client.mergePatch(ref, patch, manager);
+  } catch (error) {
+    if (!isApiError(error, 404)) throw error;
+    // The watch will say so in a moment.
+    throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
+      code: 'Gone',
+      disposition: 'waiting',
+      afterMs: 50,
+    });
+  }
+}
+
+/** With the uid that was seen, so that the apply cannot hit (or make) another object of the name. */
+function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObject {
+  const uid = before?.metadata.uid;
+  return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
+}
+
+/** The cache knows it by now, and the next pass judges it; unless no read covers it. */
+function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
+  if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
+  return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
+    code: 'MadeMeanwhile',
+    disposition: 'waiting',
+    afterMs: 50,
+  });
+}
+
+function foreign(ref: Ref): PullwrightError {
+  return new PullwrightError(
+    `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
+    {
+      code: 'ForeignObject',
+      disposition: 'terminal',
+      hint: 'Delete or rename it, or move what it holds elsewhere',
+    },
+  );
+}
+
+function conflict(error: unknown, ref: Ref): PullwrightError {
+  const fields = isApiError(error)
+    ? error.causes
+        .filter((cause) => cause.manager !== undefined)
+        .map((cause) => `${cause.field} belongs to "${cause.manager}"`)
+    : [];
+  // Without fields it is the uid: the object is another one by now, and the watch will tell.
+  if (fields.length === 0) return asPullwrightError(error);
+  return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
+    code: 'FieldConflict',
+    disposition: 'terminal',
+    hint: 'Let that manager give the field up, or set the wanted value there',
+  });
+}
+
+/** The status of an object, by server-side apply; false when there is nothing to say or nobody to say it of. */
+export async function commitStatus(
+  { ref, status }: { readonly ref: Ref; readonly status: Readonly<Record<string, unknown>> },
+  author: Author,
+  cluster: Cluster,
+): Promise<boolean> {
+  const live = cluster.cache.store.get(ref) ?? (await cluster.client.get(ref));
+  if (live === undefined || sameStatus(status, live.status)) return false;
+  cluster.assertMayWrite();
+  const { apiVersion, kind, name, namespace } = objectRef(live);
+  const metadata = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(live.metadata.uid === undefined ? {} : { uid: live.metadata.uid }),
+  };
+  const said = { apiVersion, kind, metadata, status };
+  const written = await cluster.client.apply(said, {
+    manager: fieldManager(author.reconciler),
+    subresource: 'status',
+    force: true,
+  });
+  cluster.cache.observe(written);
+  return true;
+}
+
+function sameStatus(wanted: Readonly<Record<string, unknown>>, live: unknown): boolean {
+  const present = (live ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.entries(wanted).every(([key, value]) => canonical(value) === canonical(present[key]));
+}
+
+/** Text that does not depend on the order of keys, in which what is undefined is absent. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
+}
+
+// Writes that the API server refused for a reason that does not pass by itself, and what the status of their object says then: a
+// reconciler declares its status together with its objects, and `Ready=True` would be a lie when one of them is refused for good.
+
+const REMEMBERED = 10_000;
+
+/**
+ * Somebody else's object has the name (which no cache shows where no read covers it), the account may not, a policy or a quota says no.
+ * Forgotten when a later write goes through.
+ */
+export class RefusedWrites {
+  readonly #refused = new Map<string, Problem>();
+
+  get(ref: Ref): Problem | undefined {
+    return this.#refused.get(textOf(ref));
+  }
+
+  /** Takes in what became of writes. Gives whether something is known now that was not. */
+  learn(committed: readonly Committed[]): boolean {
+    let isNew = false;
+    for (const done of committed) {
+      const text = textOf(done.ref);
+      if (done.verb !== 'failed') isNew = this.#refused.delete(text) || isNew;
+      // By the code: a message that counts (as that of a quota) would be news each time.
+      else if (isLasting(done.problem) && this.#refused.get(text)?.code !== done.problem.code) {
+        this.#refused.set(text, done.problem);
+        isNew = true;
+      }
+    }
+    const [oldest] = this.#refused.keys();
+    if (this.#refused.size > REMEMBERED && oldest !== undefined) this.#refused.delete(oldest);
+    return isNew;
+  }
+}
+
+function textOf({ role, apiVersion, kind, namespace, name }: Ref): string {
+  return `${role} ${apiVersion} ${describeObject({ kind, namespace, name })}`;
+}
+
+/** Refusals that last until a person acts, though they are tried again meanwhile. */
+const LASTING: readonly string[] = [
+  'Forbidden',
+  'QuotaExceeded',
+  'AdmissionDenied',
+  'NamespaceTerminating',
+  'ManagedElsewhere',
+];
+
+/** Whether it does not pass by itself: what is retried says nothing about the declaration. */
+export function isLasting({ disposition, code }: Problem): boolean {
+  return disposition === 'terminal' || LASTING.includes(code);
+}
+
+/**
+ * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`, and of `Reconciling=True`: what waits by itself
+ * waits in vain. A status that is stalled, or has no condition `Ready`, comes back as it is: it has its own reason.
+ *
+ * @param present conditions that the object has now, for the times of transition
+ */
+export function failedStatus(
+  status: Readonly<Record<string, unknown>>,
+  { code, message, hint }: Problem,
+  present: unknown,
+  now: Date,
+): Readonly<Record<string, unknown>> {
+  const wanted = conditionsIn(status['conditions']);
+  const ready = wanted.find(({ type }) => type === 'Ready');
+  const goesOn = wanted.some(({ type, status }) => type === 'Reconciling' && status === 'True');
+  if (ready === undefined || (ready.status !== 'True' && !goesOn)) return status;
+  const text = { reason: code, message: hint === undefined ? message : `${message}. ${hint}` };
+  const failed = [
+    { ...ready, ...text, status: 'False' as const },
+    { ...ready, ...text, type: 'Stalled', status: 'True' as const },
+    ...wanted.filter(({ type }) => !['Ready', 'Stalled', 'Reconciling'].includes(type)),
+  ];
+  return { ...status, conditions: nextConditions(conditionsIn(present), failed, now) };
+}
+
+function conditionsIn(value: unknown): readonly Condition[] {
+  return Array.isArray(value)
+    ? value.filter((one): one is Condition => typeof one === 'object' && one !== null)
+    : [];
+}

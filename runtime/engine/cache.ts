@@ -1,0 +1,451 @@
+/** One informer, the objects that it has, and who hears of them. */
+
+import { PullwrightError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { leanObject } from '../kube/decode.ts';
+import { Informer, type InformerOptions, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { Outage } from '../kube/requester.ts';
+import { objectRef } from '../kube/resources.ts';
+import { isLightened, OnDemandValues } from './on-demand-values.ts';
+import { inParallel } from './queue.ts';
+import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
+
+/** What a source does with the store that it shares. */
+export interface SharedStore {
+  /** Gives what is stored now: what was known of the same version already, so that nothing is kept twice. */
+  keep(object: KubeObject): KubeObject;
+  release(object: KubeObject, whole: boolean): void;
+  /** Has less of the same version from now on. Gives what is stored. */
+  replace(before: KubeObject, less: KubeObject): KubeObject;
+  /** Takes the answer to a look. */
+  observe(answer: KubeObject): void;
+}
+
+/** What the informers of one cluster have in common. */
+type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
+
+/** Secrets whose values are asked for at once, by name. */
+const PARALLEL_LOOKS = 16;
+/** A look that failed is tried again after this time, as long as its values are wanted. */
+const LOOK_AGAIN_MS = 5000;
+/** Deleted objects that are remembered per source. */
+const REMEMBERED_DELETIONS = 1000;
+
+/** A namespace, or one name in it. */
+function watchPlaceOf(namespace: string, name: string | undefined): string {
+  return name === undefined ? namespace : `${namespace}/${name}`;
+}
+
+export class CachedSource implements Source, InformerSink {
+  readonly selection: Selection;
+  status: SourceStatus = { is: 'new' };
+  readonly #shared: SharedStore;
+  readonly #onDemand: OnDemandValues | undefined;
+  /** The objects that this source has, by name. */
+  readonly #objects = new Map<string, KubeObject>();
+  /** The watch can tell of a deletion before the answer to our last write of the object is read. */
+  readonly #deletedUids = new Set<string>();
+  /** By what they want to hear of: '' for everything, else a {@link watchPlaceOf}. */
+  readonly #listeners = new Map<string, Set<ChangeListener>>();
+  readonly #statusListeners = new Set<() => void>();
+  #informer: Informer | undefined;
+  #look: ((object: KubeObject) => Promise<KubeObject | undefined>) | undefined;
+  #lookAgainMs = LOOK_AGAIN_MS;
+  readonly #looks = new Set<NodeJS.Timeout>();
+
+  constructor(selection: Selection, shared: SharedStore) {
+    this.selection = selection;
+    this.#shared = shared;
+    this.#onDemand = selection.values === undefined ? undefined : new OnDemandValues();
+  }
+
+  get listeners(): number {
+    return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
+  }
+
+  start(client: KubeClient, shared: SharedOfCluster): void {
+    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
+    const byName = name === undefined ? [] : [`metadata.name=${name}`];
+    const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
+    const informer = new Informer({
+      client,
+      collection: { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) },
+      selector: {
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+        ...(fields === '' ? {} : { fieldSelector: fields }),
+        ...(this.#onDemand === undefined ? {} : { metadataOnly: true }),
+      },
+      sink: this,
+      lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
+      wantsWhole: (object) => this.#onDemand?.wants(object) === true,
+      ...shared,
+    });
+    this.#informer = informer;
+    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, shared.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
+    this.#look = (object) => client.get(objectRef(object));
+    void informer.run();
+  }
+
+  stop(): void {
+    this.#informer?.stop();
+    this.#look = undefined;
+    for (const timer of this.#looks) clearTimeout(timer);
+    const objects = [...this.#objects.values()];
+    this.#objects.clear();
+    for (const object of objects) this.#shared.release(object, false);
+  }
+
+  subscribe(listener: ChangeListener): () => void {
+    return this.#subscribeAt('', listener);
+  }
+
+  /** The source as readers of one namespace see it: they are told of what is there, and of nothing else. */
+  within({ namespace, name }: { readonly namespace: string; readonly name?: string }): Source {
+    const place = watchPlaceOf(namespace, name);
+    const status = (): SourceStatus => this.status;
+    return {
+      selection: { ...this.selection, namespace, ...(name === undefined ? {} : { name }) },
+      get status() {
+        return status();
+      },
+      subscribe: (listener) => this.#subscribeAt(place, listener),
+      onStatus: (listener) => this.onStatus(listener),
+    };
+  }
+
+  #subscribeAt(place: string, listener: ChangeListener): () => void {
+    const group = this.#listeners.get(place) ?? new Set();
+    this.#listeners.set(place, group.add(listener));
+    return () => {
+      group.delete(listener);
+      if (group.size === 0 && this.#listeners.get(place) === group) this.#listeners.delete(place);
+    };
+  }
+
+  onStatus(listener: () => void): () => void {
+    this.#statusListeners.add(listener);
+    return () => this.#statusListeners.delete(listener);
+  }
+
+  has(object: KubeObject): boolean {
+    return this.#objects.has(idOf(object));
+  }
+
+  /** Whether the object is of the kind, namespace and name that are read here; selectors aside. */
+  concerns(object: KubeObject): boolean {
+    const { namespace, name } = this.selection;
+    if (kindKey(object) !== kindKey(this.selection)) return false;
+    if (namespace !== undefined && namespace !== object.metadata.namespace) return false;
+    return name === undefined || name === object.metadata.name;
+  }
+
+  tell(object: KubeObject, knownTo?: string): void {
+    const { namespace, name } = object.metadata;
+    const places =
+      namespace === undefined
+        ? ['']
+        : ['', watchPlaceOf(namespace, undefined), watchPlaceOf(namespace, name)];
+    for (const place of places)
+      for (const listener of this.#listeners.get(place) ?? []) listener(object, knownTo);
+  }
+
+  replace(objects: readonly KubeObject[]): void {
+    const present = new Set(objects.map(idOf));
+    const gone = [...this.#objects.values()].filter((object) => !present.has(idOf(object)));
+    for (const object of gone) this.delete(object);
+    for (const object of objects) this.set(object);
+  }
+
+  set(object: KubeObject): void {
+    const id = idOf(object);
+    // Known before it is told, or who hears of it would not find it here.
+    this.#objects.set(id, object);
+    const kept = this.#shared.keep(object);
+    if (kept !== object && this.#objects.get(id) === object) this.#objects.set(id, kept);
+  }
+
+  delete(object: KubeObject): void {
+    this.drop(object);
+    this.#rememberDeletion(object.metadata.uid);
+    this.#shared.release(object, !this.#narrowed);
+  }
+
+  drop(object: KubeObject): void {
+    this.#objects.delete(idOf(object));
+  }
+
+  /** The very version that an answer brought before the watch told of it: nothing is to be made of it again. */
+  #seen(object: KubeObject): KubeObject | undefined {
+    const known = this.#objects.get(idOf(object));
+    const { uid, resourceVersion } = object.metadata;
+    if (known === undefined || resourceVersion === undefined || this.#onDemand?.wants(known) === true)
+      return undefined;
+    const isSame = known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion;
+    return isSame ? known : undefined;
+  }
+
+  #kept(object: KubeObject): KubeObject {
+    if (this.#onDemand === undefined) return object;
+    return this.#onDemand.keep({ ...impliedFields(this.selection.fieldSelector), ...object });
+  }
+
+  async want(who: object, places: ReadonlySet<string>): Promise<void> {
+    const values = this.#onDemand;
+    if (values === undefined) return;
+    values.want(who, places);
+    const objects = [...this.#objects.values()];
+    for (const object of objects.filter((one) => values.isIdle(one)))
+      this.#objects.set(idOf(object), this.#shared.replace(object, this.#kept(object)));
+    const unread = objects.filter((object) => values.wants(object));
+    await inParallel(unread, PARALLEL_LOOKS, (object) => this.#lookAt(object));
+  }
+
+  /** Never rejects: what could not be read is asked for again. */
+  async #lookAt(object: KubeObject): Promise<void> {
+    try {
+      const found = await this.#look?.(object);
+      if (found !== undefined) this.#shared.observe(found);
+    } catch {
+      const timer = setTimeout(() => {
+        this.#looks.delete(timer);
+        const known = this.#objects.get(idOf(object));
+        if (known !== undefined && this.#onDemand?.wants(known) === true) void this.#lookAt(known);
+      }, this.#lookAgainMs);
+      this.#looks.add(timer);
+    }
+  }
+
+  /** Whether this source has all of the object, or will have it. */
+  hasWhole(object: KubeObject): boolean {
+    return this.#onDemand === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
+  }
+
+  state(state: Parameters<InformerSink['state']>[0]): void {
+    if (state.is === 'failing') this.status = { is: this.status.is, error: state.error };
+    // A kind that was there and is not found any more: an API server that starts says so for a moment. What is known stays.
+    else if (state.is === 'missing' && this.status.is === 'synced')
+      this.status = { is: 'synced', error: noLongerServed(this.selection) };
+    else this.status = { is: state.is };
+    for (const listener of this.#statusListeners) listener();
+  }
+
+  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. Gives what it keeps. */
+  observe(object: KubeObject): KubeObject | undefined {
+    if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return undefined;
+    if (!this.has(object) && !matchesSelectors(this.selection, object)) return undefined;
+    const kept = this.#kept(object);
+    this.#objects.set(idOf(object), kept);
+    return kept;
+  }
+
+  get #narrowed(): boolean {
+    return this.selection.labelSelector !== undefined || this.selection.fieldSelector !== undefined;
+  }
+
+  #rememberDeletion(uid: string | undefined): void {
+    if (uid === undefined) return;
+    this.#deletedUids.add(uid);
+    const [oldest] = this.#deletedUids;
+    if (this.#deletedUids.size > REMEMBERED_DELETIONS && oldest !== undefined)
+      this.#deletedUids.delete(oldest);
+  }
+}
+
+function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
+  return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the cluster does not serve it any more`, {
+    code: 'KindNotServed',
+    disposition: 'waiting',
+    hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
+  });
+}
+
+function idOf({ apiVersion, kind, metadata }: KubeObject): string {
+  return `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
+}
+
+// What one cluster holds, as far as somebody asked: informers that several reconcilers and scopes share, over one store.
+
+export class ClusterCache {
+  readonly store: ObjectStore = new ObjectStore();
+  readonly #client: KubeClient;
+  readonly #timing: Partial<InformerTiming>;
+  readonly #outage = new Outage();
+  readonly #sources = new Map<string, CachedSource>();
+
+  constructor(client: KubeClient, timing: Partial<InformerTiming> = {}) {
+    this.#client = client;
+    this.#timing = timing;
+  }
+
+  /** The source of `selection`, started when it is asked for the first time. */
+  source(selection: Selection): Source {
+    return this.#cached(selection);
+  }
+
+  /**
+   * As {@link source}, for what is read alike in hundreds of namespaces: they share one watch of `wide`. With a watch each, 500 hosted
+   * clusters were 4,500 connections to one API server.
+   *
+   * @param wide the same without the namespace, and without the name where it differs by namespace
+   */
+  sharedSource(selection: Selection & { readonly namespace: string }, wide: Selection): Source {
+    return this.#cached(wide).within(selection);
+  }
+
+  #cached(selection: Selection): CachedSource {
+    const id = idOfSelection(selection);
+    const known = this.#sources.get(id);
+    if (known !== undefined) return known;
+    const source = new CachedSource(selection, {
+      keep: (object) => this.#keep(object),
+      release: (object, whole) => this.#release(object, whole),
+      replace: (before, less) => this.#replace(before, less),
+      observe: (answer) => this.observe(answer),
+    });
+    this.#sources.set(id, source);
+    source.start(this.#client, { timing: this.#timing, outage: this.#outage });
+    return source;
+  }
+
+  /** Ends the sources that nobody listens to any more. */
+  sweep(): void {
+    for (const [id, source] of this.#sources) {
+      if (source.listeners > 0) continue;
+      this.#sources.delete(id);
+      source.stop();
+    }
+  }
+
+  /**
+   * Takes what a write or a look gave back, so that the next look sees it before the watch tells. Whoever reads it is told at
+   * once: when the watch tells the same version, it is no news to anybody.
+   *
+   * @param knownTo who wrote it and needs not hear of it
+   */
+  observe(answer: KubeObject, knownTo?: string): void {
+    const object = leanObject(answer);
+    let kept: KubeObject | undefined;
+    // Whoever's selectors it matches has more of it than who is about to lose it.
+    const sources = [...this.#sources.values()].filter((source) => source.concerns(object));
+    const losing = sources.filter(({ selection }) => !matchesSelectors(selection, object));
+    for (const source of losing.length === 0 ? sources : [...losing, ...sources]) {
+      const one = source.observe(object);
+      if (one !== undefined && (kept === undefined || isLightened(kept))) kept = one;
+    }
+    if (kept !== undefined && this.#storeNewer(kept)) this.#tell(kept, knownTo);
+  }
+
+  /** The object is gone by our own hand. */
+  forget(object: KubeObject): void {
+    for (const source of this.#sources.values()) source.drop(object);
+    this.store.delete(storeName(object));
+  }
+
+  close(): void {
+    for (const source of this.#sources.values()) source.stop();
+    this.#sources.clear();
+  }
+
+  /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
+  #keep(object: KubeObject): KubeObject {
+    // Who reads it whole must never be given less, not for the moment until its own watch tells.
+    const isLess =
+      isLightened(object) && [...this.#sources.values()].some((source) => source.hasWhole(object));
+    if (!isLess && this.#storeNewer(object)) this.#tell(object);
+    return this.store.get(storeName(object)) ?? object;
+  }
+
+  /** Nobody is told: what is left says the same of all that is wanted of it. */
+  #replace(before: KubeObject, less: KubeObject): KubeObject {
+    const known = this.store.get(storeName(before));
+    const isRead = [...this.#sources.values()].some((source) => source.hasWhole(before));
+    if (known !== before || isRead) return known ?? less;
+    this.store.set(less);
+    return less;
+  }
+
+  /** @param whole the object is gone, and does not only match a selector no more */
+  #release(object: KubeObject, whole: boolean): void {
+    if (whole) for (const source of this.#sources.values()) source.drop(object);
+    if (![...this.#sources.values()].some((source) => source.has(object)))
+      this.store.delete(storeName(object));
+    this.#tell(object);
+  }
+
+  /** False for what is known already, and for an echo of the time before. */
+  #storeNewer(object: KubeObject): boolean {
+    const before = this.store.get(storeName(object));
+    if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
+      const isMore = sameVersion(before, object) && isLightened(before) && !isLightened(object);
+      if (!isMore && !isNewer(object, before)) return false;
+    }
+    this.store.set(object);
+    return true;
+  }
+
+  #tell(object: KubeObject, knownTo?: string): void {
+    for (const source of this.#sources.values()) if (source.concerns(object)) source.tell(object, knownTo);
+  }
+}
+
+function idOfSelection(selection: Selection): string {
+  const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
+  return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
+}
+
+function storeName({ apiVersion, kind, metadata }: KubeObject): Parameters<ObjectStore['get']>[0] {
+  const { namespace, name } = metadata;
+  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function sameVersion(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion;
+}
+
+/** Resource versions of one kind are ordered numbers (KEP-5504); where they are not, every other one counts as newer. */
+function isNewer(a: KubeObject, b: KubeObject): boolean {
+  const [x, y] = [a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? ''];
+  if (!/^\d+$/.test(x) || !/^\d+$/.test(y)) return x !== y || x === '';
+  return x.length === y.length ? x > y : x.length > y.length;
+}
+
+// What readers of a cluster's objects see of an informer.
+
+/** One collection, with what narrows it. A {@link Read} whose namespace is resolved. */
+export interface Selection {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** See {@link Read}. */
+  readonly values?: 'on-demand';
+}
+
+/** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */
+export type ChangeListener = (object: KubeObject, knownTo?: string) => void;
+
+export interface Source {
+  readonly selection: Selection;
+  readonly status: SourceStatus;
+  /** Calls `listener` for every change from now on; gives the way to stop that. */
+  subscribe(listener: ChangeListener): () => void;
+  /** Calls back when the status changes. */
+  onStatus(listener: () => void): () => void;
+  /**
+   * Has the values of these Secrets (`<namespace>/<name>`) read from now on, and those of no others that `who` wanted. Only where they are
+   * not read anyway.
+   *
+   * @returns settled once each of them was asked for, whether there was an answer or not
+   */
+  want?(who: object, places: ReadonlySet<string>): Promise<unknown>;
+}
+
+export interface SourceStatus {
+  /** `new` until the first list, or until it is known that the kind is missing. */
+  readonly is: 'new' | 'synced' | 'missing';
+  /** Why it cannot be read at the moment. */
+  readonly error?: PullwrightError;
+}

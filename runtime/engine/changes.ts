@@ -1,0 +1,257 @@
+/**
+ * From an outcome to the writes it needs: marks on what is made, refusal to touch what others made, removal of what is no
+ * longer wanted. Shared by the live and the offline engine.
+ */
+
+import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { applied, type Difference, drift } from '../kube/drift.ts';
+import { plainDrift } from '../kube/plain-patch.ts';
+import {
+  type Apply,
+  type ApplyObject,
+  type ApplyPart,
+  KEY_ANNOTATION,
+  type Key,
+  type Outcome,
+  OWNER_LABEL,
+  type Problem,
+  type Ref,
+  type Role,
+} from './contract.ts';
+import type { ObjectStore } from './store.ts';
+
+/** One object, and what happens to it. */
+export type Delta =
+  | {
+      readonly verb: 'created' | 'configured' | 'unchanged';
+      readonly ref: Ref;
+      readonly desired: KubeObject;
+      readonly before?: KubeObject;
+      readonly differences: readonly Difference[];
+      /** As in `ApplyObject`. */
+      readonly plain?: boolean;
+      /** As in `ApplyPart`. */
+      readonly take?: boolean;
+    }
+  | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
+  | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: Problem };
+
+/** Whose outcome it is. */
+export interface Author {
+  readonly reconciler: string;
+  readonly key: Key;
+}
+
+/** Name under which a reconciler applies. */
+export function fieldManager(reconciler: string): string {
+  return `pullwright-${reconciler}`;
+}
+
+/** `<scope>|<namespace>|<name>`: value of the key annotation, and the key's identity in queues. */
+export function keyText(key: Key): string {
+  return `${key.scope}|${key.namespace ?? ''}|${key.name}`;
+}
+
+/** Who writes, for whoever is told of the write: one key of one reconciler. */
+export function authorText({ reconciler, key }: Author): string {
+  return `${reconciler} ${keyText(key)}`;
+}
+
+/** The writes that `outcome` asks for, given what the caches hold. Order: applies as listed, then removals. */
+export function changesOf(
+  outcome: Outcome,
+  author: Author,
+  stores: Readonly<Record<Role, ObjectStore>>,
+): readonly Delta[] {
+  const applies = (outcome.apply ?? []).map((apply) => changeOf(apply, author, stores));
+  const wanted = new Set(applies.map((change) => refText(change.ref, stores)));
+  const kept = new Set(outcome.keep === 'all' ? [] : (outcome.keep ?? []).map((ref) => refText(ref, stores)));
+  const pruned =
+    outcome.keep === 'all'
+      ? []
+      : prunable(author, stores).filter((change) => !kept.has(refText(change.ref, stores)));
+  const removals = [...explicitRemovals(outcome, stores), ...pruned];
+  const seen = new Set<string>();
+  return [
+    ...applies,
+    ...removals.filter((change) => {
+      const text = refText(change.ref, stores);
+      return !wanted.has(text) && !seen.has(text) && seen.add(text);
+    }),
+  ];
+}
+
+function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
+  return 'part' in apply ? partChange(apply, author, stores) : objectChange(apply, author, stores);
+}
+
+function objectChange(
+  apply: ApplyObject,
+  author: Author,
+  stores: Readonly<Record<Role, ObjectStore>>,
+): Delta {
+  const { object, role } = apply;
+  const plain = apply.plain === true ? { plain: true } : {};
+  const ref = refOf(role, object);
+  const before = stores[role].get(ref);
+  const desired = marked(object, author);
+  if (before === undefined)
+    return {
+      verb: 'created',
+      ref,
+      desired,
+      differences: [],
+      ...plain,
+    };
+  const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
+  if (before.metadata.deletionTimestamp !== undefined)
+    return refused(seen, 'Terminating', 'is being deleted', 'It is made again once it is gone');
+  if (apply.adopt !== true && !isOurs(before, author)) {
+    return refused(
+      seen,
+      'ForeignObject',
+      'exists and was not made by Pullwright',
+      'Delete or rename it, or move what it holds elsewhere',
+    );
+  }
+  const manager = fieldManager(author.reconciler);
+  const judge = apply.plain === true ? plainDrift : drift;
+  const differences = apply.createOnly === true ? [] : judge(desired, before, manager);
+  const verb = differences.length === 0 ? 'unchanged' : 'configured';
+  return { verb, ref: seen, desired, before, differences, ...plain };
+}
+
+function refused(ref: Ref, code: string, state: string, hint: string): Delta {
+  const waiting = code === 'Terminating';
+  return {
+    verb: 'refused',
+    ref,
+    problem: {
+      disposition: waiting ? 'waiting' : 'terminal',
+      code,
+      message: `Cannot apply "${describeObject(ref)}": it ${state}`,
+      hint,
+      regarding: ref,
+      ...(waiting ? { afterMs: 1000 } : {}),
+    },
+  };
+}
+
+function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
+  const ref = apply.part;
+  const before = stores[ref.role].get(ref);
+  if (before === undefined || before.metadata.uid !== ref.uid) {
+    return {
+      verb: 'refused',
+      ref,
+      problem: {
+        disposition: 'waiting',
+        afterMs: 1000,
+        code: 'Gone',
+        message: `Cannot set fields of "${describeObject(ref)}": the object that was seen is gone`,
+        regarding: ref,
+      },
+    };
+  }
+  const desired = partObject(apply);
+  const differences = drift(desired, before, fieldManager(author.reconciler));
+  const verb = differences.length === 0 ? 'unchanged' : 'configured';
+  return { verb, ref, desired, before, differences, ...(apply.take === true ? { take: true } : {}) };
+}
+
+/** What is sent for a part: identity with the uid, so that it can never create, and the fields. */
+export function partObject(apply: ApplyPart): KubeObject {
+  const { role: _role, apiVersion, kind, namespace, name, uid } = apply.part;
+  return {
+    apiVersion,
+    kind,
+    ...(apply.fields.spec === undefined ? {} : { spec: apply.fields.spec }),
+    metadata: { ...apply.fields.metadata, name, ...(namespace === undefined ? {} : { namespace }), uid },
+  };
+}
+
+function explicitRemovals(
+  outcome: Outcome,
+  stores: Readonly<Record<Role, ObjectStore>>,
+): Extract<Delta, { verb: 'removed' }>[] {
+  return (outcome.remove ?? []).flatMap((ref) => {
+    const before = stores[ref.role].get(ref);
+    return before === undefined || before.metadata.uid !== ref.uid
+      ? []
+      : [{ verb: 'removed' as const, ref, before }];
+  });
+}
+
+function prunable(
+  author: Author,
+  stores: Readonly<Record<Role, ObjectStore>>,
+): Extract<Delta, { verb: 'removed' }>[] {
+  const roles: readonly Role[] = stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
+  return roles.flatMap((role) =>
+    stores[role].owned(author.reconciler, keyText(author.key)).map((before) => ({
+      verb: 'removed' as const,
+      ref: { ...refOf(role, before), uid: before.metadata.uid ?? '' },
+      before,
+    })),
+  );
+}
+
+/** Adds the marks by which ownership is known. */
+export function marked(object: KubeObject, author: Author): KubeObject {
+  const { metadata } = object;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      labels: {
+        ...metadata.labels,
+        'app.kubernetes.io/managed-by': 'pullwright',
+        [OWNER_LABEL]: author.reconciler,
+      },
+      annotations: { ...metadata.annotations, [KEY_ANNOTATION]: keyText(author.key) },
+    },
+  };
+}
+
+/** Whether `object` carries our mark or fields that we applied. */
+export function isOurs(object: KubeObject, author: Author): boolean {
+  if (object.metadata.labels?.[OWNER_LABEL] === author.reconciler) return true;
+  const manager = fieldManager(author.reconciler);
+  return (object.metadata.managedFields ?? []).some(
+    (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
+  );
+}
+
+/** The reference to `object` in the cluster of `role`. */
+export function refOf(role: Role, object: KubeObject): Ref {
+  const { apiVersion, kind, metadata } = object;
+  return {
+    role,
+    apiVersion,
+    kind,
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    name: metadata.name,
+  };
+}
+
+function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string {
+  const role = stores.hosted === stores.management ? 'hosted' : ref.role;
+  return `${role} ${ref.apiVersion} ${ref.kind} ${ref.namespace ?? ''} ${ref.name}`;
+}
+
+/** What the object is after the change: for engines without a server. */
+export function resultOf(
+  change: Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>,
+  author: Author,
+): KubeObject {
+  return applied(change.desired, change.before, fieldManager(author.reconciler));
+}
+
+/** The key that a marked object of this reconciler and scope was made for. */
+export function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Key | undefined {
+  if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
+  const text = object.metadata.annotations?.[KEY_ANNOTATION];
+  const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];
+  if (scope !== scopeName || namespace === undefined || name === undefined) return undefined;
+  return { scope, name, ...(namespace === '' ? {} : { namespace }) };
+}

@@ -1,0 +1,186 @@
+/**
+ * Notices that somebody else undoes our writes: the same object set to the same content again and again. Two programs that
+ * correct each other load the API server, roll pods, and help nobody; so the younger one gives in and says who it is.
+ */
+
+import { PullwrightError } from '../core/errors.ts';
+import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import type { ClusterCache } from './cache.ts';
+import type { Ref } from './contract.ts';
+
+/** Corrections to one content within {@link WINDOW_MS} that are taken for people's edits. */
+const TOLERATED = 5;
+const WINDOW_MS = 120_000;
+/** After giving in, one more try after this time. */
+const HOLD_MS = 600_000;
+/** Objects remembered before the first look for old ones. */
+const SWEEP_FROM = 1000;
+
+interface Corrections {
+  /** Undefined after the first correction: a second one is rare, and digests of thousands are not free. */
+  readonly digest: string | undefined;
+  readonly times: readonly number[];
+  /** Given in until then. */
+  readonly heldUntil?: number;
+}
+
+/**
+ */
+export class FightBreaker {
+  readonly #now: () => number;
+  readonly #corrections = new Map<string, Corrections>();
+  #sweepAt = SWEEP_FROM;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whether `object` may be set to the content that `digestOf` tells; counts it if so. */
+  allows(object: string, digestOf: () => string): boolean {
+    const now = this.#now();
+    const known = this.#corrections.get(object);
+    if (known === undefined || !isRecent(known, now)) {
+      this.#corrections.set(object, { digest: undefined, times: [now] });
+      this.#sweep(now);
+      return true;
+    }
+    const digest = digestOf();
+    const isSame = known.digest === undefined || known.digest === digest;
+    const before: Corrections = isSame ? known : { digest, times: [] };
+    if (before.heldUntil !== undefined && now < before.heldUntil) return false;
+    const times = [...before.times.filter((at) => now - at < WINDOW_MS), now];
+    const givesIn = times.length > TOLERATED;
+    const held = givesIn || before.heldUntil !== undefined ? { heldUntil: now + HOLD_MS } : {};
+    this.#corrections.set(object, { digest, times, ...held });
+    return !givesIn;
+  }
+
+  /** The write that was counted last did not get through: it corrected nothing. */
+  takeBack(object: string): void {
+    const known = this.#corrections.get(object);
+    if (known === undefined) return;
+    const times = known.times.slice(0, -1);
+    if (times.length === 0 && known.heldUntil === undefined) this.#corrections.delete(object);
+    else this.#corrections.set(object, { ...known, times });
+  }
+
+  /** Forgets what was long ago, each time the memory has doubled. */
+  #sweep(now: number): void {
+    if (this.#corrections.size < this.#sweepAt) return;
+    for (const [object, corrections] of this.#corrections)
+      if (!isRecent(corrections, now)) this.#corrections.delete(object);
+    this.#sweepAt = Math.max(SWEEP_FROM, 2 * this.#corrections.size);
+  }
+}
+
+/** Held, or held before and back within the hold, or corrected a moment ago. */
+function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
+  if (heldUntil !== undefined) return now < heldUntil + HOLD_MS;
+  return now - (times.at(-1) ?? 0) < WINDOW_MS;
+}
+
+/** A write to an object that is there. */
+export interface Correction {
+  readonly ref: Ref;
+  readonly before: KubeObject | undefined;
+  /** Digest of what is written: the same for the same. */
+  readonly digest: () => string;
+  /**
+   * What to do about a fight.
+   *
+   * @default hint {what most objects have}
+   */
+  readonly hint?: string;
+}
+
+/**
+ * Writes, unless somebody undoes it again and again. What did not get through corrected nothing: an API server that refuses for a while is no
+ * other manager.
+ *
+ * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
+ */
+export async function withoutFight<T>(
+  correction: Correction,
+  cluster: { readonly fights: FightBreaker },
+  write: () => Promise<T>,
+): Promise<T> {
+  assertNoFight(correction, cluster);
+  try {
+    return await write();
+  } catch (error) {
+    cluster.fights.takeBack(describeObject(correction.ref));
+    throw error;
+  }
+}
+
+const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
+
+function assertNoFight(
+  { ref, before, digest, hint = HINT }: Correction,
+  { fights }: { readonly fights: FightBreaker },
+): void {
+  if (fights.allows(describeObject(ref), digest)) return;
+  const others = (before?.metadata.managedFields ?? [])
+    .map(({ manager }) => manager ?? '')
+    .filter((manager) => !manager.startsWith('pullwright-'));
+  const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
+  throw new PullwrightError(
+    `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
+    {
+      code: 'ManagedElsewhere',
+      disposition: 'terminal',
+      hint,
+    },
+  );
+}
+
+// One cluster as the engine sees it: a client, a cache, events, and the right to write.
+
+export interface ClusterParts {
+  /** `https://host[:port][/path]` */
+  readonly server: string;
+  readonly client: KubeClient;
+  readonly cache: ClusterCache;
+  readonly events: EventRecorder;
+  /** Whether this process leads; asked before every write. */
+  readonly mayWrite: () => boolean;
+}
+
+export class Cluster {
+  readonly server: string;
+  readonly client: KubeClient;
+  readonly cache: ClusterCache;
+  readonly events: EventRecorder;
+  readonly fights: FightBreaker = new FightBreaker(() => performance.now());
+  readonly #parts: ClusterParts;
+
+  constructor(parts: ClusterParts) {
+    this.server = parts.server;
+    this.client = parts.client;
+    this.cache = parts.cache;
+    this.events = parts.events;
+    this.#parts = parts;
+  }
+
+  /** Whether this process leads. */
+  get mayWrite(): boolean {
+    return this.#parts.mayWrite();
+  }
+
+  /** @throws PullwrightError `NotLeader` */
+  assertMayWrite(): void {
+    if (!this.mayWrite) throw notLeader();
+  }
+
+  close(): void {
+    this.cache.close();
+    this.client.close();
+  }
+}
+
+/** Somebody else may write by now. */
+export function notLeader(): PullwrightError {
+  return new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
+}

@@ -1,0 +1,276 @@
+/**
+ * The contract between the engine and a reconciler.
+ *
+ * A reconciler is a pure function of the observed world: `(world, key) -> outcome`. It reads from caches, decides, and
+ * says what should be true; the engine watches, applies, prunes, reports and retries. The same function runs offline over
+ * folders of manifests and against live API servers.
+ */
+
+import { createHash } from 'node:crypto';
+import type { Disposition } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+
+/** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
+export type Role = 'hosted' | 'management';
+
+/** Stands in {@link Read.namespace} for the namespace of the hosted control plane, which differs per scope. */
+export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
+
+/** Stands in {@link Read.namespace} for the namespace of the HostedCluster and its NodePools. */
+export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
+
+/** Stands in {@link Read.name}, also within it, for the name of the HostedCluster. */
+export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
+
+/** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
+export const OWNER_LABEL = 'pullwright.dev/owner';
+/** Holds `<scope>|<namespace>|<name>` of the key that wanted the object. */
+export const KEY_ANNOTATION = 'pullwright.dev/key';
+
+/** What is reconciled: one name within one scope. */
+export interface Key {
+  /** `<namespace>/<HostedCluster>`, or `local` for a stand-alone cluster. */
+  readonly scope: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Points at one object. With `uid`, at that very object and no later one of the same name. */
+export interface Ref {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** One kind a reconciler reads, as narrow as can be: the caches hold, and RBAC grants, exactly this. */
+export interface Read {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Exact, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
+  readonly namespace?: string;
+  /** Exact, or with {@link HOSTED_CLUSTER_NAME} in it. */
+  readonly name?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /**
+   * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, of the others the metadata alone. Not of a namespace
+   * that differs by scope.
+   */
+  readonly values?: 'on-demand';
+  /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
+  readonly optional?: boolean;
+  /** The account may lack the right to it: said once, {@link World.isUnreadable} tells, and the rest goes on. */
+  readonly dispensable?: boolean;
+  /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */
+  readonly preview?: boolean;
+}
+
+/** Selects cached objects. Only what some {@link Read} of the reconciler covers can be found. */
+export interface Query {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The pair of clusters that a key's scope names. */
+export interface Scope {
+  readonly name: string;
+  /** Namespace of the hosted control plane in the management cluster; in a stand-alone cluster the namespace that holds the platform's pull secret. */
+  readonly controlPlaneNamespace: string;
+  /** The HostedCluster, absent when stand-alone. */
+  readonly hostedCluster?: { readonly namespace: string; readonly name: string };
+}
+
+/** A look-up outside the API server. The engine runs it, caches the answer and requeues; offline, `facts.yaml` answers. */
+export interface Need {
+  readonly kind: 'registry-digest';
+  readonly image: string;
+  /** Secret of the management cluster whose credentials are tried first: those of the cluster that it is asked for. */
+  readonly pullSecret?: { readonly namespace: string; readonly name: string };
+  /** Ask although the process was given no credentials. */
+  readonly asked?: true;
+}
+
+/** Answer to a {@link Need}. */
+export type Fact =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly reason: string };
+
+/** A pod that the API server is asked to make in a dry run, to see what admission makes of it. */
+export interface PodTrial {
+  readonly role: Role;
+  readonly pod: KubeObject;
+  /** Names of pull secrets that it should come back with. */
+  readonly wants: readonly string[];
+  /** What the answer depends on beside the pod: with another one it is asked anew. */
+  readonly change: string;
+  /** What the answer depends on can also end without anything in the cluster changing: it is asked for again after this. @default {never} */
+  readonly lastsMs?: number;
+}
+
+/** Answer to a {@link PodTrial}: the names that the pod came back without, or why it could not be tried. */
+export type TrialAnswer =
+  | { readonly ok: true; readonly lacks: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
+
+/** What can be seen, synchronously, from caches. Objects are raw JSON; Secret values are `Redacted`. */
+export interface World {
+  readonly scope: Scope;
+  readonly now: Date;
+  get(ref: Ref): KubeObject | undefined;
+  /** Sorted by namespace, then name. */
+  list(query: Query): readonly KubeObject[];
+  fact(need: Need): Fact | undefined;
+  /** The last answer; undefined when there is none yet, and in a folder. */
+  trial(one: PodTrial): TrialAnswer | undefined;
+  /**
+   * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: somebody else's has the name,
+   * which no read shows.
+   */
+  refusal(ref: Ref): Problem | undefined;
+  /** Whether the account may not read the object of a dispensable {@link Read}: that it is not seen says nothing then. */
+  isUnreadable(ref: Ref): boolean;
+  /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */
+  serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
+}
+
+/** An object that should exist. */
+export interface ApplyObject {
+  readonly role: Role;
+  readonly object: KubeObject;
+  /** Take over an object of this name that somebody else made. Without it, such an object is a `ForeignObject` problem. */
+  readonly adopt?: boolean;
+  /** Create it when missing, then leave it alone. */
+  readonly createOnly?: boolean;
+  /**
+   * Made by a plain create and changed by a merge patch, under the same field manager, which costs the API server two thirds of
+   * server-side apply. For objects by the thousand that are wholly ours and hold no lists.
+   */
+  readonly plain?: boolean;
+}
+
+/** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */
+export interface ApplyPart {
+  readonly part: Ref & { readonly uid: string };
+  /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */
+  readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
+  /** Take the fields from managers that claim them. Only where a person said that they are ours. */
+  readonly take?: boolean;
+}
+
+export type Apply = ApplyObject | ApplyPart;
+
+/** A change of a list that others write too. Run under a rate limit. */
+export interface Action {
+  readonly action: 'json-patch';
+  readonly ref: Ref;
+  readonly operations: readonly JsonPatchOperation[];
+}
+
+export type JsonPatchOperation =
+  | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string };
+
+/** The whole status of one object; written by server-side apply on the status subresource, when it differs. */
+export interface StatusPatch {
+  readonly ref: Ref;
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** An event for a person who looks at `regarding`. Sent once per change of (regarding, reason, note). */
+export interface EventNote {
+  readonly regarding: Ref;
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** What was being done: `Merge`, `Validate`, `Label`. */
+  readonly action: string;
+  readonly note: string;
+}
+
+/** A gauge of this key; gone when a later outcome of the key no longer has it. */
+export interface Sample {
+  readonly name: `pullwright_${string}`;
+  readonly help: string;
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Why the key is not as it should be. */
+export interface Problem {
+  readonly disposition: Disposition;
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly afterMs?: number;
+  readonly regarding?: Ref;
+}
+
+/** What should be true now. Absent lists are empty. */
+export interface Outcome {
+  readonly apply?: readonly Apply[];
+  /** Owned objects that stay as they are although they are not in `apply`: the last good result while input is bad. `all`: remove nothing. */
+  readonly keep?: readonly Ref[] | 'all';
+  /** With the uid that was seen. */
+  readonly remove?: readonly (Ref & { readonly uid: string })[];
+  readonly actions?: readonly Action[];
+  readonly needs?: readonly Need[];
+  readonly trials?: readonly PodTrial[];
+  readonly status?: readonly StatusPatch[];
+  readonly events?: readonly EventNote[];
+  readonly metrics?: readonly Sample[];
+  readonly requeueAfterMs?: number;
+  readonly problems?: readonly Problem[];
+}
+
+export interface Reconciler {
+  /** Folder, field manager (`pullwright-<name>`), metric label and owner label. */
+  readonly name: string;
+  /** Names of the scopes it works on. Absent: on all of them. Set by the configuration, not by the system. */
+  readonly only?: ReadonlySet<string>;
+  readonly reads: readonly Read[];
+  /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
+  readonly workers?: number;
+  /**
+   * Milliseconds that `key` may wait while other keys are worked on; when there is nothing else to do, it comes at once. For
+   * keys that sum up what the others do. @default {0}
+   */
+  patienceMs?(key: Key): number;
+  /**
+   * `<namespace>/<name>` of the Secrets whose values it reads, of those that are read without (`Read.values`). The same set as
+   * long as it says the same.
+   */
+  valuesOf?(world: World): ReadonlySet<string>;
+  /** Keys to look at again after `changed` changed. */
+  keysFor(changed: Ref, world: World): readonly Key[];
+  /** Total: never throws for anything that can be in a cluster. */
+  reconcile(world: World, key: Key): Outcome;
+}
+
+// The uid that a server would give, for objects of a folder: the same in every run, and recognisable.
+
+/** Version digit of a UUID that no API server hands out. */
+const MARK = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** `object` with a uid, made from its name when it has none. */
+export function withIdentity(object: KubeObject): KubeObject {
+  if (object.metadata.uid !== undefined) return object;
+  const { kind, apiVersion, metadata } = object;
+  const digest = createHash('sha256')
+    .update(`${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`)
+    .digest('hex');
+  const uid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+  return { ...object, metadata: { ...metadata, uid } };
+}
+
+/** `object` without a uid that {@link withIdentity} made. */
+export function withoutSyntheticIdentity(object: KubeObject): KubeObject {
+  const { uid, ...metadata } = object.metadata;
+  return uid !== undefined && MARK.test(uid) ? { ...object, metadata } : object;
+}

@@ -1,0 +1,291 @@
+/** One reconciler over one pair of clusters: watches what it reads, keeps its keys in a queue, and works on them. */
+import { jitterMs } from '../core/back-off.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Logger } from '../core/logger.ts';
+import { ActionRunner } from './actions.ts';
+import {
+  type Committed,
+  commit,
+  commitStatus,
+  failedStatus,
+  isLasting,
+  problemOf,
+  RefusedWrites,
+} from './apply.ts';
+import { type Author, authorText, changesOf, type Delta, keyText, leftBehind, refOf } from './changes.ts';
+import type { Cluster } from './cluster.ts';
+import type { Key, Outcome, Problem, Reconciler, Role, Scope, World } from './contract.ts';
+import { type FactCache, PodTrials } from './lookups.ts';
+import type { Metrics } from './metrics.ts';
+import { inParallel, neighbours, type QueueClock, WorkQueue } from './queue.ts';
+import { Readings } from './readings.ts';
+import { Reporter } from './reporter.ts';
+import { worldView } from './store.ts';
+
+export interface ControllerOptions {
+  readonly reconciler: Reconciler;
+  readonly scope: Scope;
+  /** The same cluster twice when it stands alone. */
+  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly facts: FactCache;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: QueueClock;
+  /** Wall clock of the world view. @default {() => new Date()} */
+  readonly now?: () => Date;
+  readonly workers: number;
+  /** Every key is looked at again after this time, up to 5 % later. */
+  readonly resyncMs: number;
+}
+
+/** Writes of one kind that follow each other in an outcome are sent so many at a time. */
+const PARALLEL_WRITES = 16;
+
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #queue: WorkQueue;
+  readonly #reporter: Reporter;
+  readonly #actions: ActionRunner;
+  readonly #trials: PodTrials;
+  readonly #refused = new RefusedWrites();
+  readonly #log: Logger;
+  readonly #readings: Readings;
+  readonly #keys = new Map<string, Key>();
+  readonly #endDepth: () => unknown;
+  readonly #workers: Promise<void>[] = [];
+  #onSynced: (() => void) | undefined;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    const { name } = options.reconciler;
+    const { queue } = options.metrics;
+    this.#log = options.log.child({ controller: name });
+    this.#queue = new WorkQueue(options.clock, {
+      added: () => queue.added(name),
+      retried: () => queue.retried(name),
+      started: (seconds) => queue.started(name, seconds),
+      finished: (seconds) => queue.finished(name, seconds),
+    });
+    this.#endDepth = queue.depth(name, () => this.#queue.depth);
+    this.#reporter = new Reporter(options);
+    this.#readings = new Readings({
+      reads: options.reconciler.reads,
+      scope: options.scope,
+      clusters: options.clusters,
+      // Where the fleet names the hosted clusters, the rights end at their namespaces.
+      isWide: options.reconciler.only === undefined,
+      log: this.#log,
+      onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
+      onReadable: () => this.#enqueueAll(),
+    });
+    const monotonic = (): number => options.clock.now();
+    this.#actions = new ActionRunner(options.clusters, monotonic);
+    this.#trials = new PodTrials(options.clusters, monotonic);
+  }
+
+  /** What it reads: whether all of it has been seen once, and what is in the way. */
+  get readings(): Pick<Readings, 'synced' | 'waitingFor' | 'hostedFailure'> {
+    return this.#readings;
+  }
+
+  /** Starts to watch. `onSynced` is called once, when all has been seen. */
+  watch(onSynced?: () => void): void {
+    this.#onSynced = onSynced;
+    this.#readings.start();
+  }
+
+  /** Starts to work on keys. */
+  work(): void {
+    for (let count = 0; count < this.#options.workers; count++) this.#workers.push(this.#workLoop());
+  }
+
+  /** Lets running passes end, takes no new ones, and stops watching. */
+  async stop(): Promise<void> {
+    this.#queue.close();
+    this.#readings.stop();
+    this.#endDepth();
+    await Promise.all(this.#workers);
+    this.#reporter.close();
+  }
+
+  /** The keys that are known now. */
+  get keys(): readonly Key[] {
+    return [...this.#keys.values()];
+  }
+
+  /** Every key there is a reason for: by what is there to read, and by what an earlier process made and left behind. */
+  #enqueueAll(): void {
+    const { reconciler, scope } = this.#options;
+    this.#readings.each((role, object) => {
+      this.#changed(role, object);
+      const key = leftBehind(object, reconciler.name, scope.name);
+      if (key !== undefined) this.#enqueue([key]);
+    });
+    this.#onSynced?.();
+    this.#onSynced = undefined;
+  }
+
+  #changed(role: Role, object: KubeObject, knownTo?: string): void {
+    const { clusters, reconciler } = this.#options;
+    const ref = refOf(clusters.hosted === clusters.management ? 'hosted' : role, object);
+    const world = this.#world();
+    const keys = reconciler
+      .keysFor(ref, world)
+      .filter((key) => knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo);
+    this.#readings.readValues(reconciler.valuesOf?.(world));
+    this.#enqueue(keys);
+  }
+
+  /** Once values that are wanted are there: thousands of keys that look for one on its way would all have to look again. */
+  #enqueue(keys: readonly Key[]): void {
+    this.#readings.whenRead(() => {
+      for (const key of keys) {
+        this.#keys.set(keyText(key), key);
+        this.#queue.add(keyText(key), this.#options.reconciler.patienceMs?.(key));
+      }
+    });
+  }
+
+  #world(): World {
+    const { clusters, reconciler, scope, facts, now = () => new Date() } = this.#options;
+    return worldView({
+      scope,
+      now: now(),
+      stores: { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store },
+      reads: reconciler.reads,
+      serves: (role, kind) => this.#readings.serves(role, kind),
+      fact: (need) => facts.get(need),
+      trial: (one) => this.#trials.get(one),
+      refusal: (ref) => this.#refused.get(ref),
+      isUnreadable: (ref) => this.#readings.isUnreadable(ref),
+    });
+  }
+
+  async #workLoop(): Promise<void> {
+    const { metrics, reconciler, resyncMs } = this.#options;
+    for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
+      metrics.activeWorkers(reconciler.name, 1);
+      const next = await this.#pass(id);
+      metrics.activeWorkers(reconciler.name, -1);
+      if (next === 'retry') this.#queue.addRateLimited(id);
+      else {
+        this.#queue.forget(id);
+        const resync = jitterMs(resyncMs, 0.05, Math.random());
+        if (this.#keys.has(id))
+          this.#queue.addAfter(id, next === 'idle' ? resync : Math.min(next.afterMs, resync));
+      }
+      this.#queue.done(id);
+    }
+  }
+
+  async #pass(id: string): Promise<ReturnType<Reporter['report']>> {
+    const { reconciler, clusters, clock } = this.#options;
+    const key = this.#keys.get(id);
+    if (key === undefined) return 'idle';
+    const startedAt = clock.now();
+    const author: Author = { reconciler: reconciler.name, key };
+    const { outcome, problems } = this.#decide(key);
+    const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
+    const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
+    // Before anything is waited for: what comes meanwhile makes the key known again.
+    if (changes.length + problems.length === 0 && this.#isNothing(outcome, author)) this.#keys.delete(id);
+    const committed = await this.#commitAll(changes, author);
+    const unsaid = await this.#writeStatus(outcome, author, failuresOf(committed));
+    const ran = await this.#actions.run(outcome.actions ?? [], reconciler.name);
+    this.#ask(outcome, id);
+    // It is told to whom it concerns.
+    if (this.#refused.learn([...committed, ...ran.patched])) this.#queue.add(id);
+    const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
+    return this.#reporter.report({
+      author,
+      committed,
+      problems: [...problems, ...(outcome.problems ?? []), ...rest],
+      events: outcome.events ?? [],
+      samples: outcome.metrics ?? [],
+      ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
+      seconds: (clock.now() - startedAt) / 1000,
+    });
+  }
+
+  /** The key comes again with each answer. */
+  #ask({ needs = [], trials = [] }: Outcome, id: string): void {
+    const { facts, reconciler } = this.#options;
+    facts.request(needs, () => this.#queue.add(id));
+    this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
+  }
+
+  /** Whether there is no reason to look at the key again: nothing is wanted, and nothing is there that was made for it. */
+  #isNothing(outcome: Outcome, { reconciler, key }: Author): boolean {
+    const { hosted, management } = this.#options.clusters;
+    const owned = [hosted, management].flatMap(({ cache }) => cache.store.owned(reconciler, keyText(key)));
+    return isEmpty(outcome) && owned.length === 0;
+  }
+
+  /** A reconciler that throws has a defect; it must not take the others with it. */
+  #decide(key: Key): { readonly outcome: Outcome; readonly problems: readonly Problem[] } {
+    const { reconciler } = this.#options;
+    try {
+      return { outcome: reconciler.reconcile(this.#world(), key), problems: [] };
+    } catch (error) {
+      // Where, but not what it said: the message of a thrown error may quote what was read.
+      const frames =
+        error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
+      this.#log.error('reconciler threw', {
+        name: key.name,
+        at: frames.slice(0, 5).map((line) => line.trim()),
+      });
+      const message = `Cannot reconcile "${key.name}": ${reconciler.name} has a defect, see the log`;
+      return {
+        outcome: { keep: 'all' },
+        problems: [{ disposition: 'retry', code: 'ReconcilerThrew', message }],
+      };
+    }
+  }
+
+  /** In order; neighbours of one kind together. */
+  async #commitAll(changes: readonly Delta[], author: Author): Promise<readonly Committed[]> {
+    const { clusters } = this.#options;
+    const committed: Committed[] = [];
+    for (const group of neighbours(changes, (change) => `${change.verb} ${change.ref.kind}`))
+      committed.push(
+        ...(await inParallel(group, PARALLEL_WRITES, (change) =>
+          commit(change, author, clusters[change.ref.role]),
+        )),
+      );
+    return committed;
+  }
+
+  /** What the reconciler says, unless a write has failed that it takes for done. */
+  async #writeStatus(
+    outcome: Outcome,
+    author: Author,
+    failures: readonly Problem[],
+  ): Promise<readonly Problem[]> {
+    const { clusters, now = () => new Date() } = this.#options;
+    const failure = failures.find(isLasting);
+    const problems: Problem[] = [];
+    for (const patch of outcome.status ?? []) {
+      const cluster = clusters[patch.ref.role];
+      const present = cluster.cache.store.get(patch.ref)?.status as { conditions?: unknown } | undefined;
+      const status =
+        failure === undefined
+          ? patch.status
+          : failedStatus(patch.status, failure, present?.conditions, now());
+      try {
+        await commitStatus({ ...patch, status }, author, cluster);
+      } catch (error) {
+        problems.push(problemOf(error, patch.ref));
+      }
+    }
+    return problems;
+  }
+}
+
+function failuresOf(committed: readonly Committed[]): readonly Problem[] {
+  return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
+}
+
+/** What is to be kept aside. */
+function isEmpty({ keep: _keep, ...lists }: Outcome): boolean {
+  return Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
+}

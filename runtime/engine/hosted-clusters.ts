@@ -1,0 +1,457 @@
+/**
+ * Finds hosted clusters by the HostedControlPlanes and HostedClusters of the management cluster, and keeps a manager in line with them. The
+ * kubeconfig of each is read again every minute.
+ */
+
+import { backOffMs, jitterMs } from '../core/back-off.ts';
+import { PullwrightError } from '../core/errors.ts';
+import type { KubeObject, SecretObject } from '../core/kubernetes/object.ts';
+import { type PullStatusInput, pullStatus } from '../core/kubernetes/pull-status.ts';
+import type { Logger } from '../core/logger.ts';
+import { type Redacted, redact, reveal, sameSecret } from '../core/redacted.ts';
+import { pause } from '../http/client.ts';
+import { asPullwrightError, isApiError } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Source } from './cache.ts';
+import type { Cluster } from './cluster.ts';
+import type { Scope } from './contract.ts';
+import { hostedClustersSaid, type SeenCluster } from './hosted-status.ts';
+import type { Manager } from './manager.ts';
+import type { Metrics } from './metrics.ts';
+import type { ObjectStore } from './store.ts';
+
+// Tells people how hosted clusters fare: counts as metrics, an event on the HostedControlPlane of each that is in trouble, and a
+// PullStatus beside the Lease of this process. A log is read by nobody who asks `status`.
+
+/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
+export const PASSING_FAILURES = 5;
+
+const DISCOVERY_MANAGER = 'pullwright-discovery';
+const HOSTED_REPORT_PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+/** Looks from one try to the next. */
+const PAUSE_AFTER_REFUSAL = 12;
+/** Looks after which what was written is looked at again: others may have deleted or changed it. */
+const LOOK_AGAIN = 120;
+interface Written {
+  readonly text: string;
+  /** Of the object, as it was stored. */
+  readonly resourceVersion: string | undefined;
+  /** Until it is looked at again. */
+  looks: number;
+}
+
+export class HostedReport {
+  readonly #options: DiscoveryOptions;
+  readonly #followers: ReadonlyMap<string, Follower>;
+  /** Message of the last Event by hosted cluster. */
+  readonly #told = new Map<string, string>();
+  #written: Written | undefined;
+  #problem = '';
+  /** Looks that are left out after a refusal: nobody is asked every few seconds for what an older installation does not allow. */
+  #pause = 0;
+  #writing = false;
+
+  constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>) {
+    this.#options = options;
+    this.#followers = followers;
+  }
+
+  /**
+   * Looks at each cluster once. Called every few seconds.
+   *
+   * @param isKnown whether it is known which hosted clusters there are: that none is in trouble is said of no others
+   */
+  look(isKnown: boolean): void {
+    const seen = [...this.#followers].map(([name, follower]) => this.#seen(name, follower));
+    const counts = { ready: 0, starting: 0, failing: 0, refused: 0 };
+    for (const { state } of seen) counts[state] += 1;
+    this.#options.metrics.hostedClusters(counts);
+    if (isKnown) void this.#write(seen);
+  }
+
+  /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
+  tell({ name, controlPlaneNamespace }: Scope, { code, message, hint = '' }: PullwrightError): void {
+    const { management } = this.#options;
+    if (!management.mayWrite || this.#told.get(name) === message) return;
+    this.#told.set(name, message);
+    for (const { apiVersion, kind, metadata } of management.cache.store.list(
+      HOSTED_REPORT_PLANES,
+      controlPlaneNamespace,
+    )) {
+      const { namespace = '', name: plane, uid } = metadata;
+      const regarding = { apiVersion, kind, namespace, name: plane, ...(uid === undefined ? {} : { uid }) };
+      management.events
+        .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
+        .catch(() => this.#told.delete(name));
+    }
+  }
+
+  /** The trouble that was told of is over. */
+  over(name: string): void {
+    this.#told.delete(name);
+  }
+
+  #seen(scope: string, follower: Follower): SeenCluster {
+    const { manager } = this.#options;
+    if (follower.state !== 'good') {
+      const { failure } = follower;
+      const lasts = follower.state === 'refused' || follower.failures >= PASSING_FAILURES;
+      return {
+        scope,
+        state: follower.state,
+        ...(lasts && failure !== undefined ? { trouble: failure } : {}),
+      };
+    }
+    const failure = manager.failureOf(scope);
+    if (failure === undefined) {
+      if (follower.unread >= PASSING_FAILURES) this.over(scope);
+      follower.unread = 0;
+      const isReady = follower.used !== undefined && manager.waitingFor(scope) === undefined;
+      return { scope, state: isReady ? 'ready' : 'starting' };
+    }
+    follower.unread += 1;
+    if (follower.unread < PASSING_FAILURES) return { scope, state: 'failing' };
+    this.tell(follower.scope, failure);
+    return { scope, state: 'failing', trouble: failure };
+  }
+
+  /** Never rejects: what is not written now is written the next time. */
+  async #write(seen: readonly SeenCluster[]): Promise<void> {
+    const { lease } = this.#options;
+    this.#pause = Math.max(0, this.#pause - 1);
+    if (lease?.isHeld() !== true) this.#written = undefined;
+    if (lease?.isHeld() !== true || this.#writing || this.#pause > 0) return;
+    this.#writing = true;
+    try {
+      await this.#say(lease, seen);
+      this.#problem = '';
+    } catch (error) {
+      const { code, message, hint } = asPullwrightError(error);
+      if (message !== this.#problem)
+        this.#options.log.info('cannot report on hosted clusters', { code, problem: message, hint });
+      this.#problem = message;
+      this.#pause = PAUSE_AFTER_REFUSAL;
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  /** Writes only what is news. */
+  async #say(
+    { namespace, name }: NonNullable<DiscoveryOptions['lease']>,
+    seen: readonly SeenCluster[],
+  ): Promise<void> {
+    const { client } = this.#options.management;
+    const said = hostedClustersSaid(seen);
+    const text = JSON.stringify(said);
+    const before = this.#written;
+    if (before?.text === text && (before.looks -= 1) > 0) return;
+    const about = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+    const input = { reporter: 'pullwright', about, ...said, now: new Date() };
+    const { object } = pullStatus({ ...input, present: undefined });
+    const present = await client.get({ ...object, namespace, name: object.metadata.name });
+    const isSame = before?.text === text && present?.metadata.resourceVersion === before.resourceVersion;
+    const resourceVersion =
+      present !== undefined && isSame ? before.resourceVersion : await this.#put(client, input, present);
+    this.#written = { text, resourceVersion, looks: LOOK_AGAIN };
+  }
+
+  /** Gives the version of what is stored then. */
+  async #put(
+    client: KubeClient,
+    input: Omit<PullStatusInput, 'present'>,
+    present: KubeObject | undefined,
+  ): Promise<string | undefined> {
+    const { object, status } = pullStatus({ ...input, present });
+    const manager = { manager: DISCOVERY_MANAGER, force: true };
+    if (present === undefined) await client.apply(object, manager);
+    const stored = await client.apply({ ...object, status }, { ...manager, subresource: 'status' });
+    return stored.metadata.resourceVersion;
+  }
+}
+
+const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
+/** Its UID identifies a cluster, whatever address leads there. */
+const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
+const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
+
+export class Discovery {
+  readonly #options: DiscoveryOptions;
+  readonly #followers = new Map<string, Follower>();
+  /** UIDs of the open clusters by name; that of the management cluster is {@link #ownUid}. */
+  readonly #uids = new Map<string, string | undefined>();
+  #ownUid: string | undefined;
+  readonly #report: HostedReport;
+  #sources: readonly Source[] = [];
+  readonly #ends: (() => unknown)[] = [];
+
+  constructor(options: DiscoveryOptions) {
+    this.#options = options;
+    this.#report = new HostedReport(options, this.#followers);
+  }
+
+  start(): void {
+    this.#sources = [PLANES, CLUSTERS].map((kind) => this.#options.management.cache.source(kind));
+    for (const source of this.#sources)
+      this.#ends.push(
+        source.subscribe(() => this.#update()),
+        source.onStatus(() => {
+          this.#say(source);
+          this.#update();
+        }),
+      );
+    const counter = setInterval(() => this.#report.look(this.waitingFor === undefined), 5000);
+    counter.unref();
+    this.#ends.push(() => clearInterval(counter));
+  }
+
+  /** Why it is not known which hosted clusters there are; undefined when it is. */
+  get waitingFor(): string | undefined {
+    if (this.#sources.length === 0) return 'hosted clusters are not read yet';
+    const [waiting] = this.#sources.filter(({ status }) => status.is !== 'synced');
+    if (waiting === undefined) return undefined;
+    const { is, error } = waiting.status;
+    if (is === 'missing')
+      return `the cluster serves no ${waiting.selection.kind}: it is no management cluster`;
+    return error?.message ?? `${waiting.selection.kind}s are not read yet`;
+  }
+
+  /** A hosted cluster that was found and not opened yet; undefined when there is none. */
+  get unopened(): string | undefined {
+    const opened = new Set(this.#options.manager.scopes.map(({ name }) => name));
+    const [found] = [...this.#followers].filter(([name]) => !opened.has(name));
+    if (found === undefined) return undefined;
+    const [name, { failure }] = found;
+    return failure?.message ?? `hosted cluster "${name}" is not opened`;
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends.splice(0)) end();
+    for (const { stop } of this.#followers.values()) stop.abort();
+    await Promise.all([...this.#followers.values()].map(({ done }) => done));
+  }
+
+  #say({ selection: { kind }, status: { is, error } }: Source): void {
+    const { log } = this.#options;
+    if (error !== undefined)
+      log.warn('cannot look for hosted clusters', {
+        code: error.code,
+        problem: error.message,
+        hint: error.hint,
+      });
+    else if (is === 'missing') log.warn('the cluster does not serve a kind', { kind });
+    else if (this.waitingFor === undefined) log.info('looking for hosted clusters');
+  }
+
+  #update(): void {
+    if (this.waitingFor !== undefined) return;
+    const { management, scopesOf } = this.#options;
+    const { store } = management.cache;
+    const planes = new Set(store.list(PLANES).map(({ metadata }) => metadata.namespace));
+    const scopes = scopesOf(store).filter((scope) => planes.has(scope.controlPlaneNamespace));
+    const names = new Set(scopes.map(({ name }) => name));
+    for (const scope of scopes) if (!this.#followers.has(scope.name)) this.#follow(scope);
+    for (const [name, follower] of this.#followers) if (!names.has(name)) this.#leave(name, follower);
+  }
+
+  #follow(scope: Scope): void {
+    this.#options.log.info('hosted cluster found', { scope: scope.name });
+    const follower: Follower = {
+      scope,
+      stop: new AbortController(),
+      done: Promise.resolve(),
+      used: undefined,
+      state: 'good',
+      failures: 0,
+      failure: undefined,
+      unread: 0,
+    };
+    this.#followers.set(scope.name, follower);
+    follower.done = this.#keepConnected(scope, follower);
+  }
+
+  #leave(name: string, { stop }: Follower): void {
+    this.#options.log.info('hosted cluster is gone, or of another shard', { scope: name });
+    stop.abort();
+    this.#followers.delete(name);
+    this.#uids.delete(name);
+    this.#report.over(name);
+  }
+
+  /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
+  async #keepConnected(scope: Scope, follower: Follower): Promise<void> {
+    const { manager, refreshMs = 60_000 } = this.#options;
+    const { signal } = follower.stop;
+    while (!signal.aborted) {
+      try {
+        await this.#look(scope, follower);
+        if (signal.aborted) break;
+        [follower.failures, follower.failure, follower.state] = [0, undefined, 'good'];
+        if (follower.unread < PASSING_FAILURES) this.#report.over(scope.name);
+      } catch (error) {
+        // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
+        this.#failed(scope, follower, error);
+      }
+      const { failures } = follower;
+      const waitMs =
+        failures === 0
+          ? jitterMs(refreshMs, 0.1, Math.random())
+          : Math.min(refreshMs, backOffMs(BACK_OFF, failures, Math.random()));
+      await pause(waitMs, signal);
+    }
+    await manager.remove(scope.name);
+  }
+
+  #failed(scope: Scope, follower: Follower, error: unknown): void {
+    const failure = asPullwrightError(error);
+    const { code, message, hint } = failure;
+    if (message !== follower.failure?.message)
+      this.#options.log.warn('hosted cluster cannot be opened', {
+        scope: scope.name,
+        code,
+        problem: message,
+        hint,
+      });
+    follower.failure = failure;
+    follower.failures += 1;
+    follower.state = failure.code === 'SameCluster' ? 'refused' : 'failing';
+    if (follower.state === 'refused' || follower.failures >= PASSING_FAILURES)
+      this.#report.tell(scope, failure);
+  }
+
+  /** Reads the kubeconfig; opens the cluster when it changed. */
+  async #look(scope: Scope, follower: Follower): Promise<void> {
+    const kubeconfig = await this.#options.hosted.read(scope);
+    const { used } = follower;
+    if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(scope, kubeconfig, follower);
+  }
+
+  async #connect(scope: Scope, kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
+    const { manager, hosted, management } = this.#options;
+    const { signal } = follower.stop;
+    const cluster = await hosted.open(kubeconfig, scope);
+    try {
+      this.#ownUid ??= await this.#uidOf('management', management);
+      const uid = await this.#uidOf(scope.name, cluster);
+      if (signal.aborted) return cluster.close();
+      this.#claim(scope, uid);
+    } catch (error) {
+      cluster.close();
+      throw error;
+    }
+    await manager.remove(scope.name);
+    manager.add(scope, { hosted: cluster, management });
+    follower.used = kubeconfig;
+  }
+
+  /** @returns undefined where the kubeconfig may not read it: the cluster is compared with no other */
+  async #uidOf(scope: string, cluster: Cluster): Promise<string | undefined> {
+    try {
+      return (await cluster.client.get(KUBE_SYSTEM))?.metadata.uid;
+    } catch (error) {
+      if (!isApiError(error, 403)) throw error;
+      this.#options.log.warn('cannot compare the cluster with others', {
+        scope,
+        hint: 'Grant get on the namespace "kube-system", so that two kubeconfigs of one cluster are noticed',
+      });
+      return undefined;
+    }
+  }
+
+  /**
+   * Keeps two names, or a name and the management cluster, from being one API server: both would write and prune there.
+   *
+   * @throws PullwrightError `SameCluster`
+   */
+  #claim(scope: Scope, uid: string | undefined): void {
+    const { name } = scope;
+    const [taken] =
+      uid === undefined ? [] : ([...this.#uids].find(([other, its]) => other !== name && its === uid) ?? []);
+    const holder =
+      uid !== undefined && uid === this.#ownUid
+        ? 'the management cluster'
+        : taken === undefined
+          ? undefined
+          : `the cluster of "${taken}"`;
+    if (holder !== undefined)
+      throw new PullwrightError(
+        `Cannot open hosted cluster "${name}": the kubeconfig in "${this.#options.hosted.subject(scope)}" leads to ${holder} (kube-system has uid ${uid})`,
+        { code: 'SameCluster', hint: `Put the kubeconfig of "${name}" there, or delete the HostedCluster` },
+      );
+    this.#uids.set(name, uid);
+  }
+}
+
+// What discovery of hosted clusters is given.
+
+/** How to reach the hosted clusters. */
+export interface HostedClusters {
+  /** The kubeconfig as it is now. */
+  read(scope: Scope): Promise<Redacted<string>>;
+  open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
+  /** What holds the kubeconfig, for people. */
+  subject(scope: Scope): string;
+}
+
+export interface DiscoveryOptions {
+  readonly management: Cluster;
+  readonly manager: Manager;
+  /** Hosted clusters of this process, by what the store holds. */
+  readonly scopesOf: (store: ObjectStore) => readonly Scope[];
+  readonly hosted: HostedClusters;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The kubeconfig is looked at again after this time. @default {60000} */
+  readonly refreshMs?: number;
+  /** The Lease of this process: a PullStatus beside it says how the hosted clusters fare. @default none is written */
+  readonly lease?: { readonly namespace: string; readonly name: string; isHeld(): boolean };
+}
+
+/** One hosted cluster that is followed, and how its last look ended. */
+export interface Follower {
+  readonly scope: Scope;
+  readonly stop: AbortController;
+  done: Promise<void>;
+  /** The kubeconfig that the open connection is made of. */
+  used: Redacted<string> | undefined;
+  /** Looks in a row that failed, and the last of these failures. */
+  failures: number;
+  failure: PullwrightError | undefined;
+  /** Times in a row that it could not be read although it was opened. */
+  unread: number;
+  state: 'good' | 'failing' | 'refused';
+}
+
+// The kubeconfig of a hosted cluster: one Secret of its control plane namespace, by name; never a list of Secrets.
+
+/** HyperShift's key in every kubeconfig Secret. */
+const KEY = 'kubeconfig';
+/** The one that HyperShift makes, of `system:admin`. */
+const HYPERSHIFT_MAKES = 'admin-kubeconfig';
+
+/**
+ * Reads the Secret `name` of the scope's control plane namespace.
+ *
+ * @throws PullwrightError `KubeconfigMissing`
+ */
+export async function readHostedKubeconfig(
+  management: Cluster,
+  scope: Scope,
+  name: string,
+): Promise<Redacted<string>> {
+  const namespace = scope.controlPlaneNamespace;
+  const secret = (await management.client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name })) as
+    | SecretObject
+    | undefined;
+  const value = secret?.data?.[KEY];
+  if (value !== undefined) return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+  const state = secret === undefined ? 'it does not exist' : `it has no key "${KEY}"`;
+  throw new PullwrightError(`Cannot read kubeconfig "Secret/${namespace}/${name}": ${state}`, {
+    code: 'KubeconfigMissing',
+    hint:
+      name === HYPERSHIFT_MAKES
+        ? 'HyperShift makes it when the control plane is up'
+        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret (reconciler.kubeconfigSecret of the fleet, --kubeconfig-secret), such as ${HYPERSHIFT_MAKES}; it is looked at again within a minute`,
+  });
+}

@@ -1,0 +1,87 @@
+/** Shards of hosted clusters, and what is said of how each cluster fares. */
+
+import { readiness } from '../core/kubernetes/conditions.ts';
+import type { PullStatusInput, Verdict } from '../core/kubernetes/pull-status.ts';
+import { countedOf } from '../core/text.ts';
+
+/** On a HostedCluster: the shard whose reconciler looks after it. Without it, the reconciler without a shard does. */
+export const SHARD_LABEL = 'pullwright.dev/shard';
+
+/** Name of the Deployment, ServiceAccount and Lease of a shard's reconciler. */
+export function reconcilerName(shard?: string): string {
+  return shard === undefined ? 'pullwright-reconciler' : `pullwright-reconciler-${shard}`;
+}
+
+/** One hosted cluster, as the reconciler sees it. */
+export interface SeenCluster {
+  /** `<namespace>/<HostedCluster>` */
+  readonly scope: string;
+  /** `refused`: its kubeconfig leads to another one's cluster. */
+  readonly state: 'ready' | 'starting' | 'failing' | 'refused';
+  /** Why it is failing or refused; without it, it may pass. */
+  readonly trouble?: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
+}
+
+/** The CRD takes no longer ones. */
+const MOST_SUBJECT = 1024;
+const MOST_MESSAGE = 4096;
+
+/**
+ * Condition and verdicts: one verdict for each cluster that is in trouble, none for those that are not.
+ *
+ * @param clusters in any order
+ */
+export function hostedClustersSaid(
+  clusters: readonly SeenCluster[],
+): Pick<PullStatusInput, 'conditions' | 'verdicts'> {
+  const sorted = clusters.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+  const verdicts = sorted.flatMap(verdictOf);
+  const ready = clusters.filter(({ state }) => state === 'ready').length;
+  const starting = clusters.length - ready - verdicts.length;
+  return { conditions: conditionsOf({ all: clusters.length, starting, verdicts }), verdicts };
+}
+
+function conditionsOf(count: {
+  readonly all: number;
+  readonly starting: number;
+  readonly verdicts: readonly Verdict[];
+}): PullStatusInput['conditions'] {
+  const { all, starting, verdicts } = count;
+  if (all === 0)
+    return readiness('ready', {
+      reason: 'NoHostedClusters',
+      message: 'There is no hosted cluster to look after',
+    });
+  const are = (some: number): string =>
+    countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
+  if (verdicts.length > 0) {
+    const names = verdicts
+      .slice(0, 3)
+      .map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
+    const more = verdicts.length > names.length ? ` and ${verdicts.length - names.length} more` : '';
+    const message = `${are(verdicts.length)} not looked after: ${names.join(', ')}${more}`;
+    return readiness('stalled', { reason: 'HostedClustersFailing', message });
+  }
+  if (starting > 0)
+    return readiness('progressing', {
+      reason: 'HostedClustersStarting',
+      message: `${are(starting)} being read`,
+    });
+  return readiness('ready', {
+    reason: 'HostedClustersServed',
+    message: `${are(all)} looked after`,
+  });
+}
+
+function verdictOf({ scope, state, trouble }: SeenCluster): readonly Verdict[] {
+  if (trouble === undefined || (state !== 'failing' && state !== 'refused')) return [];
+  const { code, message, hint } = trouble;
+  return [
+    {
+      subject: scope.slice(0, MOST_SUBJECT),
+      verdict: state === 'refused' ? 'Rejected' : 'Pending',
+      reason: code.slice(0, MOST_SUBJECT),
+      message: (hint === undefined ? message : `${message}. ${hint}`).slice(0, MOST_MESSAGE),
+    },
+  ];
+}

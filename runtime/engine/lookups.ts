@@ -1,0 +1,183 @@
+/**
+ * Pods that the API server is asked to make in a dry run, to see what admission gives them: once for each change of what the answer
+ * depends on, so that a cluster at rest is asked nothing.
+ */
+
+import { setTimeout } from 'node:timers/promises';
+import { describeError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { fieldManager } from './changes.ts';
+import type { Cluster } from './cluster.ts';
+import type { Fact, Need, PodTrial, Role, TrialAnswer } from './contract.ts';
+
+/** An API server takes a policy or a webhook in a moment after it was stored: who lacks names is tried again after these. */
+const AGAIN_MS: readonly number[] = [250, 500, 1000, 2000, 4000, 8000];
+/** A trial that showed something missing, and one that was refused, are made again after these. */
+const LACKING_MS = 30_000;
+const REFUSED_MS = 600_000;
+const AT_ONCE = 4;
+const REMEMBERED = 5000;
+
+interface Known {
+  readonly answer: TrialAnswer;
+  readonly until: number;
+}
+
+export class PodTrials {
+  readonly #clusters: Readonly<Record<Role, Cluster>>;
+  readonly #now: () => number;
+  readonly #wait: (ms: number) => Promise<unknown>;
+  readonly #known = new Map<string, Known>();
+  readonly #pending = new Set<string>();
+  readonly #waiting: (() => Promise<void>)[] = [];
+  #running = 0;
+
+  constructor(
+    clusters: Readonly<Record<Role, Cluster>>,
+    now: () => number,
+    wait: (ms: number) => Promise<unknown> = unwatched,
+  ) {
+    this.#clusters = clusters;
+    this.#now = now;
+    this.#wait = wait;
+  }
+
+  /** The last answer, if there is one: one that is to be asked for again counts until then. */
+  get(trial: PodTrial): TrialAnswer | undefined {
+    return this.#known.get(idOf(trial))?.answer;
+  }
+
+  /** Makes the trials that are due, and calls `answered` after each. */
+  request(trials: readonly PodTrial[], reconciler: string, answered: () => void): void {
+    for (const trial of trials) {
+      const id = idOf(trial);
+      if ((this.#known.get(id)?.until ?? 0) > this.#now() || this.#pending.has(id)) continue;
+      this.#pending.add(id);
+      this.#waiting.push(async () => {
+        this.#remember(trial, await this.#make(trial, reconciler));
+        this.#pending.delete(id);
+        answered();
+      });
+    }
+    while (this.#running < AT_ONCE && this.#waiting.length > 0) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#running += 1;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await next();
+    this.#running -= 1;
+  }
+
+  #remember(trial: PodTrial, answer: TrialAnswer): void {
+    const id = idOf(trial);
+    this.#known.delete(id);
+    this.#known.set(id, { answer, until: this.#now() + lastsMs(answer, trial) });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  async #make(trial: PodTrial, reconciler: string): Promise<TrialAnswer> {
+    let answer = await this.#ask(trial, reconciler);
+    for (const waitMs of AGAIN_MS) {
+      if (isFinal(answer)) break;
+      await this.#wait(waitMs);
+      answer = await this.#ask(trial, reconciler);
+    }
+    return answer;
+  }
+
+  async #ask({ role, pod, wants }: PodTrial, reconciler: string): Promise<TrialAnswer> {
+    const cluster = this.#clusters[role];
+    try {
+      cluster.assertMayWrite();
+      const made = await cluster.client.create(pod, fieldManager(reconciler), { dryRun: true });
+      const names = pullSecretsIn(made);
+      return { ok: true, lacks: wants.filter((name) => !names.includes(name)) };
+    } catch (error) {
+      return { ok: false, reason: describeError(error) };
+    }
+  }
+}
+
+/** A process that ends does not wait for it. */
+function unwatched(ms: number): Promise<unknown> {
+  return setTimeout(ms, undefined, { ref: false });
+}
+
+/** A namespace that was made a moment ago has no service account yet; who may not ask will not be let in a second later. */
+function isFinal(answer: TrialAnswer): boolean {
+  return answer.ok ? answer.lacks.length === 0 : answer.reason.includes('cannot create resource');
+}
+
+function lastsMs(answer: TrialAnswer, trial: PodTrial): number {
+  if (!answer.ok) return REFUSED_MS;
+  return answer.lacks.length === 0 ? (trial.lastsMs ?? Number.POSITIVE_INFINITY) : LACKING_MS;
+}
+
+/** Names of the pull secrets of a pod that an API server gave. */
+export function pullSecretsIn({ spec }: KubeObject): readonly string[] {
+  const { imagePullSecrets = [] } = (spec ?? {}) as { imagePullSecrets?: readonly { name?: string }[] };
+  return imagePullSecrets.flatMap(({ name }) => name ?? []);
+}
+
+function idOf({ role, pod, wants, change }: PodTrial): string {
+  return JSON.stringify([role, pod, wants, change]);
+}
+
+// Answers to what reconcilers need from outside the API server: looked up once, kept for a while, each look-up once at a time.
+
+/** Looks a need up. Never rejects: that it is not known is an answer. */
+export type LookUp = (need: Need) => Promise<Fact>;
+
+/** How long a good and a bad answer are believed. */
+const GOOD_MS = 600_000;
+const BAD_MS = 60_000;
+const LOOKUPS_REMEMBERED = 1000;
+
+export class FactCache {
+  readonly #lookUp: LookUp;
+  readonly #now: () => number;
+  readonly #facts = new Map<string, { readonly fact: Fact; readonly until: number }>();
+  readonly #pending = new Set<string>();
+
+  constructor(lookUp: LookUp, now: () => number = () => performance.now()) {
+    this.#lookUp = lookUp;
+    this.#now = now;
+  }
+
+  /** The answer, if there is one that may still be believed. */
+  get(need: Need): Fact | undefined {
+    const known = this.#facts.get(idOfOfLookups(need));
+    return known !== undefined && known.until > this.#now() ? known.fact : undefined;
+  }
+
+  /** Looks up what is not known, and calls `answered` for each answer. */
+  request(needs: readonly Need[], answered: () => void): void {
+    for (const need of needs) {
+      const id = idOfOfLookups(need);
+      if (this.get(need) !== undefined || this.#pending.has(id)) continue;
+      this.#pending.add(id);
+      void this.#answer(need, id, answered);
+    }
+  }
+
+  async #answer(need: Need, id: string, answered: () => void): Promise<void> {
+    const fact = await this.#lookUp(need);
+    this.#pending.delete(id);
+    this.#facts.set(id, { fact, until: this.#now() + (fact.ok ? GOOD_MS : BAD_MS) });
+    const [oldest] = this.#facts.keys();
+    if (this.#facts.size > LOOKUPS_REMEMBERED && oldest !== undefined) this.#facts.delete(oldest);
+    answered();
+  }
+}
+
+/** Clusters with other credentials get other answers. */
+function idOfOfLookups({ kind, image, pullSecret, asked }: Need): string {
+  return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
+}
+
+/** The answer where no look-up is configured: nothing is known, and nothing is wrong. */
+export const NOT_ASKED = 'no look-up of registries is configured';
+
+/** Where no look-up is configured. */
+export const noLookUp: LookUp = () => Promise.resolve({ ok: false, reason: NOT_ASKED });

@@ -1,0 +1,281 @@
+/** Metrics under the names that dashboards for controller-runtime, client-go and its workqueue already know. */
+
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** A gauge of one key, as reconcilers report it. */
+export interface GaugeSample {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Something that happened. */
+export interface CounterSample {
+  /** Ends with `_total`. */
+  readonly name: string;
+  readonly help: string;
+  /** The same names every time. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** @default {1} */
+  readonly by?: number;
+}
+
+export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+
+export interface Metrics {
+  reconciled(controller: string, result: ReconcileResult, seconds: number): void;
+  failed(controller: string, terminal: boolean): void;
+  activeWorkers(controller: string, change: 1 | -1): void;
+  request(seen: { readonly code: string; readonly method: string; readonly host: string }): void;
+  leader(name: string, isLeader: boolean): void;
+  hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing' | 'refused', number>>): void;
+  applied(controller: string, verb: string): void;
+  /** One answer of an admission webhook, and how long the handler took. */
+  admitted(webhook: string, outcome: string, seconds: number): void;
+  /** Adds to a counter, which is defined when it is first seen. */
+  count(counter: CounterSample): void;
+  /** Replaces what `source` reported before. */
+  samples(source: string, samples: readonly GaugeSample[]): void;
+  queue: {
+    added(name: string): void;
+    retried(name: string): void;
+    started(name: string, waitedSeconds: number): void;
+    finished(name: string, workedSeconds: number): void;
+    /** Asked on every scrape. */
+    depth(name: string, read: () => number): () => void;
+  };
+  /** The exposition text and its content type. */
+  render(): Promise<{ readonly text: string; readonly contentType: string }>;
+}
+
+const HANDLER_SECONDS = 'pullwright_webhook_handler_seconds';
+const HANDLER_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
+const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
+
+/** A registry of its own; nothing is global. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const counter = (name: string, help: string, labelNames: string[]): Counter =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = (name: string, help: string, labelNames: string[]): Gauge =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+
+  const controller = ['controller'];
+  const total = counter('controller_runtime_reconcile_total', 'Reconciliations per controller', [
+    'controller',
+    'result',
+  ]);
+  const errors = counter(
+    'controller_runtime_reconcile_errors_total',
+    'Reconciliation errors per controller',
+    controller,
+  );
+  const terminal = counter(
+    'controller_runtime_terminal_reconcile_errors_total',
+    'Terminal reconciliation errors per controller',
+    controller,
+  );
+  const seconds = histogram(
+    'controller_runtime_reconcile_time_seconds',
+    'Length of time per reconciliation',
+    controller,
+    RECONCILE_BUCKETS,
+  );
+  const workers = gauge('controller_runtime_active_workers', 'Workers in use per controller', controller);
+  const requests = counter('rest_client_requests_total', 'HTTP requests by status code, method and host', [
+    'code',
+    'method',
+    'host',
+  ]);
+  const leader = gauge('leader_election_master_status', '1 while this process leads', ['name']);
+  const hosted = gauge('pullwright_hosted_clusters', 'Hosted clusters by state', ['state']);
+  const writes = counter('pullwright_applied_objects_total', 'Objects written by verb', [
+    'controller',
+    'verb',
+  ]);
+
+  const label = ['webhook', 'outcome'];
+  const admissions = histogram(HANDLER_SECONDS, 'Time in an admission handler', label, HANDLER_BUCKETS);
+  return {
+    reconciled: (name, result, time) => {
+      total.inc({ controller: name, result });
+      seconds.observe({ controller: name }, time);
+    },
+    failed: (name, isTerminal) => {
+      errors.inc({ controller: name });
+      if (isTerminal) terminal.inc({ controller: name });
+    },
+    activeWorkers: (name, change) => workers.inc({ controller: name }, change),
+    request: (seen) => requests.inc({ ...seen }),
+    leader: (name, isLeader) => leader.set({ name }, isLeader ? 1 : 0),
+    hostedClusters: (counts) => {
+      for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
+    },
+    applied: (name, verb) => writes.inc({ controller: name, verb }),
+    admitted: (webhook, outcome, time) => admissions.observe({ webhook, outcome }, time),
+    count: sampleCounters(counter),
+    samples: sampleGauges(registry),
+    queue: queueMetrics({ counter, gauge, histogram }, registry),
+    render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
+  };
+}
+
+function sampleCounters(
+  define: (name: string, help: string, labelNames: string[]) => Counter,
+): Metrics['count'] {
+  const counters = new Map<string, Counter>();
+  return ({ name, help, labels, by = 1 }) => {
+    const found = counters.get(name) ?? define(name, help, Object.keys(labels));
+    counters.set(name, found);
+    found.inc({ ...labels }, by);
+  };
+}
+
+/** Gauges that come and go with what reports them; equal ones of several sources are added up. */
+function sampleGauges(registry: Registry): Metrics['samples'] {
+  const bySource = new Map<string, readonly GaugeSample[]>();
+  const gauges = new Set<string>();
+  const define = ({ name, help, labels }: GaugeSample): void => {
+    if (gauges.has(name)) return;
+    gauges.add(name);
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames: Object.keys(labels ?? {}),
+      registers: [],
+      collect() {
+        this.reset();
+        for (const samples of bySource.values())
+          for (const sample of samples)
+            if (sample.name === name) this.inc({ ...sample.labels }, sample.value);
+      },
+    });
+    registry.registerMetric(gauge);
+  };
+  return (source, samples) => {
+    if (samples.length === 0) bySource.delete(source);
+    else bySource.set(source, samples);
+    samples.forEach(define);
+  };
+}
+
+interface Makers {
+  counter(name: string, help: string, labelNames: string[]): Counter;
+  gauge(name: string, help: string, labelNames: string[]): Gauge;
+  histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram;
+}
+
+function queueMetrics(make: Makers, registry: Registry): Metrics['queue'] {
+  const label = ['name'];
+  const adds = make.counter('workqueue_adds_total', 'Adds handled by workqueue', label);
+  const retries = make.counter('workqueue_retries_total', 'Retries handled by workqueue', label);
+  const waited = make.histogram(
+    'workqueue_queue_duration_seconds',
+    'How long an item stays in workqueue before it is worked on',
+    label,
+    QUEUE_BUCKETS,
+  );
+  const worked = make.histogram(
+    'workqueue_work_duration_seconds',
+    'How long working on an item takes',
+    label,
+    QUEUE_BUCKETS,
+  );
+  const readers = new Map<() => number, string>();
+  const depth = new Gauge({
+    name: 'workqueue_depth',
+    help: 'Current depth of workqueue',
+    labelNames: label,
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [read, name] of readers) this.inc({ name }, read());
+    },
+  });
+  registry.registerMetric(depth);
+  return {
+    added: (name) => adds.inc({ name }),
+    retried: (name) => retries.inc({ name }),
+    started: (name, seconds) => waited.observe({ name }, seconds),
+    finished: (name, seconds) => worked.observe({ name }, seconds),
+    depth: (name, read) => {
+      readers.set(read, name);
+      return () => readers.delete(read);
+    },
+  };
+}
+
+// The small HTTP servers of a pod: `/healthz` and `/readyz` on one port, `/metrics` on another (or the same).
+
+/** Why something is not well; undefined when it is. */
+export type Check = () => string | undefined;
+
+/** Content of a page. */
+export interface Page {
+  readonly text: string;
+  readonly contentType: string;
+}
+
+export interface ServeOptions {
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** @default {'::' where IPv6 is there, else '0.0.0.0'} */
+  readonly host?: string;
+  readonly checks?: Readonly<Record<'/healthz' | '/readyz', Check>>;
+  readonly metrics?: () => Promise<Page>;
+}
+
+export interface ProbeServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Listens. A check that fails answers 503 with its reason. */
+export async function serveProbes(options: ServeOptions): Promise<ProbeServer> {
+  const server = createServer((request, response) => {
+    answer(options, request, response).catch(() => send(response, 500, 'the page failed'));
+  });
+  server.requestTimeout = 10_000;
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
+}
+
+async function answer(
+  options: ServeOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = (request.url ?? '').split('?')[0] ?? '';
+  if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'GET only');
+  if (path === '/metrics' && options.metrics !== undefined) {
+    const { text, contentType } = await options.metrics();
+    return send(response, 200, text, contentType);
+  }
+  if ((path === '/healthz' || path === '/readyz') && options.checks !== undefined) {
+    const problem = options.checks[path]();
+    return problem === undefined ? send(response, 200, 'ok') : send(response, 503, problem);
+  }
+  send(response, 404, 'not found');
+}
+
+function send(response: ServerResponse, status: number, text: string, contentType = 'text/plain'): void {
+  response.writeHead(status, { 'content-type': contentType, 'x-content-type-options': 'nosniff' });
+  response.end(`${text.trimEnd()}\n`);
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,470 @@
+/**
+ * Text of manifests to objects: multi-document YAML, JSON, `List` kinds, as `kubectl get -o yaml` prints them. Pure: text in,
+ * objects and problems out.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { LineCounter } from 'yaml';
+import { errnoOf, PullwrightError } from '../../core/errors.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { isRecord, scalarText } from '../../core/record.ts';
+import { decodeObject } from '../../kube/decode.ts';
+import { yamlDocument, yamlMistake } from '../../kube/yaml.ts';
+import { refOf } from '../changes.ts';
+import { withIdentity } from '../contract.ts';
+import { ObjectStore } from '../store.ts';
+
+// Whether an object of a folder has lists, maps and texts where rules look for them. An API server refuses anything else, so that
+// rules need not; a folder is written by people. What pods, and what makes them, are made of is read whatever it is.
+// Rules read lists and maps where an API server has refused anything else, but a folder is written by people: what does not fit
+// the table is a problem of the file, with line, object and path.
+
+/**
+ * What must be where, if it is there: `a.b[].c` is a path, through each element of a list. Null means absent.
+ *
+ * Source of the rule: the published schemas of these kinds.
+ */
+const CONDITIONS: readonly string[] = ['type', 'status', 'reason', 'message'].map(
+  (field) => `status.conditions[].${field}: text`,
+);
+
+const ALL: readonly string[] = [
+  'metadata.uid: text',
+  'metadata.deletionTimestamp: text',
+  'metadata.finalizers[]: text',
+  'metadata.ownerReferences[]',
+  'metadata.ownerReferences[].kind: text',
+  'metadata.ownerReferences[].name: text',
+  'metadata.managedFields[]',
+  'metadata.managedFields[].manager: text',
+  'metadata.managedFields[].operation: text',
+  'metadata.managedFields[].subresource: text',
+  'metadata.managedFields[].fieldsV1',
+  'spec',
+  'status',
+];
+
+const under = (prefix: string, paths: readonly string[]): readonly string[] =>
+  paths.map((path) => `${prefix}.${path}`);
+
+const MIRRORS = (list: string): readonly string[] => [
+  `spec.${list}[]`,
+  `spec.${list}[].source: text`,
+  `spec.${list}[].mirrors[]: text`,
+  `spec.${list}[].mirrorSourcePolicy: text`,
+];
+
+const STATUSES = (list: string): readonly string[] => [
+  `status.${list}[].state.waiting.reason: text`,
+  `status.${list}[].state.waiting.message: text`,
+  `status.${list}[].state.terminated`,
+];
+
+const SELECTOR: readonly string[] = ['matchLabels', 'matchExpressions[]'];
+
+const BY_KIND: Readonly<Record<string, readonly string[]>> = {
+  ImageDigestMirrorSet: MIRRORS('imageDigestMirrors'),
+  ImageTagMirrorSet: MIRRORS('imageTagMirrors'),
+  ImageContentSourcePolicy: MIRRORS('repositoryDigestMirrors'),
+  HostedCluster: [
+    'spec.pullSecret.name: text',
+    'spec.release.image: text',
+    ...MIRRORS('imageContentSources'),
+  ],
+  HostedControlPlane: ['spec.pullSecret.name: text', ...MIRRORS('imageContentSources')],
+  NodePool: ['spec.clusterName: text', 'spec.config[]', 'spec.config[].name: text'],
+  MachineConfig: [
+    'spec.config.storage.files[]',
+    'spec.config.storage.files[].path: text',
+    'spec.config.storage.files[].contents.source: text',
+    'spec.config.systemd.units[]',
+    'spec.config.systemd.units[].name: text',
+    'spec.config.systemd.units[].contents: text',
+    'spec.config.systemd.units[].dropins[]',
+    'spec.config.systemd.units[].dropins[].contents: text',
+  ],
+  MachineConfigPool: [
+    'spec.configuration.name: text',
+    'status.configuration.name: text',
+    'status.configuration.source[].name: text',
+    ...under('spec.machineConfigSelector', SELECTOR),
+    ...under('spec.nodeSelector', SELECTOR),
+  ],
+  Pod: [...STATUSES('containerStatuses'), ...STATUSES('initContainerStatuses')],
+  Secret: ['type: text'],
+};
+
+type Want = 'text' | 'map';
+
+interface Step {
+  readonly field: string;
+  /** Whether the field is a list, of whose elements the rest of the path speaks. */
+  readonly list: boolean;
+}
+
+interface Rule {
+  readonly steps: readonly Step[];
+  readonly want: Want;
+}
+
+interface Place {
+  readonly path: string;
+  readonly want: Want;
+}
+
+const compiled = new Map<string, readonly Rule[]>();
+
+/**
+ * What is wrong first, with its path; undefined when nothing is.
+ */
+export function shapeFault(object: Readonly<Record<string, unknown>>): string | undefined {
+  for (const { steps, want } of rulesOf(scalarText(object['kind']))) {
+    const fault = faultAt(object, steps, { path: '', want });
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function rulesOf(kind: string): readonly Rule[] {
+  const known = compiled.get(kind);
+  if (known !== undefined) return known;
+  const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
+  const rules = [...ALL, 'status.conditions[]', ...CONDITIONS, ...own].map(ruleOf);
+  // Kinds come from files: only those that have rules of their own are kept.
+  if (own.length > 0) compiled.set(kind, rules);
+  return rules;
+}
+
+function ruleOf(text: string): Rule {
+  const [path = '', want = 'map'] = text.split(': ');
+  const steps = path.split('.').map((part) => ({
+    field: part.replace('[]', ''),
+    list: part.endsWith('[]'),
+  }));
+  return { steps, want: want as Want };
+}
+
+function faultAt(value: unknown, [step, ...rest]: readonly Step[], at: Place): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (step === undefined && at.want === 'text')
+    return typeof value === 'string' ? undefined : `${at.path} that is no text: quote it`;
+  if (typeof value !== 'object' || Array.isArray(value)) return `${at.path} that is no map`;
+  if (step === undefined) return undefined;
+  const inner = (value as Readonly<Record<string, unknown>>)[step.field];
+  const place = { ...at, path: at.path === '' ? step.field : `${at.path}.${step.field}` };
+  return step.list ? faultInList(inner, rest, place) : faultAt(inner, rest, place);
+}
+
+function faultInList(list: unknown, rest: readonly Step[], at: Place): string | undefined {
+  if (list === undefined || list === null) return undefined;
+  if (!Array.isArray(list)) return `${at.path} that is no list`;
+  for (const [index, element] of (list as readonly unknown[]).entries()) {
+    const path = `${at.path}[${index}]`;
+    const fault = element === null ? `${path} that is empty` : faultAt(element, rest, { ...at, path });
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** An object, and where it stands. */
+export interface Manifest {
+  readonly object: KubeObject;
+  readonly file: string;
+  /** First line of the document, from 1. */
+  readonly line: number;
+}
+
+/** Something that could not be read. */
+export interface ManifestProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+  /** The object is good, and given before: where. */
+  readonly first?: { readonly file: string; readonly line: number };
+}
+
+export interface Manifests {
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly ManifestProblem[];
+  /** Documents of kinds that nobody reads, passed over unparsed. */
+  readonly skipped: number;
+}
+
+/**
+ * Parses every document of `text`.
+ *
+ * @param text content of one file
+ * @param file name for messages
+ * @param kinds parse only documents of these kinds (and lists); undefined parses all. A document says its kind on a line of
+ *   its own, so that the others need not be parsed.
+ */
+export function parseManifests(text: string, file: string, kinds?: ReadonlySet<string>): Manifests {
+  const manifests: Manifest[] = [];
+  const problems: ManifestProblem[] = [];
+  let skipped = 0;
+  for (const document of splitDocuments(text)) {
+    if (kinds !== undefined && isUnread(document.text, kinds)) {
+      skipped += 1;
+      continue;
+    }
+    const parsed = parseOne(document.text, document.line);
+    if ('problem' in parsed) problems.push({ file, ...parsed.problem });
+    else collect(parsed.value, { file, line: document.line }, manifests, problems);
+  }
+  return { manifests, problems, skipped };
+}
+
+interface Piece {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** A line of three dashes cannot occur inside a document at column 0, so the text can be cut before it is parsed. */
+function splitDocuments(text: string): Piece[] {
+  const clean = text.startsWith('\uFEFF') ? text.slice(1) : text;
+  const pieces: Piece[] = [];
+  let start = 0;
+  let line = 1;
+  const push = (end: number): void => {
+    const piece = clean.slice(start, end);
+    if (!isBlank(piece)) pieces.push({ text: piece, line });
+  };
+  for (const marker of clean.matchAll(/^---(?=[ \t\r\n]|$)[^\n]*(?:\n|$)/gm)) {
+    push(marker.index);
+    line += countLines(clean, start, marker.index) + 1;
+    start = marker.index + marker[0].length;
+    // What stands on the marker's own line belongs to the document, unless it is a comment.
+    const rest = marker[0].slice(3).trim();
+    if (rest !== '' && !rest.startsWith('#')) {
+      start = marker.index + 3;
+      line -= 1;
+    }
+  }
+  push(clean.length);
+  return pieces;
+}
+
+function isBlank(text: string): boolean {
+  return !/^[ \t]*[^\s#]/m.test(text);
+}
+
+function countLines(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+function isUnread(text: string, kinds: ReadonlySet<string>): boolean {
+  const kind = /^kind:[ \t]*["']?([A-Za-z0-9]+)["']?[ \t]*(?:#[^\n]*)?\r?$/m.exec(text)?.[1];
+  return kind !== undefined && !kinds.has(kind) && !kind.endsWith('List');
+}
+
+function parseOne(
+  text: string,
+  line: number,
+): { value: unknown } | { problem: { line: number; message: string } } {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return { value: JSON.parse(text) };
+    } catch {
+      // Flow-style YAML also starts with a brace: let the YAML parser judge.
+    }
+  }
+  const lines = new LineCounter();
+  const document = yamlDocument(text, lines);
+  const error = document.errors[0];
+  if (error !== undefined) {
+    return {
+      problem: {
+        line: line + lines.linePos(error.pos[0]).line - 1,
+        message: `not valid YAML: ${yamlMistake(error)}`,
+      },
+    };
+  }
+  try {
+    return { value: document.toJS({ maxAliasCount: 100 }) as unknown };
+  } catch (failure) {
+    return {
+      problem: {
+        line,
+        message: `not usable YAML: ${failure instanceof Error ? yamlMistake(failure) : 'unknown'}`,
+      },
+    };
+  }
+}
+
+function collect(
+  value: unknown,
+  place: { file: string; line: number },
+  manifests: Manifest[],
+  problems: ManifestProblem[],
+): void {
+  if (value === null || value === undefined) return;
+  const fault = faultOf(value);
+  if (fault !== undefined) {
+    problems.push({ ...place, message: fault });
+    return;
+  }
+  const object = value as Readonly<Record<string, unknown>>;
+  if (!scalarText(object['kind']).endsWith('List') || !Array.isArray(object['items'])) {
+    manifests.push({ object: decodeObject(normalized(object)), ...place });
+    return;
+  }
+  const itemKind = scalarText(object['kind']).slice(0, -'List'.length);
+  for (const item of object['items'] as readonly unknown[]) {
+    // Items of a typed list leave kind and apiVersion out.
+    const whole =
+      itemKind === '' || typeof item !== 'object' || item === null
+        ? item
+        : { apiVersion: object['apiVersion'], kind: itemKind, ...item };
+    collect(whole, place, manifests, problems);
+  }
+}
+
+/** `metadata: {creationTimestamp: null}` and the like come from typed printers, `status:` alone from people; null means absent. */
+function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const metadata = object['metadata'] as Readonly<Record<string, unknown>>;
+  return { ...withoutNulls(object), metadata: withoutNulls(metadata) };
+}
+
+function withoutNulls(map: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== null));
+}
+
+function faultOf(value: unknown): string | undefined {
+  if (!isRecord(value)) return 'not a Kubernetes object: expected a map with apiVersion, kind and metadata';
+  const object = value;
+  if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
+  if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
+  if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;
+  const kind = shownKind(object['kind']);
+  const fault = metadataFault(kind, object['metadata']);
+  if (fault !== undefined) return fault;
+  const shape = shapeFault(object);
+  return shape === undefined
+    ? undefined
+    : `${kind} "${(object['metadata'] as { name: string }).name}" has ${shape}`;
+}
+
+/** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */
+function shownKind(kind: string): string {
+  return /^[A-Z][A-Za-z]{0,49}$/.test(kind) ? kind : 'an object';
+}
+
+function metadataFault(kind: string, metadata: unknown): string | undefined {
+  if (typeof metadata !== 'object' || metadata === null) return `${kind} has no metadata`;
+  const { name, namespace, labels, annotations } = metadata as Readonly<Record<string, unknown>>;
+  if (typeof name !== 'string' || name === '') return `${kind} has no metadata.name`;
+  if (!isTextOrAbsent(namespace)) return `${kind} "${name}" has a metadata.namespace that is no text`;
+  return (
+    textMapFault(`${kind} "${name}"`, 'labels', labels) ??
+    textMapFault(`${kind} "${name}"`, 'annotations', annotations)
+  );
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string';
+}
+
+function textMapFault(subject: string, field: string, map: unknown): string | undefined {
+  if (map === undefined || map === null) return undefined;
+  if (typeof map !== 'object' || Array.isArray(map)) return `${subject} has metadata.${field} that is no map`;
+  const wrong = Object.entries(map).find(([, entry]) => typeof entry !== 'string');
+  return wrong === undefined
+    ? undefined
+    : `${subject} has metadata.${field}["${wrong[0]}"] that is no text: quote it`;
+}
+
+// Folders of manifests on disk, or standard input, as object stores.
+
+/** What a folder holds. */
+export interface Folder {
+  readonly store: ObjectStore;
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly ManifestProblem[];
+  readonly skipped: number;
+}
+
+/**
+ * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
+ *
+ * @throws PullwrightError when the folder is not there, is no folder or may not be read
+ */
+export async function readFolder(dir: string, kinds?: ReadonlySet<string>): Promise<Folder> {
+  const files = await manifestFiles(dir);
+  const texts: { file: string; text: string }[] = [];
+  // With slashes on Windows too: it is compared, sorted and printed for tools of pipelines.
+  for (const file of files)
+    texts.push({
+      file: relative(dir, file).replaceAll(sep, '/') || file,
+      text: await readText(file),
+    });
+  return folderOf(texts, kinds);
+}
+
+/** The same for texts that are at hand. */
+export function folderOf(
+  texts: readonly { readonly file: string; readonly text: string }[],
+  kinds?: ReadonlySet<string>,
+): Folder {
+  const parsed = texts.map(({ file, text }) => parseManifests(text, file, kinds));
+  const manifests = parsed.flatMap((one) => one.manifests);
+  const problems = parsed.flatMap((one) => one.problems);
+  const store = new ObjectStore();
+  const places = new Map<string, Manifest>();
+  for (const manifest of manifests) {
+    const id = `${manifest.object.apiVersion} ${describeObject(refOf('hosted', manifest.object))}`;
+    const first = places.get(id);
+    if (first !== undefined) {
+      problems.push({
+        file: manifest.file,
+        line: manifest.line,
+        message: `${describeObject(refOf('hosted', manifest.object))} is given twice: first at ${first.file}:${first.line}`,
+        first: { file: first.file, line: first.line },
+      });
+      continue;
+    }
+    places.set(id, manifest);
+    store.set(withIdentity(manifest.object));
+  }
+  return { store, manifests, problems, skipped: parsed.reduce((sum, one) => sum + one.skipped, 0) };
+}
+
+async function manifestFiles(path: string): Promise<string[]> {
+  const info = await stat(path).catch((error: unknown) => fail(path, error));
+  if (info.isFile()) return [path];
+  if (!info.isDirectory())
+    throw new PullwrightError(`Cannot read "${path}": it is neither a folder nor a file`, {
+      code: 'InputUnreadable',
+      disposition: 'terminal',
+    });
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
+  const found: string[] = [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith('.')) continue;
+    if (entry.isDirectory()) found.push(...(await manifestFiles(join(path, entry.name))));
+    else if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
+  }
+  return found;
+}
+
+async function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => fail(file, error));
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: 'it is not there',
+  EACCES: 'it may not be read by this user',
+  EISDIR: 'it is a folder',
+  EPERM: 'it may not be read by this user',
+  ERR_ACCESS_DENIED: 'reading it is not granted to this process',
+};
+
+function fail(path: string, error: unknown): never {
+  const code = errnoOf(error) ?? 'unknown';
+  throw new PullwrightError(`Cannot read "${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
+    code: 'InputUnreadable',
+    disposition: 'terminal',
+    cause: error,
+  });
+}

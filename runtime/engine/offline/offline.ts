@@ -1,0 +1,276 @@
+/**
+ * The engine without a cluster: runs every reconciler over object stores until nothing changes any more. The stores are
+ * changed in place, as a cluster would be; what happened on the way is the result.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { PullwrightError } from '../../core/errors.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { withManager } from '../../kube/drift.ts';
+import { type Author, changesOf, type Delta, fieldManager, keyText, refOf, resultOf } from '../changes.ts';
+import {
+  type Action,
+  type EventNote,
+  type Fact,
+  type Key,
+  type Need,
+  type Outcome,
+  OWNER_LABEL,
+  type Problem,
+  type Reconciler,
+  type Ref,
+  type Role,
+  type Sample,
+  type Scope,
+  type World,
+  withIdentity,
+  withoutSyntheticIdentity,
+} from '../contract.ts';
+import { covers, kindKey, type ObjectStore, worldView } from '../store.ts';
+
+/** Input of {@link runOffline}. */
+export interface OfflineInput {
+  readonly reconcilers: readonly Reconciler[];
+  readonly scope: Scope;
+  /** The same store twice for a stand-alone cluster. */
+  readonly stores: Readonly<Record<Role, ObjectStore>>;
+  readonly facts?: (need: Need) => Fact | undefined;
+  readonly now: Date;
+}
+
+/** What happened to one object, from before the run to after it. */
+export interface ObjectResult {
+  readonly verb: 'created' | 'configured' | 'unchanged' | 'removed';
+  readonly reconciler: string;
+  readonly ref: Ref;
+  readonly before?: KubeObject;
+  readonly after?: KubeObject;
+}
+
+/** What one reconciler said about one key in the last round. */
+export interface KeyReport {
+  readonly reconciler: string;
+  readonly key: Key;
+  readonly problems: readonly Problem[];
+  readonly events: readonly EventNote[];
+  readonly actions: readonly Action[];
+  readonly metrics: readonly Sample[];
+  readonly needs: readonly Need[];
+  /** Objects whose status it writes. */
+  readonly status: readonly Ref[];
+}
+
+export interface OfflineResult {
+  readonly objects: readonly ObjectResult[];
+  readonly reports: readonly KeyReport[];
+  readonly rounds: number;
+}
+
+/** A key may be looked at this often; a set of reconcilers that still has something to change by then never settles. */
+const MAX_PASSES = 12;
+
+interface Pending {
+  readonly reconciler: Reconciler;
+  readonly key: Key;
+}
+
+/**
+ * Reconciles to a fixed point.
+ *
+ * @returns every object that was looked at for writing, and what was reported
+ * @throws PullwrightError `NotSettling`, naming the objects that go on changing
+ */
+export function runOffline(input: OfflineInput): OfflineResult {
+  return new OfflineRun(input).run();
+}
+
+class OfflineRun {
+  readonly #input: OfflineInput;
+  readonly #worlds: Map<Reconciler, World>;
+  readonly #originals = new Map<string, KubeObject | undefined>();
+  readonly #touched = new Map<string, { reconciler: string; ref: Ref }>();
+  readonly #reports = new Map<string, KeyReport>();
+  readonly #passes = new Map<string, { count: number; changed: Ref | undefined }>();
+
+  constructor(input: OfflineInput) {
+    const here = input.reconcilers.filter((reconciler) => reconciler.only?.has(input.scope.name) ?? true);
+    this.#input = { ...input, reconcilers: here };
+    this.#worlds = new Map(here.map((reconciler) => [reconciler, this.#worldOf(reconciler)]));
+  }
+
+  run(): OfflineResult {
+    let pending = this.#keysOf(this.#allRefs());
+    let rounds = 0;
+    while (pending.length > 0) {
+      rounds += 1;
+      const changed = pending.flatMap((one) => this.#reconcile(one));
+      pending = this.#keysOf(changed);
+    }
+    return { objects: this.#results(), reports: [...this.#reports.values()], rounds };
+  }
+
+  #worldOf(reconciler: Reconciler): World {
+    const { stores, scope, now, facts } = this.#input;
+    const served = new Set([...stores.hosted, ...stores.management].map(kindKey));
+    return worldView({
+      scope,
+      now,
+      stores,
+      reads: reconciler.reads,
+      serves: (_role, kind) => served.has(kind),
+      fact: facts ?? (() => undefined),
+      // A folder shows what no read does.
+      refusal: (ref) => {
+        const found = stores[ref.role].get(ref);
+        const isForeign = found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
+        const message = `"${describeObject(ref)}" exists and was not made by Pullwright`;
+        return isForeign ? { disposition: 'terminal', code: 'ForeignObject', message } : undefined;
+      },
+    });
+  }
+
+  #allRefs(): Ref[] {
+    const { stores } = this.#input;
+    const roles: readonly Role[] =
+      stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
+    return roles.flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
+  }
+
+  /** The keys that a change of `refs` concerns, each once, in a stable order. */
+  #keysOf(refs: readonly Ref[]): Pending[] {
+    const found = new Map<string, Pending>();
+    for (const reconciler of this.#input.reconcilers) {
+      const world = this.#worlds.get(reconciler) as World;
+      for (const ref of refs) {
+        if (!this.#reads(reconciler, ref)) continue;
+        for (const key of reconciler.keysFor(ref, world))
+          found.set(`${reconciler.name} ${keyText(key)}`, { reconciler, key });
+      }
+    }
+    return [...found.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pending]) => pending);
+  }
+
+  #reads(reconciler: Reconciler, ref: Ref): boolean {
+    const { stores, scope } = this.#input;
+    const alone = stores.hosted === stores.management;
+    const object = stores[ref.role].get(ref) ?? this.#originals.get(refText(ref));
+    return (
+      object !== undefined &&
+      reconciler.reads.some((read) => (alone || read.role === ref.role) && covers(read, object, scope))
+    );
+  }
+
+  #reconcile({ reconciler, key }: Pending): Ref[] {
+    const outcome = reconciler.reconcile(this.#worlds.get(reconciler) as World, key);
+    const author: Author = { reconciler: reconciler.name, key };
+    const changes = changesOf(outcome, author, this.#input.stores);
+    const refused = changes.flatMap((change) => (change.verb === 'refused' ? [change.problem] : []));
+    this.#reports.set(`${author.reconciler} ${keyText(key)}`, reportOf(author, outcome, refused));
+    const changed = [
+      ...changes.flatMap((change) => this.#commit(change, author)),
+      ...this.#commitStatus(outcome, author),
+    ];
+    this.#count(author, changed[0]);
+    return changed;
+  }
+
+  /** Puts a change into the stores; gives the object when it really changed. */
+  #commit(change: Delta, author: Author): Ref[] {
+    if (change.verb === 'refused') return [];
+    this.#remember(change.ref, author);
+    const store = this.#input.stores[change.ref.role];
+    if (change.verb === 'removed') {
+      store.delete(change.ref);
+      return [change.ref];
+    }
+    if (change.verb === 'unchanged') return [];
+    const result = resultOf(change, author);
+    store.set(change.verb === 'created' ? withIdentity(result) : result);
+    return [change.ref];
+  }
+
+  #commitStatus(outcome: Outcome, author: Author): Ref[] {
+    return (outcome.status ?? []).flatMap(({ ref, status }) => {
+      const store = this.#input.stores[ref.role];
+      const object = store.get(ref);
+      if (object === undefined) return [];
+      const next = { ...(object.status as Record<string, unknown> | undefined), ...status };
+      if (isDeepStrictEqual(next, object.status)) return [];
+      this.#remember(ref, author);
+      store.set({ ...object, status: next });
+      return [ref];
+    });
+  }
+
+  #remember(ref: Ref, author: Author): void {
+    const id = refText(ref);
+    if (this.#touched.has(id)) return;
+    this.#originals.set(id, this.#input.stores[ref.role].get(ref));
+    this.#touched.set(id, { reconciler: author.reconciler, ref });
+  }
+
+  #count(author: Author, changed: Ref | undefined): void {
+    const id = `${author.reconciler} ${keyText(author.key)}`;
+    const count = (this.#passes.get(id)?.count ?? 0) + 1;
+    this.#passes.set(id, { count, changed });
+    if (count < MAX_PASSES || changed === undefined) return;
+    const restless = [...this.#passes.values()].flatMap((pass) =>
+      pass.count >= MAX_PASSES - 2 && pass.changed !== undefined ? [describeObject(pass.changed)] : [],
+    );
+    const names = [...new Set([describeObject(changed), ...restless])].slice(0, 2).map((name) => `"${name}"`);
+    throw new PullwrightError(
+      `Cannot reconcile: ${names.join(' and ')} ${names.length === 1 ? 'changes' : 'change'} in every one of ${MAX_PASSES} rounds`,
+      {
+        code: 'NotSettling',
+        disposition: 'terminal',
+        hint: 'Two declarations want different things of these objects: look for two owners of one field',
+      },
+    );
+  }
+
+  #results(): ObjectResult[] {
+    return [...this.#touched.entries()]
+      .map(([id, { reconciler, ref }]) =>
+        resultFor(reconciler, ref, this.#originals.get(id), this.#input.stores[ref.role].get(ref)),
+      )
+      .filter((result) => result !== undefined)
+      .sort((a, b) => (refText(a.ref) < refText(b.ref) ? -1 : 1));
+  }
+}
+
+function resultFor(
+  reconciler: string,
+  ref: Ref,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): ObjectResult | undefined {
+  if (before === undefined && after === undefined) return undefined;
+  if (before === undefined)
+    return { verb: 'created', reconciler, ref, ...(after === undefined ? {} : { after }) };
+  if (after === undefined) return { verb: 'removed', reconciler, ref, before };
+  return { verb: before === after ? 'unchanged' : 'configured', reconciler, ref, before, after };
+}
+
+function reportOf(author: Author, outcome: Outcome, refused: readonly Problem[]): KeyReport {
+  return {
+    reconciler: author.reconciler,
+    key: author.key,
+    problems: [...(outcome.problems ?? []), ...refused],
+    events: outcome.events ?? [],
+    actions: outcome.actions ?? [],
+    metrics: outcome.metrics ?? [],
+    needs: outcome.needs ?? [],
+    status: (outcome.status ?? []).map((patch) => patch.ref),
+  };
+}
+
+/** The object as people want to read it: without what only engines look at. */
+export function withoutBookkeeping(object: KubeObject, reconcilers: readonly string[]): KubeObject {
+  const bare = reconcilers.reduce((rest, name) => withManager(rest, fieldManager(name), {}), object);
+  const { managedFields, ...metadata } = bare.metadata;
+  const none = managedFields === undefined || managedFields.length === 0;
+  return withoutSyntheticIdentity({ ...bare, metadata: none ? metadata : bare.metadata });
+}
+
+function refText(ref: Ref): string {
+  return `${ref.role} ${ref.namespace ?? ''} ${ref.kind} ${ref.apiVersion} ${ref.name}`;
+}

@@ -1,0 +1,223 @@
+/** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
+
+import type { PullwrightError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Logger } from '../core/logger.ts';
+import { isApiError } from '../kube/api-error.ts';
+import type { ClusterCache, Selection, Source } from './cache.ts';
+import type { Cluster } from './cluster.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Read,
+  type Ref,
+  type Role,
+  type Scope,
+} from './contract.ts';
+import { readName, readNamespace } from './store.ts';
+
+export interface ReadingsOptions {
+  readonly reads: readonly Read[];
+  readonly scope: Scope;
+  readonly clusters: Readonly<Record<Role, Cluster>>;
+  /** Whether the rights reach the namespaces of all hosted clusters: they share their watches. */
+  readonly isWide: boolean;
+  readonly log: Logger;
+  readonly onChange: (role: Role, object: KubeObject, knownTo?: string) => void;
+  /** All has been seen once, or can be read again after it could not. */
+  readonly onReadable: () => void;
+}
+
+interface Reading {
+  readonly read: Read;
+  readonly source: Source;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+export class Readings {
+  readonly #options: ReadingsOptions;
+  readonly #readings: Reading[] = [];
+  readonly #ends: (() => unknown)[] = [];
+  readonly #said = new Map<Source, string>();
+  #synced = false;
+  #values: ReadonlySet<string> = NONE;
+  #reading: Promise<void> | undefined;
+
+  constructor(options: ReadingsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether everything has been seen once. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** What cannot be read at the moment. */
+  get waitingFor(): string | undefined {
+    const reading = this.#readings.find((one) => !isSettled(one));
+    if (reading === undefined) return undefined;
+    const { selection, status } = reading.source;
+    return status.error?.message ?? `${selection.kind} is not read yet`;
+  }
+
+  /** What the API server of the hosted cluster answers, or that it does not, where something of it cannot be read. */
+  get hostedFailure(): PullwrightError | undefined {
+    const failing = this.#readings.find(
+      ({ read, source }) =>
+        read.role === 'hosted' && source.status.error !== undefined && !isDispensed(read, source),
+    );
+    return failing?.source.status.error;
+  }
+
+  start(): void {
+    const { reads, scope, clusters, isWide, onChange } = this.#options;
+    for (const read of reads.filter(({ preview }) => preview !== true)) {
+      const source = sourceOf(clusters[read.role].cache, read, scope, isWide);
+      if (source === undefined) continue;
+      this.#readings.push({ read, source });
+      this.#ends.push(
+        source.subscribe((object, knownTo) => {
+          if (this.#synced) onChange(read.role, object, knownTo);
+        }),
+        source.onStatus(() => this.#statusChanged(read, source)),
+      );
+    }
+    this.#checkSynced();
+  }
+
+  stop(): void {
+    void this.#want(NONE);
+    for (const end of this.#ends.splice(0)) end();
+  }
+
+  /** Has these values read from now on (`Reconciler.valuesOf`). */
+  readValues(wanted: ReadonlySet<string> = NONE): void {
+    if (wanted === this.#values) return;
+    this.#values = wanted;
+    this.#reading = this.#read(wanted);
+  }
+
+  async #read(wanted: ReadonlySet<string>): Promise<void> {
+    await this.#want(wanted);
+    if (this.#values === wanted) this.#reading = undefined;
+  }
+
+  /** Calls back when the values that are wanted were asked for: at once, where they were. */
+  whenRead(then: () => void): void {
+    if (this.#reading === undefined) then();
+    else void this.#reading.then(() => this.whenRead(then));
+  }
+
+  async #want(places: ReadonlySet<string>): Promise<void> {
+    await Promise.all(this.#readings.map(({ source }) => source.want?.(this, places) ?? Promise.resolve()));
+  }
+
+  /** Calls `visit` for every object that is there to read. */
+  each(visit: (role: Role, object: KubeObject) => void): void {
+    const { clusters } = this.#options;
+    for (const { read, source } of this.#readings) {
+      const { store } = clusters[read.role].cache;
+      const { apiVersion, kind, namespace, name } = source.selection;
+      const byName = namespace !== undefined && name !== undefined;
+      const one = byName ? store.get({ apiVersion, kind, namespace, name }) : undefined;
+      for (const object of byName ? [one] : store.list(read, namespace))
+        if (object !== undefined) visit(read.role, object);
+    }
+  }
+
+  /** Whether the cluster of `role` serves `kind` (`apiVersion/Kind`), as far as it is read. */
+  serves(role: Role, kind: string): boolean {
+    const { clusters } = this.#options;
+    return this.#readings.some(
+      ({ read, source }) =>
+        clusters[read.role] === clusters[role] &&
+        `${read.apiVersion}/${read.kind}` === kind &&
+        source.status.is === 'synced',
+    );
+  }
+
+  /** Whether the account may not read the object, and goes on without it. */
+  isUnreadable(ref: Ref): boolean {
+    return this.#readings.some(
+      ({ read, source }) =>
+        read.role === ref.role &&
+        read.kind === ref.kind &&
+        read.apiVersion === ref.apiVersion &&
+        (source.selection.name ?? ref.name) === ref.name &&
+        (source.selection.namespace ?? ref.namespace) === ref.namespace &&
+        isDispensed(read, source),
+    );
+  }
+
+  #statusChanged(read: Read, source: Source): void {
+    this.#say(read, source);
+    if (this.#synced && source.status.error === undefined) this.#options.onReadable();
+    else this.#checkSynced();
+  }
+
+  /** Once per change. */
+  #say(read: Read, source: Source): void {
+    const { log } = this.#options;
+    const { is, error } = source.status;
+    const text = error?.message ?? is;
+    if (this.#said.get(source) === text) return;
+    this.#said.set(source, text);
+    const { namespace, name } = source.selection;
+    // With the name: a right may be granted by name, and eight reads of one kind would be eight equal lines.
+    const fields = {
+      kind: read.kind,
+      apiVersion: read.apiVersion,
+      role: read.role,
+      ...(name === undefined ? {} : { resource: namespace === undefined ? name : `${namespace}/${name}` }),
+    };
+    if (error !== undefined)
+      log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
+    else if (is === 'missing')
+      log[read.optional === true ? 'info' : 'warn']('kind is not served by the cluster', fields);
+    else log.debug('watching', fields);
+  }
+
+  #checkSynced(): void {
+    if (this.#synced || !this.#readings.every(isSettled)) return;
+    this.#synced = true;
+    this.#options.log.info('caches are filled');
+    this.#options.onReadable();
+  }
+}
+
+const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
+
+/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once, where the rights reach so far. */
+function sourceOf(cache: ClusterCache, read: Read, scope: Scope, isWide: boolean): Source | undefined {
+  const { apiVersion, kind, labelSelector, fieldSelector, values } = read;
+  const namespace = readNamespace(read, scope);
+  const name = readName(read, scope);
+  if (namespace === '-') return undefined;
+  const common: Selection = {
+    apiVersion,
+    kind,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(values === undefined ? {} : { values }),
+  };
+  const named = { ...common, ...(name === undefined ? {} : { name }) };
+  if (namespace === undefined) return cache.source(named);
+  const selection = { ...named, namespace };
+  if (!isWide || scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
+    return cache.source(selection);
+  return cache.sharedSource(selection, read.name?.includes(HOSTED_CLUSTER_NAME) === true ? common : named);
+}
+
+function isSettled({ read, source }: Reading): boolean {
+  return (
+    source.status.is === 'synced' ||
+    (source.status.is === 'missing' && read.optional === true) ||
+    isDispensed(read, source)
+  );
+}
+
+function isDispensed({ dispensable }: Read, { status }: Source): boolean {
+  return dispensable === true && isApiError(status.error, 403);
+}

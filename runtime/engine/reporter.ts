@@ -1,0 +1,160 @@
+/** The one place where what a pass found becomes log lines, events, metrics and the time of the next pass. */
+
+import { describeObject } from '../core/kubernetes/object.ts';
+import type { Logger } from '../core/logger.ts';
+import type { EventInput } from '../kube/events.ts';
+import { type Committed, isLasting } from './apply.ts';
+import { type Author, keyText } from './changes.ts';
+import type { Cluster } from './cluster.ts';
+import type { EventNote, Problem, Ref, Role, Sample } from './contract.ts';
+import type { Metrics, ReconcileResult } from './metrics.ts';
+
+/** What one pass over a key came to. */
+export interface Pass {
+  readonly author: Author;
+  readonly committed: readonly Committed[];
+  readonly problems: readonly Problem[];
+  readonly events: readonly EventNote[];
+  readonly samples: readonly Sample[];
+  readonly requeueAfterMs?: number;
+  readonly seconds: number;
+}
+
+/** When the key is due again: `retry` by its back-off, or after a time, or only when something changes. */
+export type Next = 'retry' | { readonly afterMs: number } | 'idle';
+
+export interface ReporterOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clusters: Readonly<Record<Role, Cluster>>;
+}
+
+/** What waits and does not say how long. */
+const DEFAULT_WAIT_MS = 30_000;
+
+export class Reporter {
+  readonly #options: ReporterOptions;
+  /** Problems and events of the last pass, by key: said again only when they were gone in between. */
+  readonly #saidProblems = new Map<string, ReadonlySet<string>>();
+  readonly #saidEvents = new Map<string, ReadonlySet<string>>();
+  readonly #sampled = new Set<string>();
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+  }
+
+  report(pass: Pass): Next {
+    const { author, problems } = pass;
+    const source = `${author.reconciler} ${keyText(author.key)}`;
+    const log = this.#options.log.child({ controller: author.reconciler, name: author.key.name });
+    for (const done of pass.committed) this.#reportWrite(done, author, log);
+    this.#reportProblems(problems, source, log);
+    this.#sendEvents([...pass.events, ...problems.flatMap(eventOf)], source, log);
+    this.#sample(source, pass.samples);
+    const next = nextOf(problems, pass.requeueAfterMs);
+    this.#count(author.reconciler, problems, resultOf(problems, next), pass.seconds);
+    return next;
+  }
+
+  /** Takes back what was reported of keys that nobody looks at any more. */
+  close(): void {
+    for (const source of this.#sampled) this.#options.metrics.samples(source, []);
+    this.#sampled.clear();
+  }
+
+  #sample(source: string, samples: readonly Sample[]): void {
+    if (samples.length === 0) this.#sampled.delete(source);
+    else this.#sampled.add(source);
+    this.#options.metrics.samples(source, samples);
+  }
+
+  #reportWrite(done: Committed, author: Author, log: Logger): void {
+    if (done.verb === 'unchanged' || done.verb === 'failed') return;
+    this.#options.metrics.applied(author.reconciler, done.verb);
+    log.info('object written', { verb: done.verb, role: done.ref.role, object: describeObject(done.ref) });
+  }
+
+  #reportProblems(problems: readonly Problem[], source: string, log: Logger): void {
+    const before = this.#saidProblems.get(source) ?? new Set<string>();
+    const now = new Set(problems.map(identityOf));
+    for (const problem of problems) {
+      const { code, disposition, message, hint } = problem;
+      const passes = disposition === 'waiting' && !isLasting(problem);
+      const level = before.has(identityOf(problem)) ? 'debug' : passes ? 'info' : 'warn';
+      log[level]('reconciliation has a problem', { code, disposition, problem: message, hint });
+    }
+    if (before.size > 0 && now.size === 0) log.info('reconciliation has no problem any more');
+    remember(this.#saidProblems, source, now);
+  }
+
+  /** Only what the last pass did not say. Events are a courtesy: nothing waits for them, nothing fails with them. */
+  #sendEvents(events: readonly EventNote[], source: string, log: Logger): void {
+    const before = this.#saidEvents.get(source) ?? new Set<string>();
+    const fresh = events.filter((event) => !before.has(eventIdentity(event)));
+    remember(this.#saidEvents, source, new Set(events.map(eventIdentity)));
+    for (const event of fresh) {
+      const { role, ...regarding } = event.regarding;
+      const cluster = this.#options.clusters[role];
+      const uid = regarding.uid ?? cluster.cache.store.get(regarding)?.metadata.uid;
+      const input: EventInput = {
+        ...event,
+        regarding: { ...regarding, ...(uid === undefined ? {} : { uid }) },
+      };
+      cluster.events.record(input).catch((error: unknown) => {
+        // Sent again with the next pass.
+        this.#saidEvents.delete(source);
+        const code = error instanceof Error && 'code' in error ? error.code : undefined;
+        log.debug('event not sent', { reason: event.reason, code });
+      });
+    }
+  }
+
+  #count(controller: string, problems: readonly Problem[], result: ReconcileResult, seconds: number): void {
+    const { metrics } = this.#options;
+    metrics.reconciled(controller, result, seconds);
+    for (const { disposition } of problems)
+      if (disposition !== 'waiting') metrics.failed(controller, disposition === 'terminal');
+  }
+}
+
+function nextOf(problems: readonly Problem[], requeueAfterMs: number | undefined): Next {
+  if (problems.some(({ disposition }) => disposition === 'retry')) return 'retry';
+  const waits = problems
+    .filter(({ disposition }) => disposition === 'waiting')
+    .map(({ afterMs }) => afterMs ?? DEFAULT_WAIT_MS);
+  // Refused a moment ago and not sent again: what an event has changed in the meantime must not wait for the next resync.
+  for (const { disposition, afterMs } of problems)
+    if (disposition === 'terminal' && afterMs !== undefined) waits.push(afterMs);
+  if (requeueAfterMs !== undefined) waits.push(requeueAfterMs);
+  return waits.length === 0 ? 'idle' : { afterMs: Math.min(...waits) };
+}
+
+function resultOf(problems: readonly Problem[], next: Next): ReconcileResult {
+  if (problems.some(({ disposition }) => disposition !== 'waiting')) return 'error';
+  return next === 'idle' ? 'success' : 'requeue_after';
+}
+
+/** A person must act: tell where that person looks. */
+function eventOf(problem: Problem): EventNote[] {
+  const { regarding, code, message, hint } = problem;
+  if (!isLasting(problem) || regarding === undefined) return [];
+  const note = hint === undefined ? message : `${message}. ${hint}`;
+  return [{ regarding, type: 'Warning', reason: code, action: 'Reconcile', note }];
+}
+
+function identityOf({ code, message }: Problem): string {
+  return `${code} ${message}`;
+}
+
+function eventIdentity({ regarding, type, reason, note }: EventNote): string {
+  return JSON.stringify([refIdentity(regarding), type, reason, note]);
+}
+
+function refIdentity({ role, kind, namespace, name }: Ref): string {
+  return `${role} ${kind} ${namespace ?? ''} ${name}`;
+}
+
+function remember(map: Map<string, ReadonlySet<string>>, source: string, said: ReadonlySet<string>): void {
+  if (said.size === 0) map.delete(source);
+  else map.set(source, said);
+}

@@ -1,0 +1,380 @@
+/**
+ * Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share.
+ *
+ * All watches of a cluster share one store: several narrow watches of one object are not in step, so the newest resource
+ * version of a uid wins whichever brought it, and an object whose deletion was seen is never put back by the answer to a write.
+ */
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  type Fact,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  KEY_ANNOTATION,
+  type Need,
+  OWNER_LABEL,
+  type PodTrial,
+  type Query,
+  type Read,
+  type Ref,
+  type Role,
+  type Scope,
+  type TrialAnswer,
+  type World,
+} from './contract.ts';
+
+// Objects in the order of their places, kept in order one change at a time: a list of thousands is not sorted again for each.
+
+/** Where an object stands within its kind. A space cannot occur in either part and sorts before every character that can. */
+export function place(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''} ${name}`;
+}
+
+/**
+ */
+export class SortedObjects {
+  #places: string[];
+  #objects: KubeObject[];
+  /** Somebody holds the array: the next change goes into a copy. */
+  #lent = false;
+  readonly #byNamespace = new Map<string, readonly KubeObject[]>();
+
+  constructor(objects: ReadonlyMap<string, KubeObject>) {
+    const entries = [...objects].sort(([a], [b]) => (a < b ? -1 : 1));
+    this.#places = entries.map(([at]) => at);
+    this.#objects = entries.map(([, object]) => object);
+  }
+
+  /** All of them. The same array until something changes, and never changed itself. */
+  get all(): readonly KubeObject[] {
+    this.#lent = true;
+    return this.#objects;
+  }
+
+  /** Those of one namespace; as {@link all}. */
+  of(namespace: string): readonly KubeObject[] {
+    const known = this.#byNamespace.get(namespace);
+    if (known !== undefined) return known;
+    const found = this.#objects.slice(this.#find(`${namespace} `), this.#find(`${namespace}!`));
+    this.#byNamespace.set(namespace, found);
+    return found;
+  }
+
+  set(at: string, object: KubeObject): void {
+    const objects = this.#changing(at);
+    const index = this.#find(at);
+    if (this.#places[index] === at) objects[index] = object;
+    else {
+      this.#places.splice(index, 0, at);
+      objects.splice(index, 0, object);
+    }
+  }
+
+  delete(at: string): void {
+    const index = this.#find(at);
+    if (this.#places[index] !== at) return;
+    this.#changing(at).splice(index, 1);
+    this.#places.splice(index, 1);
+  }
+
+  #changing(at: string): KubeObject[] {
+    this.#byNamespace.delete(at.slice(0, at.indexOf(' ')));
+    if (this.#lent) this.#objects = this.#objects.slice();
+    this.#lent = false;
+    return this.#objects;
+  }
+
+  /** Index of the first place that is not before `at`. */
+  #find(at: string): number {
+    let low = 0;
+    let high = this.#places.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#places[middle] as string) < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Names one object within a cluster. */
+export interface ObjectName {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** By kind and version: a text that is put together anew is hashed anew at each look, and there are a dozen looks for each copy. */
+const kindKeys = new Map<string, Map<string, string>>();
+/** More kinds than a cluster has. */
+const MOST_KINDS = 10_000;
+
+/** Identifies a kind: `apps/v1/DaemonSet`. */
+export function kindKey({
+  apiVersion,
+  kind,
+}: {
+  readonly apiVersion: string;
+  readonly kind: string;
+}): string {
+  const known = kindKeys.get(kind)?.get(apiVersion);
+  if (known !== undefined) return known;
+  const made = `${apiVersion}/${kind}`;
+  if (kindKeys.size > MOST_KINDS) kindKeys.clear();
+  kindKeys.set(kind, (kindKeys.get(kind) ?? new Map<string, string>()).set(apiVersion, made));
+  return made;
+}
+
+const NONE: readonly KubeObject[] = [];
+
+interface KindTable {
+  readonly objects: Map<string, KubeObject>;
+  /** Made when a list is asked for the first time, kept from then on. */
+  sorted?: SortedObjects;
+}
+
+export class ObjectStore {
+  readonly #kinds = new Map<string, KindTable>();
+  readonly #owned = new Map<string, Set<KubeObject>>();
+
+  get(ref: ObjectName): KubeObject | undefined {
+    return this.#kinds.get(kindKey(ref))?.objects.get(place(ref.namespace, ref.name));
+  }
+
+  set(object: KubeObject): void {
+    const table = this.#table(kindKey(object));
+    const id = place(object.metadata.namespace, object.metadata.name);
+    this.#disown(table.objects.get(id));
+    table.objects.set(id, object);
+    table.sorted?.set(id, object);
+    const owner = ownerKey(object);
+    if (owner === undefined) return;
+    const group = this.#owned.get(owner) ?? new Set();
+    this.#owned.set(owner, group.add(object));
+  }
+
+  delete(ref: ObjectName): void {
+    const table = this.#kinds.get(kindKey(ref));
+    const id = place(ref.namespace, ref.name);
+    this.#disown(table?.objects.get(id));
+    table?.objects.delete(id);
+    table?.sorted?.delete(id);
+  }
+
+  /**
+   * Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared, do not change it: it
+   * stays the same one until something in it changes, and what was given out stays as it is.
+   */
+  list(
+    kind: { readonly apiVersion: string; readonly kind: string },
+    namespace?: string,
+  ): readonly KubeObject[] {
+    const table = this.#kinds.get(kindKey(kind));
+    if (table === undefined) return NONE;
+    table.sorted ??= new SortedObjects(table.objects);
+    return namespace === undefined ? table.sorted.all : table.sorted.of(namespace);
+  }
+
+  /** Objects that carry the marks of this owner and key. */
+  owned(owner: string, key: string): readonly KubeObject[] {
+    return [...(this.#owned.get(`${owner} ${key}`) ?? [])];
+  }
+
+  /** How many objects there are. */
+  get size(): number {
+    return [...this.#kinds.values()].reduce((sum, table) => sum + table.objects.size, 0);
+  }
+
+  *[Symbol.iterator](): Generator<KubeObject> {
+    for (const [, table] of [...this.#kinds.entries()].sort(([a], [b]) => (a < b ? -1 : 1)))
+      yield* table.objects.values();
+  }
+
+  #table(kind: string): KindTable {
+    let table = this.#kinds.get(kind);
+    if (table === undefined) {
+      table = { objects: new Map() };
+      this.#kinds.set(kind, table);
+    }
+    return table;
+  }
+
+  #disown(object: KubeObject | undefined): void {
+    const owner = object === undefined ? undefined : ownerKey(object);
+    if (object === undefined || owner === undefined) return;
+    const group = this.#owned.get(owner);
+    group?.delete(object);
+    if (group?.size === 0) this.#owned.delete(owner);
+  }
+}
+
+function ownerKey(object: KubeObject): string | undefined {
+  const owner = object.metadata.labels?.[OWNER_LABEL];
+  const key = object.metadata.annotations?.[KEY_ANNOTATION];
+  return owner === undefined || typeof key !== 'string' ? undefined : `${owner} ${key}`;
+}
+
+// Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster.
+
+/** The namespace that `read` means in `scope`, or undefined for all. */
+export function readNamespace(read: Read, scope: Scope): string | undefined {
+  if (read.namespace === CONTROL_PLANE_NAMESPACE) return scope.controlPlaneNamespace;
+  // A stand-alone cluster has no HostedCluster: the name of no namespace, so that nothing is covered.
+  if (read.namespace === HOSTED_CLUSTER_NAMESPACE) return scope.hostedCluster?.namespace ?? '-';
+  return read.namespace;
+}
+
+/** The name that `read` means in `scope`, or undefined for all. */
+export function readName(read: Read, scope: Scope): string | undefined {
+  return read.name?.replace(HOSTED_CLUSTER_NAME, scope.hostedCluster?.name ?? '-');
+}
+
+/** Whether `object`, of the cluster of `read.role`, is covered by `read`. */
+export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
+  if (read.apiVersion !== object.apiVersion || read.kind !== object.kind) return false;
+  const namespace = readNamespace(read, scope);
+  if (namespace !== undefined && namespace !== (object.metadata.namespace ?? '')) return false;
+  if (read.name !== undefined && readName(read, scope) !== object.metadata.name) return false;
+  return matchesSelectors(read, object);
+}
+
+/** Whether the selectors of `read` select `object`. */
+export function matchesSelectors(
+  read: Pick<Read, 'labelSelector' | 'fieldSelector'>,
+  object: KubeObject,
+): boolean {
+  return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
+}
+
+function matchesLabels(selector: string | undefined, object: KubeObject): boolean {
+  if (selector === undefined) return true;
+  const labels = object.metadata.labels ?? {};
+  return terms(selector).every(({ key, value, isNot }) =>
+    value === undefined ? key in labels : (labels[key] === value) !== isNot,
+  );
+}
+
+/** Only what reads use: `metadata.name`, `metadata.namespace` and `type`. */
+function matchesFields(selector: string | undefined, object: KubeObject): boolean {
+  if (selector === undefined) return true;
+  return terms(selector).every(({ key, value }) => {
+    const found = key
+      .split('.')
+      .reduce<unknown>(
+        (node, step) =>
+          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[step] : undefined,
+        object,
+      );
+    return found === value;
+  });
+}
+
+interface Term {
+  readonly key: string;
+  /** Undefined: whatever it is. */
+  readonly value: string | undefined;
+  readonly isNot: boolean;
+}
+
+/** The fields of the object itself that `selector` says: a server that is asked for metadata alone has judged them, and does not send them. */
+export function impliedFields(selector: string | undefined): Readonly<Record<string, string>> {
+  const known = selector === undefined ? [] : terms(selector);
+  return Object.fromEntries(
+    known.flatMap(({ key, value }) => (key.includes('.') || value === undefined ? [] : [[key, value]])),
+  );
+}
+
+/** Selectors are those of the reads: few, and asked for with every look at an object. */
+const knownTerms = new Map<string, readonly Term[]>();
+
+/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: is there. */
+function terms(selector: string): readonly Term[] {
+  const known = knownTerms.get(selector) ?? readTerms(selector);
+  knownTerms.set(selector, known);
+  return known;
+}
+
+function readTerms(selector: string): readonly Term[] {
+  return selector
+    .split(',')
+    .filter((term) => term !== '')
+    .map((term) => {
+      const [key = '', value] = term.split(/!?=+/, 2);
+      return { key: key.trim(), value: value?.trim(), isNot: term.includes('!=') };
+    });
+}
+
+// A {@link World} over object stores: what one reconciler may see of one scope.
+
+/** Input of {@link worldView}. */
+export interface WorldInput {
+  readonly scope: Scope;
+  readonly now: Date;
+  readonly stores: Readonly<Record<Role, ObjectStore>>;
+  readonly reads: readonly Read[];
+  /** Whether the cluster of `role` knows the kind. */
+  readonly serves: (role: Role, kind: string) => boolean;
+  readonly fact: (need: Need) => Fact | undefined;
+  /** @default nothing was tried */
+  readonly trial?: (one: PodTrial) => TrialAnswer | undefined;
+  /** Whether the account may not read what covers the object. @default {() => false} */
+  readonly isUnreadable?: (ref: Ref) => boolean;
+  /** @default {no write was refused} */
+  readonly refusal?: World['refusal'];
+}
+
+/** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
+export function worldView(input: WorldInput): World {
+  const { scope, stores, reads } = input;
+  const readsOf = (role: Role, kind: string): readonly Read[] => {
+    const found = byKind(reads).get(kind) ?? [];
+    return stores.hosted === stores.management ? found : found.filter((read) => read.role === role);
+  };
+  return {
+    scope,
+    now: input.now,
+    get(ref: Ref) {
+      const object = stores[ref.role].get(ref);
+      if (object === undefined || (ref.uid !== undefined && ref.uid !== object.metadata.uid))
+        return undefined;
+      return readsOf(ref.role, kindKey(ref)).some((read) => covers(read, object, scope)) ? object : undefined;
+    },
+    list(query: Query) {
+      const objects = stores[query.role].list(query, query.namespace);
+      const found = readsOf(query.role, kindKey(query));
+      if (query.labels === undefined && found.some(coversAll)) return objects;
+      return objects.filter(
+        (object) => selected(query, object) && found.some((read) => covers(read, object, scope)),
+      );
+    },
+    fact: input.fact,
+    trial: (one) => input.trial?.(one),
+    refusal: (ref) => input.refusal?.(ref),
+    isUnreadable: (ref) => input.isUnreadable?.(ref) ?? false,
+    serves: (kind) => input.serves(kind.role, kindKey(kind)),
+  };
+}
+
+const indexes = new WeakMap<readonly Read[], ReadonlyMap<string, readonly Read[]>>();
+
+/** In a stand-alone cluster both roles are one store, and a read of either role covers it. */
+function byKind(reads: readonly Read[]): ReadonlyMap<string, readonly Read[]> {
+  const known = indexes.get(reads) ?? Map.groupBy(reads, kindKey);
+  indexes.set(reads, known);
+  return known;
+}
+
+/** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
+function coversAll({ namespace, name, labelSelector, fieldSelector }: Read): boolean {
+  return (
+    namespace === undefined &&
+    name === undefined &&
+    labelSelector === undefined &&
+    fieldSelector === undefined
+  );
+}
+
+function selected(query: Query, object: KubeObject): boolean {
+  return Object.entries(query.labels ?? {}).every(([key, value]) => object.metadata.labels?.[key] === value);
+}

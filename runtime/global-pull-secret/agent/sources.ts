@@ -1,0 +1,357 @@
+/**
+ * The two pull secrets as the API server has them, watched by name: the kubelet brings a change to the mount only with its own
+ * sync of the pod, a minute later. Whatever is wrong with the watch, the mount is there.
+ */
+
+import { createHash } from 'node:crypto';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { upstreamAgentFault } from '../../core/docker-config/pull-secret.ts';
+import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import type { Logger } from '../../core/logger.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import { fileError } from '../../node/atomic-file.ts';
+import type { Clock } from '../../node/clock.ts';
+import { CONFIRM_REMOVAL, confirmedRemovals } from '../removal-guard.ts';
+import { type AgentDocument, parseDocument } from './document.ts';
+
+/** Which of the two. */
+export type SourceName = 'global' | 'original';
+
+/** A secret as it was last seen. */
+export interface WatchedSecret {
+  /** Undefined: there is none. */
+  readonly bytes: Redacted<Uint8Array> | undefined;
+  /** The mark that its removals are judged. */
+  readonly judged?: string | undefined;
+  /** Removals that its annotation confirms. */
+  readonly confirmed?: readonly string[];
+  readonly resourceVersion?: string | undefined;
+  /** Whether the watch is open, so that nothing newer can be elsewhere. */
+  readonly live: boolean;
+}
+
+export interface SecretWatchOptions {
+  readonly client: () => Promise<KubeClient>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told after every change. */
+  readonly changed: () => void;
+}
+
+/** A Secret that cannot be changed in place is deleted and made again: that must not cost the node its credentials. */
+const GONE_MS = 500;
+
+interface Seen {
+  object: KubeObject | undefined;
+  listed: boolean;
+  live: boolean;
+  /** When it was deleted, by the clock that is never set back. */
+  goneAt: number | undefined;
+}
+
+export class SecretWatch {
+  readonly #options: SecretWatchOptions;
+  readonly #seen: Readonly<Record<SourceName, Seen>> = { global: unseen(), original: unseen() };
+  readonly #stop = new AbortController();
+  #informers: readonly Informer[] = [];
+  #client: KubeClient | undefined;
+  #filled: () => void = () => undefined;
+
+  constructor(options: SecretWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Begins, and waits until both are known, but no longer than `ms`. Never rejects. */
+  async open(ms: number): Promise<void> {
+    const filled = new Promise<void>((resolve) => {
+      this.#filled = resolve;
+    });
+    void this.#begin();
+    const enough = new AbortController();
+    await Promise.race([filled, this.#options.clock.sleep(ms, enough.signal)]);
+    enough.abort();
+  }
+
+  /** Undefined as long as nobody knows. */
+  read(name: SourceName): WatchedSecret | undefined {
+    const { object, listed, live, goneAt } = this.#seen[name];
+    if (!listed) return undefined;
+    const gone = goneAt !== undefined && this.#options.clock.monotonic() - goneAt >= GONE_MS;
+    if (object === undefined || gone) return { bytes: undefined, live };
+    const confirms = object.metadata.annotations?.[CONFIRM_REMOVAL];
+    return {
+      bytes: valueOf(object, NAMES.dataKey),
+      judged: textOf(object, NAMES.judgedKey),
+      confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
+      resourceVersion: object.metadata.resourceVersion,
+      live,
+    };
+  }
+
+  close(): void {
+    this.#stop.abort();
+    for (const informer of this.#informers) informer.stop();
+    this.#client?.close();
+  }
+
+  async #begin(): Promise<void> {
+    const { clock, log, client } = this.#options;
+    while (!this.#stop.signal.aborted && this.#client === undefined) {
+      try {
+        this.#client = await client();
+      } catch (error) {
+        log.warn('Cannot watch the pull secrets: the mounts are read instead', {
+          error: describeError(error),
+        });
+        await clock.sleep(60_000, this.#stop.signal);
+      }
+    }
+    if (this.#client === undefined || this.#stop.signal.aborted) return;
+    this.#informers = [this.#informer(this.#client, 'global'), this.#informer(this.#client, 'original')];
+    for (const informer of this.#informers) void informer.run();
+  }
+
+  #informer(client: KubeClient, name: SourceName): Informer {
+    const seen = this.#seen[name];
+    const { log, changed } = this.#options;
+    const set = (object: KubeObject | undefined): void => {
+      if (object === undefined && seen.object !== undefined) void this.#deleted(seen);
+      else {
+        seen.object = object;
+        seen.goneAt = undefined;
+      }
+      seen.listed = true;
+      if (this.#seen.global.listed && this.#seen.original.listed) this.#filled();
+      changed();
+    };
+    return new Informer({
+      client,
+      collection: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace },
+      selector: { fieldSelector: `metadata.name=${NAMES[name]}` },
+      sink: {
+        replace: ([object]) => set(object),
+        set,
+        delete: () => set(undefined),
+        state: (state) => {
+          seen.live = state.is === 'synced';
+          if (state.is !== 'failing') return;
+          const error = describeError(state.error);
+          log.warn('Cannot watch the pull secrets: the mounts are read instead', {
+            secret: NAMES[name],
+            error,
+          });
+          changed();
+        },
+      },
+    });
+  }
+
+  async #deleted(seen: Seen): Promise<void> {
+    const { clock, changed } = this.#options;
+    seen.goneAt ??= clock.monotonic();
+    if (await clock.sleep(GONE_MS, this.#stop.signal)) changed();
+  }
+}
+
+function unseen(): Seen {
+  return { object: undefined, listed: false, live: false, goneAt: undefined };
+}
+
+function textOf(object: KubeObject, key: string): string | undefined {
+  const value = valueOf(object, key);
+  return value === undefined ? undefined : Buffer.from(reveal(value)).toString('utf8');
+}
+
+/** Without the key it is an empty file, as the mount would have none: the same as an absent one. */
+function valueOf(object: KubeObject, key: string): Redacted<Uint8Array> | undefined {
+  const value = (object as SecretObject).data?.[key];
+  return value === undefined ? undefined : redact(new Uint8Array(Buffer.from(reveal(value), 'base64')));
+}
+
+// Which of the two mounted pull secrets the node uses.
+// Source of the rule: requirement 1, "Node-level synchronization": the merged secret when it is there, else the copy of the
+// platform's. A merged secret that cannot be read or is no docker config stops the pass: falling back to the platform's
+// secret would take the tenant's credentials from running nodes for a passing fault.
+
+/** What reading a mounted file gave. */
+export type MountedFile =
+  | { readonly state: 'present'; readonly content: Redacted<string> }
+  | { readonly state: 'absent' }
+  /** `reason`: such as `EACCES`. */
+  | { readonly state: 'unreadable'; readonly reason: string };
+
+export type PullSecretChoice =
+  | {
+      readonly ok: true;
+      readonly used: 'global' | 'original';
+      readonly content: Redacted<string>;
+      /** For the log. */
+      readonly message: string;
+    }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Chooses.
+ */
+export function choosePullSecret(global: MountedFile, original: MountedFile): PullSecretChoice {
+  if (global.state === 'unreadable') {
+    return { ok: false, message: `failed to read global pull secret from file: ${global.reason}` };
+  }
+  if (global.state === 'present' && reveal(global.content) !== '') {
+    return accept('global', global.content, 'Global pull secret content found, using it');
+  }
+  if (original.state !== 'present') {
+    const reason = original.state === 'absent' ? 'no such file or directory' : original.reason;
+    return { ok: false, message: `failed to read original pull secret from file: ${reason}` };
+  }
+  const why = global.state === 'absent' ? 'not found' : 'is empty';
+  return accept('original', original.content, `Global pull secret file ${why}, using original pull secret`);
+}
+
+function accept(used: 'global' | 'original', content: Redacted<string>, message: string): PullSecretChoice {
+  const fault = upstreamAgentFault(content);
+  if (fault === undefined) return { ok: true, used, content, message };
+  return { ok: false, message: `failed to check and fix file: invalid docker config.json content: ${fault}` };
+}
+
+// The mounted files of the two pull secrets, read whole.
+
+/** Larger than any Secret can be. */
+const MAX_BYTES = 4 << 20;
+
+/** Tells two states of a mount apart. */
+export function sha256Of({ file, bytes }: MountedSecret): string {
+  return `${file.state} ${createHash('sha256').update(reveal(bytes)).digest('hex')}`;
+}
+
+/** A pull secret as its mount, or the watch, has it. */
+export interface MountedSecret {
+  readonly path: string;
+  readonly file: MountedFile;
+  readonly bytes: Redacted<Uint8Array>;
+  /** The mark beside it. */
+  readonly judged?: string | undefined;
+  /** Removals that its Secret confirms; a mount does not bring annotations. */
+  readonly confirmed?: readonly string[] | undefined;
+  /** Of its Secret, where the watch brought it. */
+  readonly resourceVersion?: string | undefined;
+  readonly error?: PullwrightError;
+}
+
+/** Follows links, because the kubelet's mounts are made of them. */
+export function readSource(path: string): MountedSecret {
+  const none = { path, bytes: redact(new Uint8Array()) };
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+    const { size } = fstatSync(fd);
+    if (size > MAX_BYTES) throw tooLarge(path, size);
+    const bytes = readFileSync(fd);
+    const content = redact(bytes.toString('utf8'));
+    return {
+      path,
+      file: { state: 'present', content },
+      bytes: redact(new Uint8Array(bytes)),
+      judged: fileBeside(path, NAMES.judgedKey),
+    };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
+      return { ...none, file: { state: 'absent' } };
+    const failure = fileError('read', path, error);
+    return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** What cannot be read is not there. */
+function fileBeside(path: string, name: string): string | undefined {
+  try {
+    return readFileSync(join(dirname(path), name), 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(path: string, size: number): PullwrightError {
+  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, expected at most ${MAX_BYTES}`, {
+    code: 'SourceInvalid',
+  });
+}
+
+// Which of the two pull secrets counts, and what it says: from the watch while it is ahead, else from the mounts.
+
+export interface SecretPlaces {
+  readonly globalFile: string;
+  readonly originalFile: string;
+  /** The secrets as the API server has them; undefined while nobody knows. @default nobody asks it */
+  readonly watched?: (name: SourceName) => WatchedSecret | undefined;
+}
+
+/** What the mounts held when the watch last brought the newest. */
+export type Mounts = Map<SourceName, string>;
+
+export interface ChosenSource {
+  readonly from: SourceName;
+  readonly document: AgentDocument;
+  readonly source: MountedSecret;
+}
+
+/** Which source counts, and what it says; undefined where both are mounted and neither exists. */
+export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSource | undefined {
+  const read = (name: SourceName): MountedSecret =>
+    newest(name, readSource(options[`${name}File`]), options, mounts);
+  const sources = { global: read('global'), original: read('original') };
+  const choice = choosePullSecret(sources.global.file, sources.original.file);
+  const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
+  if (choice.ok) {
+    const source = sources[choice.used];
+    return { from: choice.used, document: parseDocument(source.bytes, subject(choice.used)), source };
+  }
+  for (const name of ['global', 'original'] as const) {
+    const { error, bytes, file } = sources[name];
+    if (error !== undefined) throw error;
+    // Says in our words what is wrong with it, without a character of the text.
+    if (file.state === 'present' && reveal(bytes).length > 0) parseDocument(bytes, subject(name));
+  }
+  if (sources.original.file.state === 'present') parseDocument(sources.original.bytes, subject('original'));
+  if (existsSync(dirname(options.originalFile)) && existsSync(dirname(options.globalFile))) return undefined;
+  throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
+    code: 'SourceMissing',
+    hint: 'Mount Secret kube-system/original-pull-secret there, optional where the cluster has none',
+  });
+}
+
+/**
+ * The watch is ahead of the mount as long as it is open. When it is not, the mount is newer as soon as it holds something else
+ * than it held while the watch was open.
+ */
+function newest(
+  name: SourceName,
+  mount: MountedSecret,
+  { watched }: SecretPlaces,
+  mounts: Mounts,
+): MountedSecret {
+  const seen = watched?.(name);
+  if (seen === undefined) return mount;
+  const held = sha256Of(mount);
+  if (seen.live) mounts.set(name, held);
+  else if (mounts.get(name) !== held) return mount;
+  if (seen.bytes === undefined)
+    return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
+  const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
+  const { bytes, judged, confirmed, resourceVersion } = seen;
+  return {
+    path: mount.path,
+    file: { state: 'present', content },
+    bytes,
+    judged,
+    confirmed,
+    resourceVersion,
+  };
+}

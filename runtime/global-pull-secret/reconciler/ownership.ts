@@ -1,0 +1,365 @@
+/** What decides about a removal or a takeover besides the objects: the release payload, the platform, the confirmations. */
+
+import { createHash } from 'node:crypto';
+import { parseImageReference } from '../../core/image-reference.ts';
+import {
+  isOperator,
+  isOwnershipUnknown,
+  GLOBAL_PULL_SECRET as NAMES,
+  OWNERSHIP_UNKNOWN,
+  type OwnershipMode,
+  observedIn,
+  operatorOf,
+} from '../../core/kubernetes/hypershift.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+  type Verdict,
+} from '../../core/kubernetes/pull-status.ts';
+import {
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Outcome,
+  OWNER_LABEL,
+  type Problem,
+  type Read,
+  type Ref,
+  type World,
+} from '../../engine/contract.ts';
+import { managersOf } from '../../kube/drift.ts';
+import { ELIGIBLE_PLATFORMS } from '../eligibility.ts';
+import {
+  CONFIRM_REMOVAL,
+  confirmedRemovals,
+  type HeldEntryRemoval,
+  type RemovalOptions,
+} from '../removal-guard.ts';
+import type { RemovalContext } from './plan.ts';
+
+/** About `original-pull-secret`. */
+export const PLATFORM_STATUS: Ref = {
+  role: 'hosted',
+  apiVersion: PULL_STATUS_API_VERSION,
+  kind: PULL_STATUS_KIND,
+  namespace: NAMES.namespace,
+  name: pullStatusName('Secret', NAMES.original),
+};
+
+// `mode: own` beside objects of the same names that others made: all of them are taken over, or none. What would be taken is said
+// first, and goes on when a person confirms these very objects. Pure.
+// Where HyperShift's operator runs on AWS or Azure there is no way: it has no switch for these objects, watches every Secret of
+// `kube-system`, and writes them again with the next change (`globalps` of HyperShift).
+
+/** On the HostedCluster, or on the platform's Secret: the codes of the objects that may be taken, with commas between them. */
+export const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
+
+/** On a Secret of somebody else: it may be taken over, whatever the mode. */
+const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
+
+/** What decides about a takeover besides the objects. */
+export interface TakeoverContext {
+  /** `spec.platform.type` of the HostedCluster, where there is one. */
+  readonly platform: string | undefined;
+  /** Values of {@link TAKEOVER_ANNOTATION}. */
+  readonly confirmed: readonly string[];
+}
+
+/** Why nothing is taken. */
+export interface HeldTakeover {
+  readonly reason: 'TakeoverHeld' | 'TakeoverImpossible';
+  /** A sentence without its end. */
+  readonly message: string;
+}
+
+/** Gives why nothing is written with `mode: own`; undefined when all is ours, or was confirmed. */
+export function heldTakeover(
+  objects: readonly (KubeObject | undefined)[],
+  { platform, confirmed }: TakeoverContext,
+): HeldTakeover | undefined {
+  const others = objects.filter((object) => object !== undefined).filter((object) => !isHeldByUs(object));
+  if (others.length === 0) return undefined;
+  const operator = others.map(operatorOf).find((one) => one !== undefined);
+  if (operator !== undefined && platform !== undefined && ELIGIBLE_PLATFORMS.includes(platform))
+    return { reason: 'TakeoverImpossible', message: impossible(operator, platform) };
+  const codes = others.map(codeOf);
+  const allowed = new Set(confirmed.flatMap((text) => text.split(',').map((code) => code.trim())));
+  if (codes.every((code) => allowed.has(code))) return undefined;
+  return { reason: 'TakeoverHeld', message: planText(others, codes) };
+}
+
+/** Whether a person gave us an object of somebody else. */
+export function isGivenToUs(object: KubeObject): boolean {
+  return object.metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
+}
+
+/** Whether a person, or an earlier pass, gave us the object, and nobody took its content back since. */
+export function isHeldByUs(object: KubeObject): boolean {
+  if (isGivenToUs(object)) return true;
+  const labels = object.metadata.labels ?? {};
+  if (labels[OWNER_LABEL] === undefined && labels['app.kubernetes.io/part-of'] !== 'pullwright') return false;
+  const writers = managersOf(object, contentOf(object));
+  return writers.length === 0 || writers.some(({ manager }) => !isOperator(manager ?? ''));
+}
+
+/** The field that whoever makes the object sets to a value of its own. */
+function contentOf({ kind }: KubeObject): readonly string[] {
+  return kind === 'DaemonSet'
+    ? ['spec', 'template', 'spec', 'containers', `k:{"name":"${NAMES.syncer}"}`, 'image']
+    : ['data', NAMES.dataKey];
+}
+
+/** Of the very state that was shown: what is written again meanwhile has to be confirmed again. */
+function codeOf(object: KubeObject): string {
+  const { uid, generation, resourceVersion } = object.metadata;
+  return createHash('sha256')
+    .update(JSON.stringify([nameOf(object), uid, generation ?? resourceVersion]))
+    .digest('hex')
+    .slice(0, 8);
+}
+
+function planText(objects: readonly KubeObject[], codes: readonly string[]): string {
+  const steps = objects.map((object) => `${nameOf(object)} (of ${makerOf(object)}) ${stepOf(object)}`);
+  return `taking over would do this: ${steps.join('; ')}. Nothing is written until the annotation ${TAKEOVER_ANNOTATION}: "${codes.join(',')}" on the HostedCluster, or on the platform's Secret, confirms all of it`;
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
+}
+
+function makerOf(object: KubeObject): string {
+  const [first] = managersOf(object, contentOf(object));
+  return operatorOf(object) ?? first?.manager ?? 'an unknown manager';
+}
+
+function stepOf({ kind, metadata }: KubeObject): string {
+  if (kind === 'DaemonSet') return 'is deleted and created again, so that each node changes its agent once';
+  return metadata.name === NAMES.global
+    ? 'gets the merge, or is deleted while there is nothing to merge'
+    : "gets the platform's pull secret";
+}
+
+function impossible(operator: string, platform: string): string {
+  return `${operator} makes these objects on ${platform} and would write them again with the next change of any Secret in ${NAMES.namespace}; there is no way to take them over. Set mode to "auto" or "observe"; what its merge does not take can reach pods by the system credential-provider`;
+}
+
+const HOSTED_CLUSTER = {
+  role: 'management',
+  apiVersion: 'hypershift.openshift.io/v1beta1',
+  kind: 'HostedCluster',
+} as const;
+const CLUSTER_VERSION = {
+  role: 'hosted',
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'ClusterVersion',
+  name: 'version',
+} as const;
+
+const COPY: Ref = {
+  role: 'hosted',
+  apiVersion: 'v1',
+  kind: 'Secret',
+  namespace: NAMES.namespace,
+  name: NAMES.original,
+};
+
+export const REMOVAL_READS: readonly Read[] = [
+  { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
+  { ...CLUSTER_VERSION, optional: true },
+];
+
+/** Gathers it from the world. */
+export function removalContext(world: World, options: RemovalOptions = {}): RemovalContext {
+  const held = heldBefore(world);
+  return {
+    release: releaseRepository(hostedClusterOf(world), world.get(CLUSTER_VERSION)),
+    confirmed: confirmations(world, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
+    ...(held === undefined ? {} : { held }),
+    options,
+    now: world.now,
+  };
+}
+
+/** What decides about taking over the objects of others. */
+export function takeoverContext(world: World): TakeoverContext {
+  const spec = hostedClusterOf(world)?.spec as
+    | { readonly platform?: { readonly type?: unknown } }
+    | undefined;
+  const type = spec?.platform?.type;
+  return {
+    platform: typeof type === 'string' ? type : undefined,
+    confirmed: confirmations(world, TAKEOVER_ANNOTATION),
+  };
+}
+
+function hostedClusterOf(world: World): KubeObject | undefined {
+  const { hostedCluster } = world.scope;
+  return hostedCluster === undefined ? undefined : world.get({ ...HOSTED_CLUSTER, ...hostedCluster });
+}
+
+/** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
+export function confirmations(world: World, annotation: string): readonly string[] {
+  const namespace = world.scope.controlPlaneNamespace;
+  const secret = world.get({
+    role: 'management',
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namespace,
+    name: NAMES.platform,
+  });
+  return [hostedClusterOf(world), secret]
+    .map((object) => object?.metadata.annotations?.[annotation])
+    .filter((value) => typeof value === 'string');
+}
+
+/** Where a person can do something about the platform's pull secret: the HostedCluster, or the Secret itself. */
+export function platformOwner({ scope }: World): Ref {
+  if (scope.hostedCluster !== undefined) return { ...HOSTED_CLUSTER, ...scope.hostedCluster };
+  const { controlPlaneNamespace: namespace } = scope;
+  return { role: 'management', apiVersion: 'v1', kind: 'Secret', namespace, name: NAMES.platform };
+}
+
+function releaseRepository(
+  cluster: KubeObject | undefined,
+  version: KubeObject | undefined,
+): string | undefined {
+  const spec = cluster?.spec as { readonly release?: { readonly image?: unknown } } | undefined;
+  const status = version?.status as { readonly desired?: { readonly image?: unknown } } | undefined;
+  const image = spec?.release?.image ?? status?.desired?.image;
+  const parsed = typeof image === 'string' ? parseImageReference(image) : undefined;
+  return parsed?.ok ? parsed.reference.repository : undefined;
+}
+
+/**
+ * On the copy, beside the entries that stay: what is held, and since when. A report that somebody deletes takes nothing with it.
+ */
+export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
+
+/** Value of {@link HELD_ANNOTATION}. */
+export function heldAnnotation({ hash, since }: HeldEntryRemoval): string {
+  return `${hash} ${since}`;
+}
+
+function heldBefore(world: World): RemovalContext['held'] {
+  const copy = world.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
+  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : heldInReport(world);
+  if (typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since)))
+    return undefined;
+  return { hash, since };
+}
+
+/** Where versions before wrote it alone. */
+function heldInReport(world: World): readonly unknown[] {
+  const status = world.get(PLATFORM_STATUS)?.status as
+    | { readonly summary?: Readonly<Record<string, unknown>> }
+    | undefined;
+  return [status?.summary?.['heldRemoval'], status?.summary?.['heldSince']];
+}
+
+// What others left under the names of this system: what is removed with a takeover, and what only a person can clear away. Pure.
+
+/** What may have to go. */
+export interface Leftovers {
+  /** The merge, when there is nothing to merge. */
+  readonly global: KubeObject | undefined;
+  readonly daemonSet: KubeObject | undefined;
+  /** Whether a person said that all of it is ours. */
+  readonly takes: boolean;
+}
+
+/**
+ * Objects of others that go. A DaemonSet is not taken over in place: server-side apply would leave the arguments and the volumes of
+ * its maker in it.
+ */
+export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<Outcome['remove']> {
+  const merge = global !== undefined && (takes || isGivenToUs(global)) ? [global] : [];
+  const workload = takes && daemonSet !== undefined && !isHeldByUs(daemonSet) ? [daemonSet] : [];
+  return [...merge, ...workload].flatMap((object) => {
+    const { uid } = object.metadata;
+    return uid === undefined ? [] : [{ ...refTo(object), uid }];
+  });
+}
+
+/** A merge of somebody else that stays although there is nothing to merge: nodes prefer it to the platform's pull secret. */
+export function foreignMerge(global: KubeObject | undefined): readonly Problem[] {
+  if (global === undefined || isHeldByUs(global)) return [];
+  return [
+    {
+      disposition: 'terminal',
+      code: 'ForeignObject',
+      message: `Cannot remove "Secret/${NAMES.namespace}/${NAMES.global}": it was not made by Pullwright, and nodes use it instead of the platform's pull secret`,
+      hint: 'Delete it, or annotate it with pullwright.dev/adopt: "true"',
+      regarding: refTo(global),
+    },
+  ];
+}
+
+/** A DaemonSet with the marks of a rendered tree, where git is not the one to bring it. */
+export function gitVerdicts(
+  daemonSet: KubeObject | undefined,
+  observed: Elsewhere | undefined,
+  delivery: 'reconciler' | 'gitops',
+): readonly Verdict[] {
+  const labels = daemonSet?.metadata.labels ?? {};
+  if (labels['app.kubernetes.io/part-of'] !== 'pullwright' || labels[OWNER_LABEL] !== undefined) return [];
+  const subject = `DaemonSet ${NAMES.namespace}/${NAMES.syncer}`;
+  const says = (reason: string, message: string): Verdict => ({
+    subject,
+    verdict: 'Warning',
+    reason,
+    message,
+  });
+  if (observed?.reason === 'Observing')
+    return [
+      says(
+        'GitOverwrites',
+        'has the marks of a rendered tree, and HyperShift makes it too: where a GitOps tool still applies it, set mode "observe" in the fleet, so that the two do not overwrite each other',
+      ),
+    ];
+  if (delivery === 'gitops' || observed !== undefined) return [];
+  return [
+    says(
+      'LeftInGit',
+      'was brought by git, which no longer renders it, so that it never changes: let the GitOps tool prune it, or delete it, and it is created again',
+    ),
+  ];
+}
+
+function refTo({ apiVersion, kind, metadata }: KubeObject): Ref {
+  const { namespace, name } = metadata;
+  return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
+}
+
+// Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing.
+
+/** Who writes the objects instead of us. */
+export interface Elsewhere {
+  readonly reason: 'Observing' | 'OwnershipUnknown' | HeldTakeover['reason'];
+  /** A sentence without its end. */
+  readonly message: string;
+}
+
+/**
+ * Gives who writes instead, or undefined when the objects are ours to write: they are one unit, so one is enough.
+ *
+ * Without managedFields, as `kubectl get -o yaml` leaves them out, an object that an operator may own tells nobody whose it is.
+ */
+export function managedElsewhere(
+  mode: OwnershipMode,
+  objects: readonly (KubeObject | undefined)[],
+  takeover: TakeoverContext,
+): Elsewhere | undefined {
+  if (mode === 'own') return heldTakeover(objects, takeover);
+  const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
+  if (operator !== undefined)
+    return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
+  const unknown = objects.find((object) => isOwnershipUnknown(mode, object));
+  if (unknown === undefined) return undefined;
+  const { kind, metadata } = unknown;
+  const name = describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
+  return {
+    reason: 'OwnershipUnknown',
+    message: `${name} ${OWNERSHIP_UNKNOWN}`,
+  };
+}

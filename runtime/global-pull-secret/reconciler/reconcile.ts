@@ -1,0 +1,246 @@
+/**
+ * The global pull secret, controller side: the copy of the platform's pull secret, the merge with the tenant's, the objects of
+ * the node agent, the labels of eligible nodes, and a verdict for every entry where the tenant looks.
+ *
+ * Source of the rule: requirement 1; where the objects belong to HyperShift's operator, nothing of them is written.
+ */
+
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import type { Redacted } from '../../core/redacted.ts';
+import {
+  type Apply,
+  CONTROL_PLANE_NAMESPACE,
+  type Outcome,
+  type Problem,
+  type Read,
+  type Reconciler,
+  type Ref,
+  type World,
+} from '../../engine/contract.ts';
+import { type GlobalPullSecretOptions, optionsFor, parseOptions } from '../options.ts';
+import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import { REPORT_READS, truthOf } from './node-truth.ts';
+import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
+import { observedNodes, observedVerdicts } from './observed.ts';
+import {
+  type Elsewhere,
+  foreignMerge,
+  gitVerdicts,
+  HELD_ANNOTATION,
+  heldAnnotation,
+  isGivenToUs,
+  managedElsewhere,
+  platformOwner,
+  REMOVAL_READS,
+  removalContext,
+  removals,
+  takeoverContext,
+} from './ownership.ts';
+import {
+  ADDED_ENTRIES_ANNOTATION,
+  type PullSecretPlan,
+  planPullSecrets,
+  pullSecretObject,
+  type SystemSecrets,
+} from './plan.ts';
+import { reportPullSecret, STATUS_READS } from './report.ts';
+
+const NAME = 'global-pull-secret';
+const MANAGER = `pullwright-${NAME}`;
+
+const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', name: NAMES.platform };
+
+const READS: readonly Read[] = [
+  { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
+  ...[NAMES.additional, NAMES.original, NAMES.global].map(
+    (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
+  ),
+  ...NODE_READS,
+  ...REPORT_READS,
+  ...AGENT_READS,
+  ...STATUS_READS,
+  ...REMOVAL_READS,
+];
+
+/** Makes the reconciler from its part of the configuration. */
+export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  return [globalPullSecretReconciler(parseOptions(raw))];
+}
+
+/** One key per cluster: every change looks at the whole. */
+export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Reconciler {
+  return {
+    name: NAME,
+    reads: READS,
+    keysFor: (_changed, world) => [{ scope: world.scope.name, name: NAME }],
+    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
+  };
+}
+
+function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
+  const secrets = readSecrets(world);
+  const planned = planPullSecrets({
+    ...secrets,
+    platformNamespace: world.scope.controlPlaneNamespace,
+    removal: removalContext(world, options.removals),
+  });
+  const daemonSet = world.get(DAEMON_SET);
+  const objects = [secrets.original, secrets.global, daemonSet];
+  const observed = managedElsewhere(options.mode, objects, takeoverContext(world));
+  const plan = observedPlan(planned, secrets, observed, platformOwner(world));
+  const labelled = planNodes(world, MANAGER, options);
+  const left = [
+    ...gitVerdicts(daemonSet, observed, options.delivery),
+    ...(observed === undefined ? [] : observedNodes(daemonSet, secrets)),
+  ];
+  const value = observed === undefined ? knownValue(plan) : undefined;
+  const inForce = secrets.global ?? secrets.original;
+  const truth =
+    observed === undefined ? truthOf(world, { ...labelled, options, daemonSet, value, inForce }) : undefined;
+  const nodes = {
+    ...labelled,
+    verdicts: [...labelled.verdicts, ...left],
+    ...(truth === undefined ? {} : { truth }),
+  };
+  const found = { world, plan, nodes, secrets, daemonSet };
+  const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
+  const problems = [...plan.problems, ...writes.problems];
+  const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
+  return {
+    ...reported,
+    apply: [...writes.apply, ...reported.apply],
+    keep: writes.keep,
+    remove: writes.remove,
+    problems,
+    ...(plan.held?.waitMs === undefined ? {} : { requeueAfterMs: plan.held.waitMs }),
+  };
+}
+
+/** What is reported of a merge that somebody else makes: what it really holds, and why it is not ours where it should be. */
+function observedPlan(
+  plan: PullSecretPlan,
+  secrets: SystemSecrets,
+  observed: Elsewhere | undefined,
+  regarding: Ref,
+): PullSecretPlan {
+  if (observed === undefined) return plan;
+  // Who writes instead of us holds nothing back.
+  const { held: _held, ...rest } = plan;
+  if (observed.reason === 'OwnershipUnknown') return rest;
+  const verdicts = observedVerdicts(secrets, plan.verdicts);
+  const addedCount = verdicts.filter(({ verdict }) => verdict === 'Accepted').length;
+  if (observed.reason === 'Observing') return { ...rest, verdicts, addedCount };
+  const { reason: code, message } = observed;
+  const refused: Problem = { disposition: 'terminal', code, message: `Cannot own: ${message}`, regarding };
+  return { ...rest, verdicts, addedCount, problems: [...plan.problems, refused] };
+}
+
+const DAEMON_SET: Ref = {
+  role: 'hosted',
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  namespace: NAMES.namespace,
+  name: NAMES.syncer,
+};
+
+function readSecrets(world: World): SystemSecrets {
+  const hosted = (name: string): KubeObject | undefined =>
+    world.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name });
+  return {
+    platform: world.get({ ...PLATFORM, namespace: world.scope.controlPlaneNamespace }),
+    additional: hosted(NAMES.additional),
+    original: hosted(NAMES.original),
+    global: hosted(NAMES.global),
+  };
+}
+
+/** Base64 of what nodes should get; undefined where what is there stays. */
+function knownValue({ global, original }: PullSecretPlan): Redacted<string> | undefined {
+  if (global.act === 'write') return global.value;
+  return global.act === 'remove' && original.act === 'write' ? original.value : undefined;
+}
+
+interface Writes {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[] | 'all';
+  readonly remove: NonNullable<Outcome['remove']>;
+  readonly problems: readonly Problem[];
+}
+
+const NO_WRITES: Writes = { apply: [], keep: 'all', remove: [], problems: [] };
+
+interface Findings {
+  readonly world: World;
+  readonly plan: PullSecretPlan;
+  readonly nodes: NodesPlan;
+  readonly secrets: SystemSecrets;
+  readonly daemonSet: KubeObject | undefined;
+}
+
+function ownedWrites(
+  { world, plan, nodes, secrets, daemonSet }: Findings,
+  options: GlobalPullSecretOptions,
+): Writes {
+  const { original, global } = plan;
+  // Where nothing is known there is nothing to bring to nodes yet, and what is there stays.
+  const usable = original.act === 'write' || global.act !== 'keep';
+  const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
+  const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
+  const takes = options.mode === 'own';
+  const remove = removals({ global: global.act === 'remove' ? secrets.global : undefined, daemonSet, takes });
+  return {
+    apply: [
+      ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
+      ...secretWrites(plan, secrets, takes),
+      ...nodes.apply,
+    ],
+    keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
+    remove,
+    problems: [
+      ...missingAgent(world, options),
+      ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global) : []),
+    ],
+  };
+}
+
+function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
+  const writes: Apply[] = [];
+  const unjudged = plan.held?.reason === 'CopyDeleted';
+  if (plan.original.act === 'write') {
+    // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
+    const type = (secrets.original as SecretObject | undefined)?.type;
+    const object = pullSecretObject({
+      name: NAMES.original,
+      namespace: NAMES.namespace,
+      value: plan.original.value,
+      unjudged,
+      ...(type === undefined ? {} : { type }),
+      ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
+    });
+    writes.push({ role: 'hosted', object, adopt: true });
+  }
+  if (plan.global.act === 'write') {
+    const annotations = { [ADDED_ENTRIES_ANNOTATION]: plan.added };
+    writes.push({
+      role: 'hosted',
+      object: pullSecretObject({
+        name: NAMES.global,
+        namespace: NAMES.namespace,
+        value: plan.global.value,
+        unjudged,
+        annotations,
+      }),
+      adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),
+    });
+  }
+  return writes;
+}
+
+function isSame(ref: Ref, { kind, metadata }: KubeObject): boolean {
+  return ref.kind === kind && ref.namespace === metadata.namespace && ref.name === metadata.name;
+}
+
+function secretRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name };
+}

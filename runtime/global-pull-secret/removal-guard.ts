@@ -1,0 +1,178 @@
+/**
+ * Holds a change of a pull secret that would take credentials from many pods until it is confirmed: one that leaves nothing,
+ * that takes the registry of the release payload, or that takes more than a share of the entries. What the change adds or
+ * rotates goes on; only what it removes stays. Pure.
+ *
+ * The reconciler judges what the platform does to its copy, where the release payload and the confirmations are known, and marks
+ * what it has judged. The node agent judges what has no such mark against the file that its kubelet reads.
+ */
+import { createHash } from 'node:crypto';
+import { parseDockerConfig } from '../core/docker-config/pull-secret.ts';
+import type { RegistryKey } from '../core/docker-config/registry-key.ts';
+import type { Redacted } from '../core/redacted.ts';
+import { counted } from '../core/text.ts';
+
+/** On the HostedCluster, on the platform's Secret, or on the Secret that an agent reads: the hashes of removals that may go on. */
+export const CONFIRM_REMOVAL = 'pullwright.dev/confirm-removal';
+
+/** An entry, as far as a removal goes. */
+interface Keyed {
+  readonly key: RegistryKey;
+}
+
+/** How much may go without a word. */
+export interface RemovalOptions {
+  /** Share of the entries that a change may remove, between 0 and 1. @default {0.5} */
+  readonly share?: number;
+  /** After this many milliseconds a removal that is held goes on by itself. @default never */
+  readonly delayMs?: number;
+}
+
+/** A removal that is held. */
+export interface HeldEntryRemoval {
+  /** Names the removal in the annotation that confirms it. Says nothing of any credential. */
+  readonly hash: string;
+  readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share' | 'CopyDeleted';
+  /** A sentence without its end: `removes all 3 registries`. */
+  readonly message: string;
+  /** Keys that stay for now; none where only nodes know them. */
+  readonly keys: readonly string[];
+  /** When it was first held, RFC 3339. */
+  readonly since: string;
+  /** When it goes on by itself, RFC 3339; undefined when only a confirmation lets it. */
+  readonly until?: string;
+  /** The same in milliseconds from now. */
+  readonly waitMs?: number;
+}
+
+export interface RemovalInput {
+  /** Entries that nodes have. */
+  readonly before: readonly Keyed[];
+  /** Entries that there are now; a broken one is not removed. */
+  readonly after: readonly Keyed[];
+  /** Repository of the release payload, where it is known. */
+  readonly release?: string | undefined;
+  /** Values of {@link CONFIRM_REMOVAL}. */
+  readonly confirmed: readonly string[];
+  /** What the last pass held. */
+  readonly held?: { readonly hash: string; readonly since: string } | undefined;
+  readonly options: RemovalOptions;
+  readonly now: Date;
+}
+
+const DEFAULT_SHARE = 0.5;
+
+/**
+ * Judges a change; undefined when it may go on as it is.
+ */
+export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefined {
+  const kept = new Set(input.after.flatMap(({ key }) => key.identities));
+  const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
+  if (gone.length === 0) return undefined;
+  const keys = gone.map(({ key }) => key.written).sort();
+  const hash = hashOf(keys, input.after);
+  // What the same change adds is on nodes by the next pass, and makes the share of what it removes smaller: once held, it stays so.
+  const judged = judge(input, gone) ?? (input.held?.hash === hash ? ofShare(input.before, gone) : undefined);
+  if (judged === undefined || input.confirmed.includes(hash)) return undefined;
+  const since = input.held?.hash === hash ? input.held.since : input.now.toISOString();
+  return whileWaiting({ hash, ...judged, keys, since }, input);
+}
+
+function whileWaiting(
+  held: HeldEntryRemoval,
+  { options: { delayMs }, now }: Pick<RemovalInput, 'options' | 'now'>,
+): HeldEntryRemoval | undefined {
+  if (delayMs === undefined) return held;
+  const until = new Date(Date.parse(held.since) + delayMs);
+  const waitMs = until.getTime() - now.getTime();
+  return waitMs > 0 ? { ...held, until: until.toISOString(), waitMs } : undefined;
+}
+
+function judge(
+  { before, after, release, options }: RemovalInput,
+  gone: readonly Keyed[],
+): Pick<HeldEntryRemoval, 'reason' | 'message'> | undefined {
+  if (after.length === 0)
+    return {
+      reason: 'Everything',
+      message: gone.length === 1 ? 'removes the only registry' : `removes all ${gone.length} registries`,
+    };
+  if (release !== undefined && covers(gone, release) && !covers(after, release))
+    return { reason: 'ReleaseRegistry', message: `removes the registry of the release payload, ${release}` };
+  return gone.length / before.length <= (options.share ?? DEFAULT_SHARE) ? undefined : ofShare(before, gone);
+}
+
+function ofShare(
+  before: readonly Keyed[],
+  gone: readonly Keyed[],
+): Pick<HeldEntryRemoval, 'reason' | 'message'> {
+  return {
+    reason: 'Share',
+    message: `removes ${gone.length} of ${counted(before.length, 'registry', 'registries')}`,
+  };
+}
+
+function covers(entries: readonly Keyed[], repository: string): boolean {
+  return entries.some(({ key }) => repository === key.meaning || repository.startsWith(`${key.meaning}/`));
+}
+
+/**
+ * A removal whose entries went with the copy that held them: until it is confirmed, nobody but the nodes knows what they would lose,
+ * so that they hold all of it.
+ */
+export function lostRemoval({
+  held,
+  confirmed,
+  options,
+  now,
+}: Pick<RemovalInput, 'held' | 'confirmed' | 'options' | 'now'>): HeldEntryRemoval | undefined {
+  if (held === undefined || confirmed.includes(held.hash)) return undefined;
+  const message = 'had lost entries when the copy that kept them was deleted';
+  return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, { options, now });
+}
+
+/** In place of a mark: nothing of what the document lacks may go. */
+export const UNJUDGED = 'unjudged';
+
+/** Keys that a sentence names. */
+const MAX_NAMES = 5;
+
+/**
+ * What a removal would take and where it is not taken, for a sentence.
+ */
+export function removalText({ message, keys }: Pick<HeldEntryRemoval, 'message' | 'keys'>): string {
+  if (keys.length === 0) return `${message}: those that nodes have stay`;
+  const names = keys
+    .slice(0, MAX_NAMES)
+    .map((key) => `"${key}"`)
+    .join(', ');
+  const more = keys.length > MAX_NAMES ? ` and ${keys.length - MAX_NAMES} more` : '';
+  return `${message}: ${names}${more} ${keys.length === 1 ? 'stays' : 'stay'}`;
+}
+
+/** The hashes in an annotation or a flag, which may name several. */
+export function confirmedRemovals(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((hash) => hash.trim())
+    .filter((hash) => hash !== '');
+}
+
+/**
+ * The mark of a document whose removals are judged. It stands beside the document in the Secret, so that a mount brings it too,
+ * and holds for a document with the same registries alone: one that somebody else has put in its place has none.
+ */
+export function judgedMark(document: Redacted<string>): string {
+  const parsed = parseDockerConfig(document);
+  const keys = parsed.ok ? parsed.config.entries.map(({ key }) => key.written).sort() : [];
+  return createHash('sha256').update(JSON.stringify(keys)).digest('hex');
+}
+
+/** Of the keys alone, so that who reads the report learns nothing that could be tried against a password. */
+function hashOf(gone: readonly string[], after: readonly Keyed[]): string {
+  const left = after.map(({ key }) => key.written).sort();
+  return createHash('sha256')
+    .update(JSON.stringify([gone, left]))
+    .digest('hex')
+    .slice(0, 12);
+}

@@ -1,0 +1,160 @@
+/**
+ * Where a pull secret comes from. Git never holds a credential: it holds a reference that an operator in the cluster, or the
+ * GitOps tool, turns into the Secret.
+ */
+import { z } from 'zod';
+import { dnsName, durationField } from '../core/kubernetes/fields.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { labels } from '../core/kubernetes/objects.ts';
+
+/** Exactly one of the three. */
+export interface SecretSource {
+  /** From a secret store by the External Secrets Operator. */
+  readonly externalSecret?: ExternalSource;
+  /** Encrypted for one cluster by `kubeseal`. */
+  readonly sealedSecret?: SealedSource;
+  /** A file that a person encrypts with SOPS and keeps in the overlay `overlays/sops`; the GitOps tool decrypts it. */
+  readonly sops?: SopsSource;
+}
+
+export interface ExternalSource {
+  /** Name of the store. */
+  readonly store: string;
+  /** @default {'ClusterSecretStore'} */
+  readonly storeKind?: 'ClusterSecretStore' | 'SecretStore';
+  /** Key in the store; its value is a whole docker config, as JSON. */
+  readonly key: string;
+  /** A field of the value. */
+  readonly property?: string;
+  readonly version?: string;
+  /** @default {'1h'} */
+  readonly refreshInterval?: string;
+}
+
+export interface SealedSource {
+  /** What `kubeseal --raw` printed for the key `.dockerconfigjson`. */
+  readonly encrypted: string;
+  /** @default {'strict'} */
+  readonly scope?: 'strict' | 'namespace-wide' | 'cluster-wide';
+}
+
+/** Nothing to say: the path of the file is {@link sopsFile}. */
+export type SopsSource = Readonly<Record<string, never>>;
+
+/** The Secret that a source becomes. */
+export interface SecretReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * The object that a source renders to; none for SOPS, where the file is the user's.
+ */
+export function secretSourceObjects(target: SecretReference, source: SecretSource): readonly KubeObject[] {
+  if (source.externalSecret !== undefined) return [externalSecret(target, source.externalSecret)];
+  if (source.sealedSecret !== undefined) return [sealedSecret(target, source.sealedSecret)];
+  return [];
+}
+
+/** Files that the user keeps for a source, relative to the cluster's folder. */
+export function sourceFiles(target: SecretReference, source: SecretSource): readonly string[] {
+  return source.sops === undefined ? [] : [sopsFile(target)];
+}
+
+/** `overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml` */
+export function sopsFile(target: SecretReference): string {
+  return `overlays/sops/${target.namespace}/secret-${target.name}.sops.yaml`;
+}
+
+function externalSecret(target: SecretReference, source: ExternalSource): KubeObject {
+  return {
+    apiVersion: 'external-secrets.io/v1',
+    kind: 'ExternalSecret',
+    metadata: metadata(target),
+    spec: {
+      refreshInterval: source.refreshInterval ?? '1h',
+      secretStoreRef: { kind: source.storeKind ?? 'ClusterSecretStore', name: source.store },
+      // Retain: a store that is down or emptied by mistake must not take the credentials of running nodes away.
+      target: {
+        name: target.name,
+        creationPolicy: 'Owner',
+        deletionPolicy: 'Retain',
+        template: { type: SECRET_TYPE },
+      },
+      data: [
+        {
+          secretKey: DATA_KEY,
+          remoteRef: {
+            key: source.key,
+            ...(source.property === undefined ? {} : { property: source.property }),
+            ...(source.version === undefined ? {} : { version: source.version }),
+          },
+        },
+      ],
+    },
+  };
+}
+
+function sealedSecret(target: SecretReference, source: SealedSource): KubeObject {
+  const scope = source.scope ?? 'strict';
+  const annotations =
+    scope === 'strict' ? {} : { annotations: { [`sealedsecrets.bitnami.com/${scope}`]: 'true' } };
+  return {
+    apiVersion: 'bitnami.com/v1alpha1',
+    kind: 'SealedSecret',
+    metadata: { ...metadata(target), ...annotations },
+    spec: {
+      encryptedData: { [DATA_KEY]: source.encrypted },
+      template: { type: SECRET_TYPE, metadata: { ...target, ...annotations } },
+    },
+  };
+}
+
+function metadata(target: SecretReference): SecretReference & { labels: Readonly<Record<string, string>> } {
+  return { ...target, labels: labels({ name: 'pull-secret', component: 'source' }) };
+}
+
+const DATA_KEY = '.dockerconfigjson';
+const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
+
+/** Ciphertext begins with the length of its session key and is long; a docker config in base64 is JSON when decoded. */
+function isEncrypted(text: string): boolean {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length > 300 && !/[{}]/.test(bytes.toString('latin1', 0, 2));
+}
+
+/** Schema of {@link SecretSource}. */
+export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
+  .strictObject({
+    externalSecret: z
+      .strictObject({
+        store: dnsName().describe('Name of the SecretStore or ClusterSecretStore'),
+        storeKind: z
+          .enum(['ClusterSecretStore', 'SecretStore'])
+          .exactOptional()
+          .describe('Default: ClusterSecretStore'),
+        key: z.string().min(1).max(1024).describe('Key in the store; its value is a docker config as JSON'),
+        property: z.string().min(1).max(1024).exactOptional().describe('Field of the value'),
+        version: z.string().min(1).max(253).exactOptional().describe('Version in the store'),
+        refreshInterval: durationField().exactOptional().describe('Default: 1h'),
+      })
+      .exactOptional()
+      .describe('From a secret store, by the External Secrets Operator'),
+    sealedSecret: z
+      .strictObject({
+        encrypted: z
+          .base64('expected what "kubeseal --raw" printed')
+          .refine(isEncrypted, 'this is no sealed value: expected what "kubeseal --raw" printed')
+          .describe('What "kubeseal --raw" printed for the key .dockerconfigjson'),
+        scope: z
+          .enum(['strict', 'namespace-wide', 'cluster-wide'])
+          .exactOptional()
+          .describe('Default: strict'),
+      })
+      .exactOptional()
+      .describe('Encrypted for one cluster by kubeseal'),
+    sops: z.strictObject({}).exactOptional().describe('A file that you encrypt with SOPS, at overlays/sops'),
+  })
+  .refine((source) => Object.keys(source).length === 1, {
+    error: 'expected exactly one of externalSecret, sealedSecret, sops',
+  });

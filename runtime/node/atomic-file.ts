@@ -1,0 +1,264 @@
+/**
+ * Files that are always whole: a power cut at any instant leaves the old content or the new one.
+ *
+ * A write goes to a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
+ * does not cross file systems), is synced, renamed over the old name, the folder is synced, and the result is read back.
+ */
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { type ErrorOptions, errnoOf, PullwrightError } from '../core/errors.ts';
+import { type Redacted, redact, reveal } from '../core/redacted.ts';
+
+// Turns what the operating system answers into an error that names the file and says what to do.
+
+interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'disposition'> {
+  readonly state: string;
+}
+
+const KNOWN: Readonly<Record<string, Known>> = {
+  ENOSPC: {
+    code: 'DiskFull',
+    state: 'the file system has no space or no inode left',
+    hint: 'Free space on the file system; the old content stays until then',
+  },
+  EFBIG: {
+    code: 'FileTooLarge',
+    state: 'the file would be larger than this process may write',
+    hint: 'Raise the limit of the service (LimitFSIZE)',
+  },
+  EDQUOT: { code: 'DiskFull', state: 'the quota is used up', hint: 'Raise the quota of the owner' },
+  EROFS: {
+    code: 'ReadOnlyFilesystem',
+    state: 'the file system is read-only',
+    hint: 'Mount the folder writable, and look into the kernel log for disk errors',
+  },
+  EACCES: { code: 'NoPermission', state: 'permission denied', hint: 'Run as the owner of the folder' },
+  EPERM: {
+    code: 'NoPermission',
+    state: 'operation not permitted',
+    hint: 'Look for an immutable flag (lsattr) or a missing capability',
+  },
+  EIO: { code: 'DiskError', state: 'input/output error', hint: 'Look into the kernel log for disk errors' },
+  ELOOP: {
+    code: 'IsSymlink',
+    state: 'it is a symbolic link, expected a regular file',
+    hint: 'Remove the link: a link here would let its owner choose the file that root reads or writes',
+    disposition: 'terminal',
+  },
+  EISDIR: { code: 'NotAFile', state: 'it is a folder, expected a regular file', disposition: 'terminal' },
+  ENOTDIR: { code: 'NoFolder', state: 'its folder is not a folder', disposition: 'terminal' },
+  ENOENT: { code: 'NoFolder', state: 'it does not exist', hint: 'Create the folder, or mount it' },
+};
+
+/** An error of the form `Cannot <action> "<path>": <state>`. Errors that are ours already pass unchanged. */
+export function fileError(action: string, path: string, error: unknown): PullwrightError {
+  if (error instanceof PullwrightError) return error;
+  const errno = errnoOf(error) ?? 'unknown error';
+  const known = Object.hasOwn(KNOWN, errno) ? KNOWN[errno] : undefined;
+  if (known === undefined)
+    return new PullwrightError(`Cannot ${action} "${path}": ${errno}`, { code: 'FileError', cause: error });
+  const { state, ...options } = known;
+  return new PullwrightError(`Cannot ${action} "${path}": ${state} (${errno})`, { ...options, cause: error });
+}
+
+/** A file as it is: its bytes, and who may read it. */
+export interface FileContent {
+  readonly bytes: Redacted<Uint8Array>;
+  /** Permission bits, such as 0o600. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** How {@link replaceFile} writes. */
+export interface ReplaceOptions {
+  /** Permission bits of a file that is not there yet; one that is there keeps its own. @default {0o600} */
+  readonly mode?: number;
+  /**
+   * True for what nobody else may have had a say in: a file that is there gives way with its mode and owner, who may be anybody
+   * that was there first. @default {false}
+   */
+  readonly fresh?: boolean;
+  /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
+  /**
+   * False leaves out the syncs: for files that need not survive a power cut. `content` leaves out that of the folder: after a
+   * power cut there is the old file or the new one, never a part of it. @default {true}
+   */
+  readonly durable?: boolean | 'content';
+  /** False leaves out reading back: for files that another program takes away as soon as they are there. @default {true} */
+  readonly verify?: boolean;
+}
+
+/**
+ * Reads a regular file. Absent: undefined. A symbolic link, a folder or a device is refused.
+ */
+export function readWhole(path: string): FileContent | undefined {
+  let fd: number;
+  try {
+    // Without O_NONBLOCK, opening a pipe that somebody put there would wait for ever.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError('read', path, error);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw notAFile('read', path);
+    return {
+      bytes: redact(new Uint8Array(readFileSync(fd))),
+      mode: stat.mode & 0o7777,
+      uid: stat.uid,
+      gid: stat.gid,
+    };
+  } catch (error) {
+    throw fileError('read', path, error);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Puts `bytes` into the file at `path`, whole or not at all. Mode and owner of an existing file are kept, unless `fresh`. */
+export function replaceFile(
+  path: string,
+  bytes: Uint8Array | Redacted<Uint8Array>,
+  options: ReplaceOptions = {},
+): void {
+  const plain = bytes instanceof Uint8Array ? bytes : reveal(bytes);
+  const temporary = `${folderOf(path)}/${temporaryPrefix(path)}${crypto.randomUUID()}`;
+  try {
+    const old = existing(path);
+    writeNew(temporary, plain, { ...options, ...options.owner, ...(options.fresh === true ? {} : old) });
+    renameSync(temporary, path);
+    if (options.durable === undefined || options.durable === true) syncFolder(folderOf(path));
+  } catch (error) {
+    removeQuietly(temporary);
+    throw fileError('write', path, error);
+  }
+  if (options.verify !== false) readBack(path, plain);
+}
+
+/** Removes the file, durably. An absent file is fine. */
+export function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+    syncFolder(folderOf(path));
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw fileError('remove', path, error);
+  }
+}
+
+/**
+ * Removes what killed runs left beside `path`, and gives how many files that were. `olderThanMs` (with the time `nowMs`)
+ * spares the temporary files of runs that are still writing.
+ */
+export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Date.now()): number {
+  const folder = folderOf(path);
+  let removed = 0;
+  try {
+    for (const name of readdirSync(folder)) {
+      if (!name.startsWith(temporaryPrefix(path))) continue;
+      const stat = lstatSync(`${folder}/${name}`, { throwIfNoEntry: false });
+      if (stat === undefined || stat.isDirectory() || nowMs - stat.mtimeMs < olderThanMs) continue;
+      removeQuietly(`${folder}/${name}`);
+      removed += 1;
+    }
+  } catch (error) {
+    throw fileError('list', folder, error);
+  }
+  return removed;
+}
+
+// By hand: loading node:path, or node:crypto for the random name, is felt in a credential provider that lives 10 ms.
+
+function folderOf(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === -1 ? '.' : path.slice(0, slash) || '/';
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function temporaryPrefix(path: string): string {
+  return `.${nameOf(path)}.tmp-`;
+}
+
+function existing(path: string): { mode: number; uid: number; gid: number } | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  if (stat.isSymbolicLink())
+    throw fileError('write', path, Object.assign(new Error('symlink'), { code: 'ELOOP' }));
+  if (!stat.isFile()) throw notAFile('write', path);
+  return { mode: stat.mode & 0o7777, uid: stat.uid, gid: stat.gid };
+}
+
+interface NewFile extends ReplaceOptions {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+function writeNew(path: string, bytes: Uint8Array, options: NewFile): void {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const { uid, gid, mode = 0o600 } = options;
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode & 0o777);
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    const own = fstatSync(fd);
+    if (uid !== undefined && gid !== undefined && (own.uid !== uid || own.gid !== gid))
+      fchownSync(fd, uid, gid);
+    // After the owner, because a change of owner clears bits; and the umask does not count here. Node's permission model refuses the
+    // call, so that it is not made for nothing.
+    if ((fstatSync(fd).mode & 0o7777) !== mode) fchmodSync(fd, mode);
+    if (options.durable !== false) fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function readBack(path: string, wanted: Uint8Array): void {
+  const found = readWhole(path);
+  if (found !== undefined && Buffer.compare(reveal(found.bytes), wanted) === 0) return;
+  throw new PullwrightError(`Cannot write "${path}": it holds something else right after the write`, {
+    code: 'WriteNotSeen',
+    hint: 'Look for another program that writes this file',
+  });
+}
+
+function notAFile(action: string, path: string): PullwrightError {
+  return new PullwrightError(`Cannot ${action} "${path}": it is no regular file`, {
+    code: 'NotAFile',
+    disposition: 'terminal',
+    hint: 'Remove what is there',
+  });
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It was renamed, or never made; the next sweep looks again.
+  }
+}

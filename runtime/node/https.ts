@@ -1,0 +1,264 @@
+/**
+ * HTTPS whose certificate can change while it serves. TLS and HTTP are two servers, and the one hands its connections to the other: the
+ * HTTPS server of the runtime that the executable brings along cannot take another certificate, its TLS server can.
+ */
+
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { createSecureContext, createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
+import { PullwrightError } from '../core/errors.ts';
+import { scalarText } from '../core/record.ts';
+
+export interface HttpsServerOptions {
+  readonly pair: CertificatePair;
+  readonly listener: RequestListener;
+  /** A connection on which nothing moves for so long is ended, and one on which a request takes so long to arrive. */
+  readonly idleMs: number;
+  /** Further connections are ended at once. @default {no bound} */
+  readonly maxConnections?: number;
+}
+
+const HANDSHAKE_MS = 10_000;
+/** How long an answered connection is kept for another request. */
+const KEPT_MS = 5000;
+
+export class HttpsServer {
+  readonly #http: Server;
+  readonly #tls: TlsServer;
+  readonly #sockets = new Set<Socket>();
+  readonly #busy = new Set<Socket>();
+  readonly #expected = new Map<Socket, NodeJS.Timeout>();
+  readonly #options: HttpsServerOptions;
+  #connections = 0;
+  #isClosing = false;
+
+  constructor(options: HttpsServerOptions) {
+    this.#options = options;
+    this.#http = createServer(
+      {
+        maxHeaderSize: 16_384,
+        keepAliveTimeout: Math.min(KEPT_MS, options.idleMs),
+      },
+      (request, response) => {
+        this.#answering(request.socket, response);
+        this.#arriving(request, response);
+        options.listener(request, response);
+      },
+    );
+    this.#tls = createTlsServer(
+      { ...options.pair, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS },
+      (socket) => {
+        this.#watch(socket);
+        this.#expect(socket, options.idleMs);
+        socket.once('close', () => this.#forget(socket));
+        this.#http.emit('connection', socket);
+      },
+    );
+    this.#tls.on('connection', (socket: Socket) => this.#admit(socket));
+    // A client that does not like the certificate, or is none of TLS: nobody's fault here.
+    this.#tls.on('tlsClientError', () => undefined);
+  }
+
+  /**
+   * Listens, and gives the port.
+   *
+   * @param port 0 lets the system choose
+   * @throws Error with `code`, as `listen` of Node does
+   */
+  async listen(port: number, host?: string): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#tls.once('error', reject);
+      this.#tls.listen(port, host, () => {
+        this.#tls.off('error', reject);
+        resolve();
+      });
+    });
+    return (this.#tls.address() as AddressInfo).port;
+  }
+
+  /** New connections get this certificate; those that are open go on. */
+  renew(pair: CertificatePair): void {
+    this.#tls.setSecureContext({ ...pair, minVersion: 'TLSv1.2' });
+  }
+
+  /** The process does not stay for it alone. */
+  unref(): void {
+    this.#tls.unref();
+  }
+
+  /** Takes no more, answers what is being asked within `graceMs`, and ends every connection. */
+  async close(graceMs = 0): Promise<void> {
+    this.#isClosing = true;
+    const closed = new Promise<void>((resolve) => this.#tls.close(() => resolve()));
+    for (const socket of this.#sockets) if (graceMs === 0 || !this.#isAnswering(socket)) socket.destroy();
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, graceMs);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  /** Of a connection there are two: the one below TLS must not go while the one above answers. */
+  #isAnswering(socket: Socket): boolean {
+    for (const busy of this.#busy) if (busy === socket || busy.remotePort === socket.remotePort) return true;
+    return false;
+  }
+
+  #admit(socket: Socket): void {
+    this.#watch(socket);
+    this.#connections += 1;
+    socket.once('close', () => {
+      this.#connections -= 1;
+    });
+    if (this.#connections > (this.#options.maxConnections ?? Number.POSITIVE_INFINITY)) socket.destroy();
+  }
+
+  #watch(socket: Socket): void {
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+    this.#sockets.add(socket);
+    socket.setTimeout(this.#options.idleMs, () => socket.destroy());
+  }
+
+  /** Ends the connection unless a request has arrived within `ms`: a letter now and then keeps none open for ever. */
+  #expect(socket: Socket, ms: number): void {
+    this.#forget(socket);
+    if (socket.destroyed) return;
+    this.#expected.set(
+      socket,
+      setTimeout(() => socket.destroy(), ms),
+    );
+  }
+
+  #forget(socket: Socket): void {
+    clearTimeout(this.#expected.get(socket));
+    this.#expected.delete(socket);
+  }
+
+  #arriving(request: IncomingMessage, response: { once(event: 'close', then: () => void): unknown }): void {
+    const { socket } = request;
+    request.once('end', () => this.#forget(socket));
+    response.once('close', () => this.#expect(socket, KEPT_MS + this.#options.idleMs));
+  }
+
+  #answering(socket: Socket, response: { once(event: 'close', then: () => void): unknown }): void {
+    this.#busy.add(socket);
+    response.once('close', () => {
+      this.#busy.delete(socket);
+      if (this.#isClosing) socket.end(() => socket.destroy());
+    });
+  }
+}
+
+// A serving certificate from files that somebody else renews (cert-manager, service-ca). A mounted Secret is swapped by a
+// symbolic link, which file watchers miss now and then, so the files are also looked at in intervals. A pair that does not
+// fit together, as between the writes of its two files, is not taken: the old one goes on serving.
+
+export interface CertificateFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Texts of a pair that fits together. */
+export interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Reads the pair. @throws PullwrightError `CertificateUnusable`, which says which file and why */
+export async function readPair(files: CertificateFiles): Promise<CertificatePair> {
+  const [cert, key] = await Promise.all([readText(files.certificate), readText(files.key)]);
+  const problem = pairProblem(cert, key);
+  if (problem === undefined) return { cert, key };
+  throw unusable(`"${files.certificate}" and "${files.key}": ${problem}`);
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    throw unusable(`"${file}": it cannot be read`);
+  }
+}
+
+function unusable(what: string): PullwrightError {
+  return new PullwrightError(`Cannot use the certificate ${what}`, {
+    code: 'CertificateUnusable',
+    hint: 'Expected tls.crt and tls.key of one pair in PEM, as cert-manager and service-ca write them',
+  });
+}
+
+function notTaken(error: unknown): PullwrightError {
+  const why = error instanceof Error ? error.message : scalarText(error);
+  return new PullwrightError(`Cannot go on with the new certificate: ${why}`, {
+    code: 'CertificateUnusable',
+    hint: 'Restart the pod: it starts with the files that are there',
+  });
+}
+
+function pairProblem(cert: string, key: string): string | undefined {
+  try {
+    const leaf = new X509Certificate(cert);
+    if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'the key is not that of the certificate';
+    createSecureContext({ cert, key });
+    return undefined;
+  } catch {
+    return 'they are no PEM certificate and key';
+  }
+}
+
+/** When the certificate ends. */
+export function expiry(pair: CertificatePair): Date {
+  return new Date(new X509Certificate(pair.cert).validTo);
+}
+
+/** Why nobody takes the certificate now: it is over, or has not begun. */
+export function untimely(pair: CertificatePair, now: Date): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(pair.cert);
+  const [from, to] = [new Date(validFrom), new Date(validTo)];
+  if (now >= to)
+    return `its certificate ended at ${to.toISOString()}, and the API server does not take it: see to who renews it`;
+  return now < from
+    ? `its certificate is not valid before ${from.toISOString()}: see to the clocks, and to who made it`
+    : undefined;
+}
+
+export interface CertificateWatchOptions {
+  readonly files: CertificateFiles;
+  readonly everyMs: number;
+  /** What is served now. */
+  readonly present: CertificatePair;
+  readonly onChange: (pair: CertificatePair) => void;
+  /** Once per kind of failure; the old pair stays. */
+  readonly onProblem: (problem: PullwrightError) => void;
+}
+
+/** Looks again and again until told to stop. */
+export function watchPair(options: CertificateWatchOptions): () => void {
+  let { present } = options;
+  let said = '';
+  let looking = false;
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    try {
+      const next = await readPair(options.files);
+      said = '';
+      if (next.cert === present.cert && next.key === present.key) return;
+      options.onChange(next);
+      present = next;
+    } catch (error) {
+      // Whatever keeps the new one from being served must not stay unsaid until the old one ends.
+      const problem = error instanceof PullwrightError ? error : notTaken(error);
+      if (problem.message === said) return;
+      said = problem.message;
+      options.onProblem(problem);
+    } finally {
+      looking = false;
+    }
+  };
+  const timer = setInterval(() => void look(), options.everyMs);
+  return () => clearInterval(timer);
+}

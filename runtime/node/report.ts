@@ -1,0 +1,336 @@
+/**
+ * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
+ * only, and what cannot be sent is dropped with one log line. The next look at the node is the next try.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { describeError, PullwrightError } from '../core/errors.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Fields, Logger, LogLevel } from '../core/logger.ts';
+import { VERSION } from '../core/version.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type EventInput, EventRecorder } from '../kube/events.ts';
+import type { Clock } from './clock.ts';
+import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
+
+/** The node, as references to it need it. */
+export interface NodeIdentity {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** An Event, about the Node where nothing else is named. */
+export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'> &
+  Partial<Pick<EventInput, 'regarding'>>;
+
+/** What is said, and under which name. Pure. */
+export interface NodeWords {
+  /** Field manager of the PullStatus. */
+  readonly manager: string;
+  /** `reportingController` of the Events. */
+  readonly controller: string;
+  /** The PullStatus of a node and its status. */
+  status(
+    node: NodeIdentity,
+    state: NodeState,
+    present: KubeObject | undefined,
+    now: Date,
+  ): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> };
+  /** The Event for what happened, or undefined when it is not worth one. */
+  eventOf(happened: NodeEvent): Said | undefined;
+  /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
+  eventOfState(state: NodeState): Said | undefined;
+}
+
+export interface NodeReporterOptions {
+  readonly words: NodeWords;
+  readonly client: () => Promise<KubeClient>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Events that wait at most, when the API server is slow; the oldest go first. */
+const WAITING_EVENTS = 20;
+/** How long the end of the agent waits for a report that is under way. */
+const LAST_WORDS_MS = 3000;
+
+interface Session {
+  readonly client: KubeClient;
+  readonly node: NodeIdentity;
+  readonly recorder: EventRecorder;
+  /** The PullStatus as it was last stored. */
+  present: KubeObject | undefined;
+}
+
+export class NodeReporter {
+  readonly #options: NodeReporterOptions;
+  #session: Session | undefined;
+  #last: NodeState | undefined;
+  #pending: NodeState | undefined;
+  #events: Said[] = [];
+  #work: Promise<void> | undefined;
+  #closed = false;
+  /** Whether the last state could not be stored. */
+  #lost = false;
+
+  constructor(options: NodeReporterOptions) {
+    this.#options = options;
+  }
+
+  /** Comes back at once, and sends nothing when the state is the one that was stored last. */
+  state(state: NodeState): void {
+    const before = this.#last;
+    if (!this.#lost && before !== undefined && isDeepStrictEqual(state, before)) return;
+    this.#lost = false;
+    this.#last = state;
+    this.#pending = state;
+    if (state.reason !== before?.reason || state.message !== before.message)
+      this.#say(this.#options.words.eventOfState(state));
+    this.#start();
+  }
+
+  /** Comes back at once. */
+  event(happened: NodeEvent): void {
+    const said = this.#options.words.eventOf(happened);
+    if (said === undefined) return;
+    this.#say(said);
+    this.#start();
+  }
+
+  /** Waits a moment for what is under way. Never rejects. */
+  async close(): Promise<void> {
+    const enough = new AbortController();
+    await Promise.race([this.#work, this.#options.clock.sleep(LAST_WORDS_MS, enough.signal)]);
+    enough.abort();
+    this.#closed = true;
+    this.#forget();
+  }
+
+  /** Says what is no step of the work. Comes back at once. */
+  say(said: Said): void {
+    this.#say(said);
+    this.#start();
+  }
+
+  #say(said: Said | undefined): void {
+    if (said !== undefined) this.#events = [...this.#events, said].slice(-WAITING_EVENTS);
+  }
+
+  #start(): void {
+    this.#work ??= this.#send().finally(() => {
+      this.#work = undefined;
+    });
+  }
+
+  async #send(): Promise<void> {
+    while (!this.#closed && (this.#pending !== undefined || this.#events.length > 0)) {
+      const state = this.#pending;
+      const events = this.#events;
+      this.#pending = undefined;
+      this.#events = [];
+      try {
+        this.#session ??= await this.#open();
+        for (const said of events) await this.#session.recorder.record(regarding(this.#session.node, said));
+        if (state !== undefined) await this.#store(this.#session, state);
+      } catch (error) {
+        this.#forget();
+        if (state !== undefined) this.#lost = true;
+        this.#options.onError(error);
+      }
+    }
+  }
+
+  async #open(): Promise<Session> {
+    const { nodeName, clock, words } = this.#options;
+    const client = await this.#options.client();
+    try {
+      const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+      if (node === undefined) throw noNode(nodeName);
+      const identity = { name: nodeName, uid: node.metadata.uid ?? '' };
+      const recorder = new EventRecorder({
+        client,
+        controller: words.controller,
+        instance: nodeName,
+        now: () => clock.now(),
+      });
+      return { client, node: identity, recorder, present: undefined };
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  async #store(session: Session, state: NodeState): Promise<void> {
+    const { client, node } = session;
+    const { words } = this.#options;
+    const { manager } = words;
+    const now = new Date(this.#options.clock.now());
+    if (session.present === undefined) {
+      const options = { manager, force: true };
+      session.present = await client.apply(words.status(node, state, undefined, now).object, options);
+    }
+    const { object, status } = words.status(node, state, session.present, now);
+    const { name, namespace } = object.metadata;
+    session.present = await client.apply(
+      { ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },
+      { manager, subresource: 'status', force: true },
+    );
+  }
+
+  /** The next report begins anew: with the CA and the Node as they are then. */
+  #forget(): void {
+    this.#session?.client.close();
+    this.#session = undefined;
+  }
+}
+
+function regarding({ name, uid }: NodeIdentity, said: Said): EventInput {
+  return { regarding: { apiVersion: 'v1', kind: 'Node', name, uid }, ...said };
+}
+
+function noNode(name: string): PullwrightError {
+  return new PullwrightError(`Cannot report: there is no Node "${name}"`, {
+    code: 'NoNode',
+    hint: 'Set NODE_NAME from spec.nodeName, or --node-name',
+  });
+}
+
+// What happens on a node, as log lines: one constant message per event, with fields.
+
+const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>> = {
+  written: ['info', 'File written'],
+  'write-failed': ['error', 'Cannot write the file'],
+  restarting: ['info', 'Restarting the unit'],
+  restarted: ['info', 'Unit restarted'],
+  recovered: ['warn', 'Unit is up with the old file'],
+  'restart-failed': ['warn', 'Restart of the unit failed'],
+  'recover-failed': ['error', 'Unit does not come up with the old file'],
+  'rolled-back': ['error', 'Unit does not come up with the new file: the old one is back'],
+  'turn-failed': ['warn', 'Cannot book a turn for the restart'],
+  'state-failed': ['error', 'Cannot store the journal'],
+  'journal-damaged': ['warn', 'The journal cannot be read and is started again'],
+  resumed: ['info', 'A change was interrupted: going on with it'],
+  'given-to-root': ['warn', 'Corrected an owner that was not root'],
+  swept: ['info', 'Removed what a killed run left behind'],
+};
+
+/** Logs an event. */
+export function logEvent(log: Logger, event: NodeEvent): void {
+  const [level, message] = MESSAGES[event.event];
+  const fields = Object.entries(event).map(([name, value]): [string, unknown] => [
+    name,
+    value instanceof Error ? describeError(value) : value,
+  ]);
+  log[level](message, Object.fromEntries(fields));
+}
+
+/** Logs a new state. */
+export function logState(log: Logger, state: NodeState): void {
+  const fields: Fields = { reason: state.reason, detail: state.message };
+  if (state.reason === NODE_HOLDS_REMOVAL) log.warn('A removal is held', fields);
+  else if (state.ready) log.info('Node is in sync', fields);
+  else if (state.busy === true) log.info('Node is being brought in sync', fields);
+  else log.warn('Node is not in sync', fields);
+}
+
+// Counts what happens on a node, in the text format of Prometheus. Fixed names without a library: this runs on every node
+// of a fleet, and a metrics library would be most of what it loads.
+
+/** Counter names, after the prefix, and their help. */
+const COUNTERS = {
+  writes_total: 'Files written',
+  write_failures_total: 'Files that could not be written',
+  restarts_total: 'Restarts of the unit that were successful',
+  restart_failures_total: 'Attempts to restart the unit that failed',
+  rollbacks_total: 'Files put back because the unit did not come up',
+} as const;
+
+type Counter = keyof typeof COUNTERS;
+
+const COUNTER_OF: Readonly<Partial<Record<NodeEvent['event'], Counter>>> = {
+  written: 'writes_total',
+  'write-failed': 'write_failures_total',
+  restarted: 'restarts_total',
+  'restart-failed': 'restart_failures_total',
+  'recover-failed': 'restart_failures_total',
+  'rolled-back': 'rollbacks_total',
+};
+
+/** A gauge beside the fixed ones. */
+export interface Gauge {
+  /** Name, with labels if it has some. */
+  readonly sample: string;
+  readonly help: string;
+  readonly value: number;
+}
+
+export class NodeMetrics {
+  readonly #counts = new Map<Counter, number>();
+  readonly #started: number;
+  readonly #prefix: string;
+  #state: NodeState = { ready: false, reason: 'Starting', message: '' };
+  #since: number;
+
+  /** `now`: milliseconds since 1970. */
+  constructor(now: number, prefix: `pullwright_${string}` = 'pullwright_agent') {
+    this.#prefix = prefix;
+    this.#started = now;
+    this.#since = now;
+  }
+
+  event(event: NodeEvent): void {
+    const counter = COUNTER_OF[event.event];
+    if (counter !== undefined) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1);
+  }
+
+  state(state: NodeState, now: number): void {
+    if (state.ready !== this.#state.ready) this.#since = now;
+    this.#state = state;
+  }
+
+  /** The page for a scrape. Samples of one name stand one after the other in `more`. */
+  text(more: readonly Gauge[] = []): string {
+    const { ready, reason } = this.#state;
+    const prefix = this.#prefix;
+    const lines = [
+      ...gauge(
+        `${prefix}_in_sync`,
+        'Whether the file means what is wanted and no restart is pending',
+        ready ? 1 : 0,
+      ),
+      ...gauge(`${prefix}_in_sync_since_seconds`, 'When in_sync last changed', this.#since / 1000),
+      ...gauge(
+        `${prefix}_breaker_open`,
+        'Whether content is held back because the unit did not come up with it',
+        reason === 'BreakerOpen' ? 1 : 0,
+      ),
+      ...gauge('process_start_time_seconds', 'When the agent started', this.#started / 1000),
+      ...gauge(`pullwright_build_info{version="${VERSION}"}`, 'Version of the agent', 1),
+    ];
+    const told = new Set<string>();
+    for (const { sample, help, value } of more) {
+      const [head = '', type = '', line = ''] = gauge(sample, help, value);
+      lines.push(...(told.has(head) ? [line] : [head, type, line]));
+      told.add(head);
+    }
+    for (const [name, help] of Object.entries(COUNTERS))
+      lines.push(
+        `# HELP ${prefix}_${name} ${help}`,
+        `# TYPE ${prefix}_${name} counter`,
+        `${prefix}_${name} ${this.#counts.get(name as Counter) ?? 0}`,
+      );
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+function gauge(sample: string, help: string, value: number): readonly string[] {
+  const name = sample.replace(/\{.*/, '');
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${sample} ${value}`];
+}
+
+/** How long the oldest auth file has waited for its pull; see `oldestAuthFileMs`. */
+export function authFileAge(ms: number): Gauge {
+  const help = 'Age of the oldest auth file that no pull has used; 0 when there is none';
+  return { sample: 'pullwright_auth_file_oldest_seconds', help, value: ms / 1000 };
+}

@@ -1,0 +1,356 @@
+/**
+ * What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole.
+ *
+ * State of a later version is set aside and kept: overwriting it would lose what that version needs when it comes back,
+ * refusing to work would leave the node without credentials.
+ */
+
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  fchownSync,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+} from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { errnoOf, PullwrightError } from '../core/errors.ts';
+import { isRecord } from '../core/record.ts';
+import { redact, reveal } from '../core/redacted.ts';
+import {
+  type FileContent,
+  fileError,
+  readWhole,
+  removeFile,
+  replaceFile,
+  sweepLeftovers,
+} from './atomic-file.ts';
+import { EMPTY_JOURNAL, type Journal, parseJournal } from './journal.ts';
+import type { Ledger } from './task.ts';
+
+// Who owns what is written on a node. The kubelet runs as root what it finds, and reads its credentials as root, so that
+// nobody else may own these files; an earlier version, or a container started with another user, may have left them so.
+
+const ROOT = 0;
+
+/**
+ * Gives the file or folder at `path` to root, unless it belongs to root already. Does nothing where this process is not root,
+ * where nothing is there, and where a link is: what it leads to is not ours.
+ *
+ * @returns whether the owner was another one
+ * @throws PullwrightError when root may not change the owner: a read-only file system, or a missing capability
+ */
+export function giveToRoot(path: string): boolean {
+  if (process.geteuid?.() !== ROOT) return false;
+  let fd: number;
+  try {
+    // A descriptor, so that what was judged is what is changed. A pipe that somebody put there is not waited for.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) return false;
+    throw fileError('open', path, error);
+  }
+  try {
+    const { uid, gid } = fstatSync(fd);
+    if (uid === ROOT && gid === ROOT) return false;
+    fchownSync(fd, ROOT, ROOT);
+    return true;
+  } catch (error) {
+    throw fileError('change the owner of', path, error);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Raised when journal.json or saved.json change in a way that an older program would misread. A file without it is of version 1.
+ */
+export const STATE_VERSION = 1;
+
+/** What is stored in one file, so that journal and ledger cannot disagree. */
+export interface Stored {
+  readonly journal: Journal;
+  readonly ledger: Ledger;
+}
+
+/** Nothing is written before the first change. */
+export class StateFolder {
+  readonly path: string;
+  readonly #journal: string;
+  readonly #copy: string;
+
+  constructor(path: string) {
+    this.path = path;
+    this.#journal = join(path, 'journal.json');
+    this.#copy = join(path, 'saved.json');
+  }
+
+  /** Makes the folder, and sees to it that only root may write here: who does decides what root writes elsewhere. */
+  prepare(): void {
+    try {
+      mkdirSync(this.path, { recursive: true, mode: 0o700 });
+      const stat = lstatSync(this.path);
+      if (!stat.isDirectory())
+        throw new PullwrightError(`Cannot use "${this.path}": it is no folder`, { code: 'NotAFolder' });
+      if ((stat.mode & 0o077) !== 0) chmodSync(this.path, 0o700);
+      for (const path of [this.path, this.#journal, this.#copy]) giveToRoot(path);
+    } catch (error) {
+      throw fileError('prepare', this.path, error);
+    }
+  }
+
+  /**
+   * What was stored; whatever cannot be understood counts as nothing, and `damaged` says so. `newer`: a later version of this
+   * program wrote it.
+   */
+  load(): Stored & { readonly damaged: boolean; readonly newer: boolean } {
+    const content = readWhole(this.#journal);
+    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false, newer: false };
+    const document = parseJson(content);
+    const record = isRecord(document) ? document : {};
+    const newer = isNewer(record) || (isRecord(record['journal']) && isNewer(record['journal']));
+    const journal = isNewer(record) ? undefined : parseJournal(record['journal']);
+    const ledger = parseLedger(record['ledger']);
+    const damaged = journal === undefined || ledger === undefined;
+    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged, newer };
+  }
+
+  /** Keeps a copy of what a later version wrote, for the day when that version is back. Gives its path. */
+  setAside(): string {
+    const aside = `${this.#journal}.newer`;
+    try {
+      copyFileSync(this.#journal, aside);
+    } catch (error) {
+      throw fileError('copy', this.#journal, error);
+    }
+    return aside;
+  }
+
+  store(stored: Stored): void {
+    this.prepare();
+    replaceFile(
+      this.#journal,
+      Buffer.from(JSON.stringify({ version: STATE_VERSION, journal: stored.journal, ledger: stored.ledger })),
+    );
+  }
+
+  /** Keeps `content` (undefined: that there was no file) for a rollback. */
+  saveCopy(content: FileContent | undefined): void {
+    this.prepare();
+    const document =
+      content === undefined
+        ? { version: STATE_VERSION, absent: true }
+        : {
+            version: STATE_VERSION,
+            mode: content.mode,
+            uid: content.uid,
+            gid: content.gid,
+            bytes: Buffer.from(reveal(content.bytes)).toString('base64'),
+          };
+    replaceFile(this.#copy, redact(new Uint8Array(Buffer.from(JSON.stringify(document)))));
+  }
+
+  /** What {@link saveCopy} kept. `none` when there is no copy, or none that can be read. */
+  loadCopy(): FileContent | 'absent' | 'none' {
+    const document = parseJson(readWhole(this.#copy));
+    if (!isCopy(document)) return 'none';
+    if (document.absent === true) return 'absent';
+    const { mode, uid, gid } = document;
+    return { mode, uid, gid, bytes: redact(new Uint8Array(Buffer.from(document.bytes, 'base64'))) };
+  }
+
+  /** The copy holds credentials: it goes as soon as it cannot be needed any more. */
+  dropCopy(): void {
+    removeFile(this.#copy);
+  }
+
+  /** Takes the folder away with all that is in it. */
+  forget(): void {
+    try {
+      rmSync(this.path, { recursive: true, force: true });
+    } catch (error) {
+      throw fileError('remove', this.path, error);
+    }
+  }
+
+  sweep(): number {
+    if (lstatSync(this.path, { throwIfNoEntry: false }) === undefined) return 0;
+    return sweepLeftovers(this.#journal) + sweepLeftovers(this.#copy);
+  }
+}
+
+interface Copy {
+  readonly absent?: boolean;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly bytes: string;
+}
+
+function isCopy(value: unknown): value is Copy {
+  if (!isRecord(value) || isNewer(value)) return false;
+  if (value['absent'] === true) return true;
+  const { bytes, mode, uid, gid } = value;
+  return typeof bytes === 'string' && [mode, uid, gid].every(Number.isInteger);
+}
+
+/** Numbers only: anything else under this name is damage. */
+function isNewer(value: Readonly<Record<string, unknown>>): boolean {
+  const { version } = value;
+  return typeof version === 'number' && version > STATE_VERSION;
+}
+
+function parseLedger(value: unknown): Ledger | undefined {
+  if (!isRecord(value)) return undefined;
+  const whole = Object.values(value).every(
+    (digests) => Array.isArray(digests) && digests.every((digest) => typeof digest === 'string'),
+  );
+  return whole ? (value as Ledger) : undefined;
+}
+
+/** What the file says; undefined for an absent file and for what is not JSON. */
+function parseJson(content: FileContent | undefined): unknown {
+  if (content === undefined) return undefined;
+  try {
+    return JSON.parse(Buffer.from(reveal(content.bytes)).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+// At most one program at a time works on a file of a node, also when two pods share nothing but the folder.
+// The lock is a listening socket in the folder: the kernel closes it with its owner, however that one dies, so a lock is
+// stale exactly when nobody answers. Process ids would mean nothing here, since every pod has its own.
+// A listening socket and no file: two agents on one node share neither process ids nor a network, the runtimes have no flock,
+// and the kernel stops answering for a socket when its owner dies in whatever way.
+
+export interface Hold {
+  /** Whether the lock is still ours: somebody may have removed it. */
+  held(): boolean;
+  release(): void;
+}
+
+/** Takes the lock `name` in `folder`, or gives a promise of when it is worth trying again. */
+export async function takeSingle(folder: string, name: string = 'lock'): Promise<Hold | Busy> {
+  const path = join(folder, name);
+  for (;;) {
+    const taken = await tryTake(path);
+    if (taken !== undefined) return taken;
+    const busy = await holder(path);
+    if (busy !== undefined) return busy;
+  }
+}
+
+async function tryTake(path: string): Promise<Hold | undefined> {
+  const own = `${path}.new-${randomBytes(6).toString('hex')}`;
+  const close = await listen(own);
+  try {
+    linkSync(own, path);
+  } catch (error) {
+    close();
+    unlinkQuietly(own);
+    // ENOENT: the present holder swept our file away between the two calls.
+    if (errnoOf(error) === 'EEXIST' || errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError('lock', path, error);
+  }
+  const { ino } = lstatSync(own);
+  sweep(path);
+  const held = (): boolean => inodeOf(path) === ino;
+  return {
+    held,
+    release: () => {
+      if (held()) unlinkQuietly(path);
+      close();
+    },
+  };
+}
+
+/** Somebody else holds the lock. */
+export interface Busy {
+  /** Resolves when the holder is gone. */
+  readonly busy: Promise<void>;
+}
+
+/** Listens on a socket at `path`, without keeping the process alive. Gives what ends it, and all who wait. */
+function listen(path: string): Promise<() => void> {
+  const waiting = new Set<Socket>();
+  return new Promise((resolve, reject) => {
+    // Who waits for the lock holds a connection, and sees it end.
+    const server = createServer((socket) => {
+      waiting.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => waiting.delete(socket));
+      socket.unref();
+    });
+    server.unref();
+    server.once('error', (error) => reject(fileError('lock', path, error)));
+    server.listen(path, () =>
+      resolve(() => {
+        server.close();
+        for (const socket of waiting) socket.destroy();
+      }),
+    );
+  });
+}
+
+/** Who holds the lock; undefined when nobody does, and it is worth trying again at once. */
+async function holder(path: string): Promise<Busy | undefined> {
+  const ino = inodeOf(path);
+  if (ino === undefined) return undefined;
+  const socket = connect(path);
+  socket.on('error', () => undefined);
+  const answered = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+  });
+  if (!answered) {
+    moveStaleAway(path, ino);
+    return undefined;
+  }
+  const busy = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  socket.resume();
+  return { busy };
+}
+
+/** Removes the lock whose inode is `ino`. Should another one be there by now, it is put back. */
+function moveStaleAway(path: string, ino: number): void {
+  const moved = `${path}.stale-${randomBytes(6).toString('hex')}`;
+  try {
+    renameSync(path, moved);
+    if (inodeOf(moved) !== ino) linkSync(moved, path);
+  } catch {
+    // Somebody else moved it first.
+  }
+  unlinkQuietly(moved);
+}
+
+/** Removes what killed runs left. */
+function sweep(path: string): void {
+  for (const entry of readdirSync(dirname(path)))
+    if (/^\.(new|stale)-/.test(entry.slice(basename(path).length)) && entry.startsWith(basename(path)))
+      unlinkQuietly(join(dirname(path), entry));
+}
+
+function inodeOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function unlinkQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone.
+  }
+}

@@ -1,0 +1,590 @@
+/**
+ * Restarts units over D-Bus, and believes nothing before it has seen it.
+ *
+ * Source of the rule: org.freedesktop.systemd1(5). Signals are subscribed before the call, results that arrive before the
+ * reply are kept, only the job result `done` is success, and when the bus goes away or the job is overdue, the unit itself is
+ * asked what became of it: a unit that runs under a new invocation id was restarted.
+ */
+import type { Message, MessageBus } from 'dbus-next';
+import { PullwrightError } from '../core/errors.ts';
+import { scalarText } from '../core/record.ts';
+import { type Clock, systemClock } from './clock.ts';
+
+// A connection to the D-Bus system bus that notices when the bus goes away.
+// dbus-next leaves a call that the bus will never answer pending for ever, so every call here has its own deadline, and all
+// calls fail at once when the connection ends. A lost connection is not repaired: its owner makes a new one.
+
+/** What to call: the parts of a D-Bus method call. */
+export interface BusCall {
+  readonly destination: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly signature?: string;
+  readonly body?: readonly unknown[];
+}
+
+/** A signal that arrived. */
+export interface BusSignal {
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly body: readonly unknown[];
+}
+
+export interface Bus {
+  /** The body of the reply. Rejects with `BusLost`, `BusTimeout`, or `BusRefused` whose `busError` is the D-Bus error name. */
+  call(call: BusCall, deadlineMs: number): Promise<readonly unknown[]>;
+  /** Called for each signal, until the connection is closed. */
+  onSignal(listener: (signal: BusSignal) => void): void;
+  /** Rejects when the connection is lost; never resolves. */
+  readonly lost: Promise<never>;
+  close(): void;
+}
+
+/** The bus answered with an error. `busError` is its name, such as `org.freedesktop.DBus.Error.AccessDenied`. */
+export class BusRefused extends PullwrightError {
+  readonly busError: string;
+  /** What the bus says, without the rest of the message. */
+  readonly text: string;
+
+  constructor(member: string, busError: string, text: string) {
+    super(`Cannot call ${member}: ${text} (${busError})`, { code: 'BusRefused' });
+    this.busError = busError;
+    this.text = text;
+  }
+}
+
+/** The number of a signal in the D-Bus specification; the constant of dbus-next would have to be imported for it. */
+const SIGNAL: number = 4;
+
+interface Internals extends MessageBus {
+  /** The only place where the end of the stream can be seen. */
+  readonly _connection?: { once(event: 'end', listener: () => void): void };
+}
+
+/** Connects to the socket at `path`. Rejects with `BusUnreachable` when that fails or takes longer than `deadlineMs`. */
+export async function connectBus(path: string, deadlineMs: number): Promise<Bus> {
+  if (/[:=,;%]/.test(path))
+    throw unreachable(path, 'the path holds one of : = , ; %, which a bus address cannot');
+  const { default: dbus } = await import('dbus-next');
+  const inner: Internals = dbus.sessionBus({ busAddress: `unix:socket=${path}` });
+  let lose: (error: Error) => void = () => undefined;
+  const lost = new Promise<never>((_, reject) => {
+    lose = reject;
+  });
+  lost.catch(() => undefined);
+  inner.on('error', (error: Error) => lose(busLost(path, error.message)));
+  inner._connection?.once('end', () => lose(busLost(path, 'it closed the connection')));
+  const ready = new Promise<void>((resolve) => inner.once('connect', () => resolve()));
+  try {
+    await withDeadline(Promise.race([ready, lost]), deadlineMs, () => unreachable(path, 'no answer in time'));
+  } catch (error) {
+    disconnect(inner);
+    throw error instanceof PullwrightError && error.code === 'BusLost'
+      ? unreachable(path, error.message)
+      : error;
+  }
+  return new ConnectedBus(inner, lost, dbus.Message);
+}
+
+class ConnectedBus implements Bus {
+  readonly #inner: MessageBus;
+  readonly #message: typeof Message;
+  readonly lost: Promise<never>;
+
+  constructor(inner: MessageBus, lost: Promise<never>, message: typeof Message) {
+    this.#inner = inner;
+    this.lost = lost;
+    this.#message = message;
+  }
+
+  async call(call: BusCall, deadlineMs: number): Promise<readonly unknown[]> {
+    const message = new this.#message({
+      destination: call.destination,
+      path: call.path,
+      interface: call.interface,
+      member: call.member,
+      signature: call.signature ?? '',
+      body: [...(call.body ?? [])],
+    });
+    const overdue = (): PullwrightError =>
+      new PullwrightError(`Cannot call ${call.member}: no answer within ${deadlineMs} ms`, {
+        code: 'BusTimeout',
+      });
+    try {
+      const reply = await withDeadline(
+        Promise.race([this.#inner.call(message), this.lost]),
+        deadlineMs,
+        overdue,
+      );
+      return reply?.body ?? [];
+    } catch (error) {
+      throw refusal(call.member, error);
+    }
+  }
+
+  onSignal(listener: (signal: BusSignal) => void): void {
+    this.#inner.on('message', (message: Message) => {
+      if (message.type !== SIGNAL) return;
+      listener({
+        path: message.path ?? '',
+        interface: message.interface ?? '',
+        member: message.member ?? '',
+        body: message.body ?? [],
+      });
+    });
+  }
+
+  close(): void {
+    disconnect(this.#inner);
+  }
+}
+
+function disconnect(inner: MessageBus): void {
+  try {
+    inner.disconnect();
+  } catch {
+    // It is gone already.
+  }
+}
+
+function refusal(member: string, error: unknown): unknown {
+  if (error instanceof PullwrightError) return error;
+  if (error instanceof Error && 'type' in error)
+    return new BusRefused(member, scalarText(error.type), error.message);
+  const text = error instanceof Error ? error.message : scalarText(error);
+  return new PullwrightError(`Cannot call ${member}: ${text}`, { code: 'BusLost', cause: error });
+}
+
+function busLost(path: string, text: string): PullwrightError {
+  return new PullwrightError(`Cannot use the bus at "${path}": ${text}`, { code: 'BusLost' });
+}
+
+/** The bus closes the connection of a user that it does not know without a word, and lets only root restart units. */
+function connectHint(text: string): string {
+  const uid = process.geteuid?.();
+  if (uid !== undefined && uid !== 0 && !/ENOENT|ENOTDIR|ECONNREFUSED/.test(text))
+    return `This process runs as uid ${uid}, and the system bus lets only root restart units: set runAsUser: 0 in its securityContext`;
+  return 'Mount the folder of the socket (not the socket itself), and look whether dbus runs on the node';
+}
+
+function unreachable(path: string, text: string): PullwrightError {
+  return new PullwrightError(`Cannot connect to the bus at "${path}": ${text}`, {
+    code: 'BusUnreachable',
+    hint: connectHint(text),
+  });
+}
+
+async function withDeadline<T>(work: Promise<T>, ms: number, overdue: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(overdue()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// A service as systemd has read it: its files in the order in which they apply, its command word by word, its variables, and
+// the command lines of its processes. What the properties of org.freedesktop.systemd1 say, as data.
+
+/** A file of variables that the unit names. */
+export interface EnvironmentFile {
+  readonly path: string;
+  /** Whether it may be missing. */
+  readonly optional: boolean;
+}
+
+export interface LoadedService {
+  /** Unit file, then drop-ins. */
+  readonly files: readonly string[];
+  /** Words of the command that counts, variables as they are written; empty when there is none. */
+  readonly command: readonly string[];
+  /** Whether systemd leaves the variables in the command alone. */
+  readonly isVerbatim: boolean;
+  /** `NAME=value` of each variable that the unit sets itself. */
+  readonly environment: readonly string[];
+  readonly environmentFiles: readonly EnvironmentFile[];
+  /** Whether files have changed since systemd read them. */
+  readonly isStale: boolean;
+  /** Command line of the main process as one text; empty when it does not run. */
+  readonly commandLine: string;
+  /** A new value each time the service is started. */
+  readonly mainPid: number;
+}
+
+type Properties = Readonly<Record<string, { readonly value?: unknown } | undefined>>;
+
+/** Undefined when systemd has no such service. `processes`: what GetUnitProcesses answers. */
+export function loadedService(
+  ofUnit: unknown,
+  ofService: unknown,
+  processes: unknown,
+): LoadedService | undefined {
+  const unit = propertiesOf(ofUnit);
+  const service = propertiesOf(ofService);
+  const fragment = textOf(unit['FragmentPath']?.value);
+  if (unit['LoadState']?.value !== 'loaded' || fragment === '') return undefined;
+  const command = commandOf(service);
+  const pid = service['MainPID']?.value;
+  const mainPid = typeof pid === 'number' ? pid : 0;
+  return {
+    files: [fragment, ...textsOf(unit['DropInPaths']?.value)],
+    command: command.words,
+    isVerbatim: command.flags.includes('no-env-expand'),
+    environment: textsOf(service['Environment']?.value),
+    environmentFiles: listOf(service['EnvironmentFiles']?.value).map((entry) => {
+      const [path, optional] = listOf(entry);
+      return { path: textOf(path), optional: optional === true };
+    }),
+    isStale: unit['NeedDaemonReload']?.value === true,
+    commandLine: mainPid === 0 ? '' : lineOf(processes, mainPid),
+    mainPid,
+  };
+}
+
+/** `ExecStartEx` has the flags of the command too; systemd before 243 has `ExecStart` alone. */
+function commandOf(service: Properties): {
+  readonly words: readonly string[];
+  readonly flags: readonly string[];
+} {
+  const extended = listOf(listOf(service['ExecStartEx']?.value).at(-1));
+  const [, words, flags] =
+    extended.length > 0 ? extended : listOf(listOf(service['ExecStart']?.value).at(-1));
+  return { words: textsOf(words), flags: textsOf(flags) };
+}
+
+/** Each process is control group, number, and command line. */
+function lineOf(processes: unknown, pid: number): string {
+  const found = listOf(processes)
+    .map(listOf)
+    .find(([, number]) => number === pid);
+  return textOf(found?.[2]);
+}
+
+function propertiesOf(value: unknown): Properties {
+  return typeof value === 'object' && value !== null ? (value as Properties) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return listOf(value).filter((one): one is string => typeof one === 'string');
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+// What a unit does now, by its properties.
+
+/** A unit as systemd sees it. */
+export interface UnitState {
+  /** `active`, `activating`, `failed`, `inactive` and so on. */
+  readonly active: string;
+  /** `running`, `auto-restart`, `dead` and so on. */
+  readonly sub: string;
+  /** `loaded`, `not-found`, `masked` and so on. */
+  readonly load: string;
+  /** A new value each time the unit is started, in hex; empty when it never was. */
+  readonly invocation: string;
+  /** Whether a job of the unit is waiting or running. */
+  readonly busy: boolean;
+}
+
+/** @throws PullwrightError for an answer without properties */
+export function unitState(answer: unknown): UnitState {
+  if (typeof answer !== 'object' || answer === null)
+    throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
+      code: 'BusAnswer',
+    });
+  const all = answer as Readonly<Record<string, { readonly value?: unknown } | null | undefined>>;
+  const text = (name: string): string => {
+    const value = all[name]?.value;
+    return typeof value === 'string' ? value : '';
+  };
+  const id = all['InvocationID']?.value;
+  const job = all['Job']?.value;
+  return {
+    active: text('ActiveState'),
+    sub: text('SubState'),
+    load: text('LoadState'),
+    invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
+    busy: Array.isArray(job) && job[0] !== 0,
+  };
+}
+
+function isBytes(value: unknown): value is Uint8Array | readonly number[] {
+  if (value instanceof Uint8Array) return true;
+  return Array.isArray(value) && value.every((one) => typeof one === 'number');
+}
+
+/** What became of a job: its result in systemd's words (`done`, `failed`, `timeout`, `canceled`, `dependency`, `skipped`). */
+export interface JobEnd {
+  readonly result: string;
+}
+
+/** Times are milliseconds. */
+export interface SystemdOptions {
+  /** @default {'/run/dbus/system_bus_socket'} */
+  readonly socket?: string;
+  /** How long a call may take until it is answered. @default {5000} */
+  readonly callMs?: number;
+  /** How long a job may run. systemd's own limit for a start is 90 s, and as long again for the stop. @default {200000} */
+  readonly jobMs?: number;
+  readonly clock?: Clock;
+  /** Makes a connection; for tests. */
+  readonly connect?: () => Promise<Bus>;
+}
+
+/** The part of systemd that is needed. Each call makes a connection of its own, so that none is held at rest. */
+export interface Systemd {
+  state(unit: string): Promise<UnitState>;
+  /** Restarts the unit, or starts it when it is down; the job's end. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost`, or what the bus refused. */
+  restart(unit: string, signal: AbortSignal): Promise<JobEnd>;
+  /** Forgets failures, so that the limit on starts does not refuse the next one. */
+  resetFailed(unit: string): Promise<void>;
+}
+
+/** For tasks whose file is part of a unit. */
+export interface ReloadingSystemd extends Systemd {
+  /** Reads all unit files again, as `systemctl daemon-reload` does. */
+  reload(): Promise<void>;
+}
+
+/** For programs that have to know what systemd makes of a service, and run others as services. */
+export interface ServiceSystemd extends ReloadingSystemd {
+  /** The service as systemd has read it; undefined where it has none of this name. */
+  service(unit: string): Promise<LoadedService | undefined>;
+  /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */
+  run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd>;
+}
+
+/** Name, D-Bus signature, and value of each property. */
+export type ServiceProperties = readonly (readonly [string, string, unknown])[];
+
+const SYSTEMD = 'org.freedesktop.systemd1';
+const MANAGER_PATH = '/org/freedesktop/systemd1';
+const MANAGER = 'org.freedesktop.systemd1.Manager';
+const TRANSIENT = 'ssa(sv)a(sa(sv))';
+const LOOK_AGAIN_MS = 250;
+/** How long a bus that went away during a job may stay away before the attempt counts as failed. */
+const LOOK_UP_MS = 30_000;
+
+/** systemd over the system bus. */
+export function systemdOverBus(options: SystemdOptions = {}): ServiceSystemd {
+  return new SystemdOverBus(options);
+}
+
+class SystemdOverBus implements ServiceSystemd {
+  readonly #callMs: number;
+  readonly #jobMs: number;
+  readonly #clock: Clock;
+  readonly #connect: () => Promise<Bus>;
+
+  constructor(options: SystemdOptions) {
+    this.#callMs = options.callMs ?? 5000;
+    this.#jobMs = options.jobMs ?? 200_000;
+    this.#clock = options.clock ?? systemClock;
+    const socket = options.socket ?? '/run/dbus/system_bus_socket';
+    this.#connect = options.connect ?? (() => connectBus(socket, this.#callMs));
+  }
+
+  async state(unit: string): Promise<UnitState> {
+    return this.#with((bus) => this.#stateOn(bus, unit));
+  }
+
+  async resetFailed(unit: string): Promise<void> {
+    await this.#with((bus) => this.#manager(bus, 'ResetFailedUnit', [unit]));
+  }
+
+  async reload(): Promise<void> {
+    await this.#with((bus) => this.#manager(bus, 'Reload', []));
+  }
+
+  async service(unit: string): Promise<LoadedService | undefined> {
+    return this.#with(async (bus) => {
+      const ofUnit = await this.#properties(bus, unit, 'Unit');
+      const ofService = await this.#properties(bus, unit, 'Service');
+      const [processes] = await this.#manager(bus, 'GetUnitProcesses', [unit]).catch(() => []);
+      return loadedService(ofUnit, ofService, processes);
+    });
+  }
+
+  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
+    const { default: dbus } = await import('dbus-next');
+    const variants = properties.map(([name, type, value]) => [name, new dbus.Variant(type, value)]);
+    const until = this.#clock.monotonic() + this.#jobMs;
+    return this.#with(async (bus) => {
+      const ends = await this.#listen(bus);
+      const [path] = await this.#manager(bus, 'StartTransientUnit', [unit, 'fail', variants, []], TRANSIENT);
+      return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
+    });
+  }
+
+  async restart(unit: string, signal: AbortSignal): Promise<JobEnd> {
+    const until = this.#clock.monotonic() + this.#jobMs;
+    const before = { invocation: '', called: false };
+    try {
+      return await this.#with(async (bus) => {
+        const ends = await this.#listen(bus);
+        before.invocation = (await this.#stateOn(bus, unit)).invocation;
+        before.called = true;
+        const [path] = await this.#manager(bus, 'RestartUnit', [unit, 'replace']);
+        return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
+      });
+    } catch (error) {
+      if (!before.called || !isUncertain(error)) throw error;
+      return this.#lookUp({ unit, before: before.invocation, until, signal, cause: error });
+    }
+  }
+
+  async #with<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
+    const bus = await this.#connect();
+    try {
+      return await work(bus);
+    } finally {
+      bus.close();
+    }
+  }
+
+  async #manager(
+    bus: Bus,
+    member: string,
+    body: readonly unknown[],
+    signature = 's'.repeat(body.length),
+  ): Promise<readonly unknown[]> {
+    const call: BusCall = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER, member };
+    return bus.call(body.length === 0 ? call : { ...call, signature, body }, this.#callMs);
+  }
+
+  async #listen(bus: Bus): Promise<JobEnds> {
+    const ends = new JobEnds();
+    bus.onSignal((signal) => ends.see(signal));
+    const rule = `type='signal',sender='${SYSTEMD}',path='${MANAGER_PATH}',interface='${MANAGER}',member='JobRemoved'`;
+    const daemon = 'org.freedesktop.DBus';
+    await bus.call(
+      {
+        destination: daemon,
+        path: '/org/freedesktop/DBus',
+        interface: daemon,
+        member: 'AddMatch',
+        signature: 's',
+        body: [rule],
+      },
+      this.#callMs,
+    );
+    await this.#manager(bus, 'Subscribe', []);
+    return ends;
+  }
+
+  async #stateOn(bus: Bus, unit: string): Promise<UnitState> {
+    return unitState(await this.#properties(bus, unit, 'Unit'));
+  }
+
+  /** Every property of the unit's interface. */
+  async #properties(bus: Bus, unit: string, kind: 'Unit' | 'Service'): Promise<unknown> {
+    const [path] = await this.#manager(bus, 'LoadUnit', [unit]);
+    const [all] = await bus.call(
+      {
+        destination: SYSTEMD,
+        path: scalarText(path),
+        interface: 'org.freedesktop.DBus.Properties',
+        member: 'GetAll',
+        signature: 's',
+        body: [`org.freedesktop.systemd1.${kind}`],
+      },
+      this.#callMs,
+    );
+    return all;
+  }
+
+  /** Waits for the job's end, the loss of the bus, the deadline, or the signal to stop: whichever is first. */
+  async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<string> {
+    const over = new AbortController();
+    const timer = this.#clock.sleep(until - this.#clock.monotonic(), AbortSignal.any([signal, over.signal]));
+    const late = timer.then(() => {
+      throw signal.aborted
+        ? stopped()
+        : new PullwrightError('Cannot wait for the job: it is overdue', { code: 'JobOverdue' });
+    });
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([ended, bus.lost, late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** The job's end was not seen. Asks the unit, over new connections, until it is at rest or the job is overdue. */
+  async #lookUp(job: LostJob): Promise<JobEnd> {
+    const giveUp = this.#clock.monotonic() + LOOK_UP_MS;
+    for (;;) {
+      const state = await this.state(job.unit).catch(() => undefined);
+      if (state !== undefined && !state.busy && state.active !== 'activating') {
+        const restarted = state.active === 'active' && state.invocation !== job.before;
+        return { result: restarted ? 'done' : 'failed' };
+      }
+      if (job.signal.aborted) throw stopped();
+      if (state === undefined && this.#clock.monotonic() >= giveUp) throw job.cause;
+      if (this.#clock.monotonic() >= job.until) throw overdue(job);
+      await this.#clock.sleep(LOOK_AGAIN_MS, job.signal);
+    }
+  }
+}
+
+interface LostJob {
+  readonly unit: string;
+  readonly before: string;
+  readonly until: number;
+  readonly signal: AbortSignal;
+  readonly cause: unknown;
+}
+
+/** Results of jobs, kept whether they arrive before or after somebody asks. */
+class JobEnds {
+  readonly #results = new Map<string, string>();
+  #wanted: { readonly path: string; readonly tell: (result: string) => void } | undefined;
+
+  see(signal: BusSignal): void {
+    if (signal.interface !== MANAGER || signal.member !== 'JobRemoved') return;
+    const [, path, , result] = signal.body.map(String);
+    if (path === undefined || result === undefined) return;
+    this.#results.set(path, result);
+    if (this.#wanted?.path === path) this.#wanted.tell(result);
+  }
+
+  of(path: string): Promise<string> {
+    const known = this.#results.get(path);
+    if (known !== undefined) return Promise.resolve(known);
+    return new Promise((tell) => {
+      this.#wanted = { path, tell };
+    });
+  }
+}
+
+/** Whether the job may have run although its end was not seen. */
+function isUncertain(error: unknown): boolean {
+  if (error instanceof BusRefused) return error.busError === 'org.freedesktop.DBus.Error.NoReply';
+  return error instanceof PullwrightError && ['BusLost', 'BusTimeout', 'JobOverdue'].includes(error.code);
+}
+
+function stopped(): PullwrightError {
+  return new PullwrightError('Cannot wait for the job: this program is told to stop', { code: 'Stopped' });
+}
+
+function overdue(job: LostJob): PullwrightError {
+  return new PullwrightError(
+    `Cannot wait for the job of "${job.unit}": it does not end, and the unit does not come up`,
+    {
+      code: 'JobOverdue',
+      hint: `Look at "systemctl status ${job.unit}" and "systemctl list-jobs" on the node`,
+      cause: job.cause,
+    },
+  );
+}

@@ -1,0 +1,92 @@
+/**
+ * What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last pass ended. From what
+ * the Job said, by way of the report. Only the leader gives them: it hears of every Job and goes over every cluster, so that what
+ * another replica did is in them too, and nothing is said twice.
+ */
+import { scalarText } from '../../core/record.ts';
+import type { GaugeSample } from '../../engine/metrics.ts';
+
+/** What a pass leaves behind. */
+export interface Passed {
+  /** `gone`: the cluster is no more. */
+  readonly phase: string;
+  /** Of the condition `Available`. */
+  readonly reason: string;
+  /** The `data` of the report. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/**
+ */
+export class SecretMetrics {
+  readonly #clusters = new Map<string, Passed>();
+  #isLeading = false;
+
+  /** Says from when on this process knows, and until when. */
+  lead(isLeading: boolean): void {
+    this.#isLeading = isLeading;
+  }
+
+  /** Takes in one pass. */
+  reconciled(cluster: string, pass: Passed): void {
+    if (pass.phase === 'gone' || pass.phase === 'deleted') this.#clusters.delete(cluster);
+    else this.#clusters.set(cluster, pass);
+  }
+
+  /** The clusters that are known now. */
+  get clusters(): ReadonlySet<string> {
+    return new Set(this.#clusters.keys());
+  }
+
+  /**
+   * Takes in a whole list: the reason that the API holds for each cluster.
+   *
+   * @param before what was known when the list was begun: of these, what is not in it has gone
+   */
+  listed(reasons: ReadonlyMap<string, string | undefined>, before: ReadonlySet<string>): void {
+    for (const [id, known] of this.#clusters) {
+      const reason = reasons.get(id);
+      if (!reasons.has(id) && before.has(id)) this.#clusters.delete(id);
+      if (reason !== undefined) this.#clusters.set(id, { ...known, reason });
+    }
+  }
+
+  /** Made when somebody asks: there may be thousands. */
+  samples(): readonly GaugeSample[] {
+    if (!this.#isLeading) return [];
+    return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));
+  }
+}
+
+function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSample[] {
+  const created = Date.parse(scalarText(data['versionCreatedTime'])) / 1000;
+  const enabled = data['enabledVersions'];
+  return [
+    ...(Number.isNaN(created)
+      ? []
+      : [
+          {
+            name: 'pullwright_pull_secret_version_created_timestamp_seconds',
+            help: 'When the version of the secret that holds the pull secret was made',
+            value: created,
+            labels: { cluster },
+          },
+        ]),
+    ...(typeof enabled === 'number'
+      ? [
+          {
+            name: 'pullwright_pull_secret_enabled_versions',
+            help: 'Versions of the secret that can be read',
+            value: enabled,
+            labels: { cluster },
+          },
+        ]
+      : []),
+    {
+      name: 'pullwright_pull_secret_result',
+      help: 'How the last pass over a cluster ended: 1 for its reason',
+      value: 1,
+      labels: { cluster, reason },
+    },
+  ];
+}

@@ -1,0 +1,111 @@
+/**
+ * Whether a broker answers, asked again and again: a client that reconnects by itself in silence says nothing of a connection that is
+ * dead.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WireMessage } from '../cloud-event.ts';
+
+// Bounds on what a broker is waited for: a connection that hangs answers nothing, and nothing says that it hangs.
+
+/** An event that has not been confirmed by then counts as not published. It may arrive all the same, and then comes twice. */
+export const PUBLISH_MS = 30_000;
+/** What a broker is waited for once everything that was being handled has been: a process has half a minute to end. */
+export const GOODBYE_MS = 5000;
+
+/**
+ * The end of `work`, or a rejection with code `ETIMEDOUT`. The work itself goes on, and what becomes of it then is nobody's concern.
+ */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const silence = sleep(ms, undefined, { signal: over.signal }).then(
+    () => {
+      throw Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
+    },
+    // The work has ended first.
+    () => work,
+  );
+  return Promise.race([work, silence]).finally(() => over.abort());
+}
+
+export interface PulseOptions {
+  /** Resolves when the broker has answered; rejects with why it cannot be used. */
+  readonly ask: () => Promise<void>;
+  /** Told when the answer becomes another one; `fault` is undefined when it can be used. */
+  readonly changed: (fault: unknown) => void;
+  /** Pause between two questions. @default {10000} */
+  readonly everyMs?: number;
+  /** A question without an answer for so long has none. @default {10000} */
+  readonly timeoutMs?: number;
+}
+
+export interface Pulse {
+  /** False until the first answer. */
+  connected(): boolean;
+  /** Something has failed: it is asked at once what is the case. */
+  doubt(): void;
+  stop(): void;
+}
+
+/** Starts to ask, at once. */
+export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }: PulseOptions): Pulse {
+  const over = new AbortController();
+  let doubted = new AbortController();
+  let alive: boolean | undefined;
+  const see = (isAlive: boolean, fault: unknown): void => {
+    if (over.signal.aborted || alive === isAlive) return;
+    alive = isAlive;
+    changed(fault);
+  };
+  const run = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      doubted = new AbortController();
+      try {
+        await within(timeoutMs, ask());
+        see(true, undefined);
+      } catch (error) {
+        see(false, error);
+      }
+      const signal = AbortSignal.any([over.signal, doubted.signal]);
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  void run();
+  return {
+    connected: () => alive === true,
+    doubt: () => doubted.abort(),
+    stop: () => over.abort(),
+  };
+}
+
+// What the adapter and Sentinel want of a broker.
+
+/** `done`: off the queue. `again`: to be delivered again. `dead`: to the dead letters, with a reason. */
+export type Handled =
+  | { readonly outcome: 'done' }
+  | { readonly outcome: 'again' }
+  | { readonly outcome: 'dead'; readonly reason: string };
+
+/** Never throws; what cannot be done now answers `again`. */
+export type Handler = (message: WireMessage) => Promise<Handled>;
+
+export interface Consumer {
+  /** Whether messages are being taken right now. */
+  connected(): boolean;
+  /** Takes no more messages, waits for those being handled, closes; a broker that does not answer is not waited for. Never throws. */
+  close(): Promise<void>;
+}
+
+export interface Publisher {
+  /** Resolves once the broker has it, and rejects after half a minute without an answer. */
+  publish(message: { readonly id: string; readonly body: string }): Promise<void>;
+  /** Whether the broker takes events right now. */
+  connected(): boolean;
+  /** Never throws. */
+  close(): Promise<void>;
+}
+
+export type BrokerNote = (
+  level: 'info' | 'warn',
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void;

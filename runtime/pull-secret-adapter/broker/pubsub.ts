@@ -1,0 +1,207 @@
+/** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
+import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
+import {
+  type BrokerNote,
+  type Consumer,
+  feelPulse,
+  GOODBYE_MS,
+  type Handled,
+  type Handler,
+  PUBLISH_MS,
+  type Publisher,
+  within,
+} from './broker.ts';
+import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
+
+export interface PubSubOptions {
+  readonly project: string;
+  readonly topology: PubSubTopology;
+  readonly note: BrokerNote;
+  /** Messages handled at the same time. @default {20} */
+  readonly prefetch?: number;
+  /** Make topics and subscription when they are missing. @default {false} */
+  readonly createIfMissing?: boolean;
+}
+
+/** Of gRPC. */
+const INVALID_ARGUMENT = 3;
+/** Pause before a subscription that failed is opened again. */
+const REOPEN_MS = 10_000;
+
+/**
+ * A connection that hangs is found within 40 seconds, and whoever serves again is found within ten: the client's own values are five and
+ * two minutes. Its type does not know that it hands such options on to gRPC.
+ */
+const CONNECTION: Readonly<Record<string, number>> = {
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.max_reconnect_backoff_ms': 10_000,
+};
+
+/** Starts to consume. The client extends the lease of a message while it is being handled. */
+export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
+  const { topology, note } = options;
+  const { Duration, PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub(configOf(options));
+  if (options.createIfMissing === true) await createAll(client, topology);
+  const subscription = client.subscription(topology.subscription, {
+    streamingOptions: { retryMaxBackoff: Duration.from({ milliseconds: REOPEN_MS }) },
+    // Its default gives back what is still being handled.
+    closeOptions: { behavior: 'WAIT' },
+    flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
+  });
+  const dead = client.topic(topology.deadLetterTopic);
+  const running = new Set<Promise<void>>();
+  let closing = false;
+  let reopening: NodeJS.Timeout | undefined;
+  const settle = async (message: Message): Promise<void> => {
+    const handled: Handled = await handler({ body: message.data, attributes: message.attributes });
+    if (handled.outcome === 'done') return message.ack();
+    if (handled.outcome === 'again') return message.nack();
+    try {
+      const letter = { ...message.attributes, 'x-pullwright-reason': handled.reason };
+      await within(PUBLISH_MS, dead.publishMessage({ data: message.data, attributes: letter }));
+      note('warn', 'A message was moved to the dead letters', {
+        reason: handled.reason,
+        bytes: message.data.length,
+      });
+      message.ack();
+    } catch {
+      // Pub/Sub moves it by itself after its own count of attempts.
+      message.nack();
+    }
+  };
+  subscription.on('message', (message: Message) => {
+    if (closing) return message.nack();
+    const work = settle(message).finally(() => running.delete(work));
+    running.add(work);
+  });
+  // Its stream comes and goes, and the client opens it again in silence.
+  const pulse = feelPulse({
+    ask: () =>
+      ask(client, {
+        client: 'SubscriberClient',
+        method: 'acknowledge',
+        reqOpts: { subscription: topology.subscription, ackIds: [] },
+      }),
+    changed: (fault) =>
+      fault === undefined
+        ? note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription })
+        : note('warn', 'Pub/Sub does not answer, or refuses the subscription', { code: codeOf(fault) }),
+  });
+  subscription.on('debug', () => pulse.doubt());
+  subscription.on('error', (error: unknown) => {
+    if (closing) return;
+    pulse.doubt();
+    note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
+    // The client gives up for good on what it takes for final, such as a right that is missing or a subscription that is not there.
+    clearTimeout(reopening);
+    reopening = setTimeout(() => subscription.open(), REOPEN_MS);
+  });
+  return {
+    connected: () => pulse.connected(),
+    close: async () => {
+      pulse.stop();
+      clearTimeout(reopening);
+      // Takes nothing more, and only then waits for what it has.
+      closing = true;
+      const ended = subscription.close();
+      await Promise.all(running);
+      await leave(client, ended);
+    },
+  };
+}
+
+interface Question {
+  readonly client: 'SubscriberClient' | 'PublisherClient';
+  readonly method: string;
+  readonly reqOpts: object;
+}
+
+/**
+ * Acknowledges or publishes nothing: whoever may do so may ask that, no message is touched or made, and the server refuses it
+ * (INVALID_ARGUMENT) or not only once it knows the subscription or topic, and the caller.
+ */
+async function ask(client: PubSubClient, question: Question): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    // The question is asked again anyway.
+    const request = { ...question, gaxOpts: { timeout: 10_000, maxRetries: 0 } };
+    client.request<unknown>(request, (error) => {
+      const code: number | undefined = error?.code;
+      if (error === null || code === INVALID_ARGUMENT) resolve();
+      else reject(error);
+    });
+  });
+}
+
+/** A broker that does not answer hears no goodbye: what was not acknowledged comes again. */
+async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> {
+  await within(GOODBYE_MS, ended).catch(() => undefined);
+  await within(GOODBYE_MS, client.close()).catch(() => undefined);
+}
+
+/** Messages of the client may hold names of projects and accounts. */
+function codeOf(error: unknown): number | string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'number' || typeof code === 'string' ? code : 'unknown';
+}
+
+/** Publishes; resolves with the server's answer. */
+export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
+  const { topology, note } = options;
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub(configOf(options));
+  if (options.createIfMissing === true) await createAll(client, topology);
+  const topic = client.topic(topology.topic);
+  const pulse = feelPulse({
+    ask: () =>
+      ask(client, {
+        client: 'PublisherClient',
+        method: 'publish',
+        reqOpts: { topic: topology.topic, messages: [] },
+      }),
+    changed: (fault) => {
+      if (fault === undefined) note('info', 'Publishing to Pub/Sub', { topic: topology.topic });
+      else note('warn', 'Pub/Sub does not answer, or refuses the topic', { code: codeOf(fault) });
+    },
+  });
+  return {
+    publish: async ({ id, body }) => {
+      const message = { data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } };
+      await within(PUBLISH_MS, topic.publishMessage(message));
+    },
+    connected: () => pulse.connected(),
+    close: () => {
+      pulse.stop();
+      return leave(client, Promise.resolve());
+    },
+  };
+}
+
+function configOf({ project }: PubSubOptions): ClientConfig {
+  return { projectId: project, ...CONNECTION };
+}
+
+async function createAll(client: PubSubClient, topology: PubSubTopology): Promise<void> {
+  const existing = (error: { readonly code?: unknown }): void => {
+    if (error.code !== 6) throw error;
+  };
+  await client.createTopic(topology.topic).catch(existing);
+  await client.createTopic(topology.deadLetterTopic).catch(existing);
+  await client
+    .createSubscription(topology.topic, topology.subscription, {
+      deadLetterPolicy: {
+        deadLetterTopic: topology.deadLetterTopic,
+        maxDeliveryAttempts: topology.maxDeliveryAttempts,
+      },
+      // Without it a message that is given back comes again at once, and an outage of a minute uses up its attempts.
+      retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },
+    })
+    .catch(existing);
+  // A topic keeps nothing by itself: without a subscription every dead letter is lost.
+  await client
+    .createSubscription(topology.deadLetterTopic, topology.deadLetterSubscription, {
+      expirationPolicy: {},
+    })
+    .catch(existing);
+}

@@ -1,0 +1,103 @@
+/** `pullwright job`: stores the pull secret of one cluster; runs in a Kubernetes Job. */
+
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import { type Flags, type Given, toggle } from '../../cli/flags.ts';
+import { VERSION } from '../../core/version.ts';
+
+const TABLE = {
+  name: 'job',
+  summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
+  about: [
+    'Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. Everything comes by environment; a Job of the adapter sets it.',
+  ],
+  flags: {
+    'dry-run': toggle({
+      help: 'get a token, ask for the permissions, go through the write in the cluster without keeping it, say what would be done',
+    }),
+  },
+  environment: [
+    { name: 'GCP_PROJECT_ID, CLUSTER_ID', help: 'required' },
+    {
+      name: 'PULL_SECRET_FILE',
+      help: 'file with the pull secret; or PULL_SECRET_DATA, the pull secret itself',
+    },
+    { name: 'SECRET_NAME', help: 'name in Secret Manager (default hyperfleet-<CLUSTER_ID>-pull-secret)' },
+    { name: 'JOB_MODE', help: 'store or delete (default store)' },
+    { name: 'CLUSTER_NAME, CLUSTER_GENERATION', help: 'what labels and result say' },
+    { name: 'SECRET_LABELS', help: 'further labels: key=value,...' },
+    { name: 'REPLICATION_POLICY', help: 'automatic or user-managed:LOCATION[,LOCATION] (default automatic)' },
+    { name: 'KMS_KEY_NAME', help: 'Cloud KMS key; {location} is filled in' },
+    {
+      name: 'SECRET_LOCATION',
+      help: 'location of a regional secret; without it, one that Google replicates',
+    },
+    { name: 'KEEP_VERSIONS', help: 'older versions that stay enabled (default 1)' },
+    {
+      name: 'PREVIOUS_FOR_SECONDS',
+      help: 'how long one stays enabled after it was replaced (default: until KEEP_VERSIONS pushes it out)',
+    },
+    {
+      name: 'DESTROY_AFTER_SECONDS',
+      help: 'how long a disabled version stays before Google destroys it; 0: for ever (default 0)',
+    },
+    { name: 'REVOKE_PREVIOUS', help: 'any new text: all older versions are revoked now' },
+    {
+      name: 'TENANT_CHALLENGE',
+      help: 'value that the label pullwright-tenant of the project must have before anything is stored',
+    },
+    { name: 'ON_DELETION', help: 'delete or retain (default delete)' },
+    { name: 'ADOPT', help: "true takes over secrets without an owner's label" },
+    { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to take on' },
+    { name: 'MANAGEMENT_NAMESPACE', help: "namespace of HyperShift's Secret; without it none is written" },
+    { name: 'MANAGEMENT_SECRET_NAME', help: 'its name (default pull-secret)' },
+    { name: 'TRACEPARENT', help: 'W3C Trace Context, for log and result' },
+    { name: 'RESULT_FILE', help: 'where the result is written, besides the termination log' },
+    { name: 'TERMINATION_LOG', help: '(default /dev/termination-log)' },
+    { name: 'GCP_API_TIMEOUT', help: 'for each answer (default 30s)' },
+    { name: 'RUN_TIMEOUT', help: 'for the whole run (default 55s)' },
+    {
+      name: 'SECRET_MANAGER_ENDPOINT, REGIONAL_SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT',
+      help: "other addresses than Google's; {location} is filled into the second",
+    },
+  ],
+  exitCodes:
+    '0 done, 65 the pull secret cannot work, 69 no identity, 73 the name is taken, 75 try again, 76 stored content differs, 77 permission denied or API disabled, 78 wrong environment, 1 anything else',
+  examples: [
+    'GCP_PROJECT_ID=my-project CLUSTER_ID=cls-123 PULL_SECRET_FILE=pull-secret.json pullwright job --dry-run',
+  ],
+  permissions: {
+    reads: ['<PULL_SECRET_FILE>', '<GOOGLE_APPLICATION_CREDENTIALS>'],
+    writes: ['<RESULT_FILE>', '<TERMINATION_LOG>'],
+    hosts: [
+      'secretmanager.googleapis.com, secretmanager.<location>.rep.googleapis.com, iamcredentials.googleapis.com, the metadata server, the API server; cloudresourcemanager.googleapis.com with --dry-run and with a challenge; sts.googleapis.com with federation; oauth2.googleapis.com with a key file',
+    ],
+    api: ['get, create, patch, delete secrets/pull-secret (management namespace)'],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const { runJobProcess } = await import('./process.ts');
+  const code = await runJobProcess({
+    env: io.env,
+    signal: io.signal,
+    dryRun: flags['dry-run'],
+    write: (line) => io.stdout.write(line),
+    openCluster: async () => {
+      const { loadConnection } = await import('../../kube/kubeconfig.ts');
+      const { HttpKubeClient } = await import('../../kube/http-client.ts');
+      const connection = await loadConnection(undefined, io.env);
+      return new HttpKubeClient({ connection, userAgent: `pullwright/${VERSION}` });
+    },
+  });
+  // A request for a token that was given up may be open still; the library has no way to end it.
+  setTimeout(() => process.exit(), 200).unref();
+  return code;
+}

@@ -1,0 +1,161 @@
+/**
+ * Access tokens: the identity of the environment (Workload Identity through the metadata server, federation, a key file, in the
+ * order of Google's default credentials), and from it the one that may write in the customer's project.
+ *
+ * The library's own way to take on an account prints a warning about untrusted configuration on every run, and does not tell whose
+ * token was missing; the one call that it makes is made here.
+ *
+ * google-auth-library gives the own token only: its class for taking on an account prints a warning on every run, and its error
+ * does not tell whose right was missing.
+ */
+import type { AuthClient } from 'google-auth-library';
+import { scalarText } from '../../core/record.ts';
+import { type Redacted, redact } from '../../core/redacted.ts';
+import type { HttpClient } from '../../http/client.ts';
+import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
+import { callGoogleApi, type TokenSource } from './secret-manager.ts';
+
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+const LIFETIME_S = 3600;
+/** A token is not used any more this long before it expires: a call may take as long. */
+const MARGIN_MS = 120_000;
+
+export interface IdentityOptions {
+  /** Told to the library, which else asks a shell for `gcloud`, and the metadata server, for a project that nobody needs. */
+  readonly gcpProjectId: string;
+  /** Service account to take on; empty: none. */
+  readonly impersonate: string;
+  readonly iamCredentialsEndpoint: string;
+  readonly http: HttpClient;
+  /** For each answer that is waited for. */
+  readonly timeoutMs: number;
+  /** Interrupts the wait; its reason is what the wait then fails with. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @throws from the returned function: GcpError when it may come right by itself, JobError `IdentityUnavailable`,
+ * `IamPermissionDenied` or `ApiDisabled` when not
+ */
+export function gcpIdentity(options: IdentityOptions): TokenSource {
+  const own = ownIdentity(options);
+  return options.impersonate === '' ? own : takenOn(options, own);
+}
+
+/** The library keeps a token until shortly before it expires. */
+function ownIdentity(options: IdentityOptions): TokenSource {
+  let client: Promise<AuthClient> | undefined;
+  return async (fresh) => {
+    // Loaded here: the library takes some 90 ms, which a wrong environment need not wait for. No deadline: nobody else is asked.
+    const { GoogleAuth } = await import('google-auth-library');
+    if (fresh) client = undefined;
+    client ??= new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
+    const opened = client;
+    let token: string | null | undefined;
+    try {
+      const asked = opened.then((one) => one.getAccessToken());
+      token = (await within(options, asked)).token;
+    } catch (error) {
+      // What failed is not asked again: the library remembers.
+      client = undefined;
+      throw ownError(error);
+    }
+    if (typeof token === 'string' && token !== '') return redact(token);
+    throw new JobError(
+      'IdentityUnavailable',
+      'Cannot get an access token: the identity of the pod gives none',
+    );
+  };
+}
+
+/** IAM Credentials, `generateAccessToken`. */
+function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
+  const { impersonate, iamCredentialsEndpoint } = options;
+  const account = encodeURIComponent(impersonate);
+  const url = `${iamCredentialsEndpoint}/v1/projects/-/serviceAccounts/${account}:generateAccessToken`;
+  let kept: { readonly token: Redacted<string>; readonly until: number } | undefined;
+  return async (fresh) => {
+    if (!fresh && kept !== undefined && Date.now() < kept.until) return kept.token;
+    try {
+      const answer = await callGoogleApi<{ accessToken?: unknown; expireTime?: unknown }>(
+        { name: TOKEN_CALL, method: 'POST', url },
+        { ...options, token: (again) => own(again || fresh) },
+        { scope: [SCOPE], lifetime: `${LIFETIME_S}s` },
+      );
+      if (typeof answer.accessToken !== 'string' || answer.accessToken === '')
+        throw new GcpError(TOKEN_CALL, 'UNKNOWN');
+      const token = redact(answer.accessToken);
+      kept = { token, until: Date.parse(scalarText(answer.expireTime)) - MARGIN_MS };
+      return token;
+    } catch (error) {
+      throw error instanceof GcpError ? targetError(error, impersonate) : error;
+    }
+  };
+}
+
+/** The library has no deadline where it takes itself to run at Google. */
+async function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): Promise<T> {
+  const cut = Promise.withResolvers<never>();
+  const interrupt = (): void => cut.reject(signal.reason as Error);
+  const timer = setTimeout(() => cut.reject(new GcpError(TOKEN_CALL, 'DEADLINE_EXCEEDED')), timeoutMs);
+  signal.addEventListener('abort', interrupt);
+  if (signal.aborted) interrupt();
+  try {
+    return await Promise.race([answer, cut.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', interrupt);
+  }
+}
+
+function ownError(error: unknown): Error {
+  if (error instanceof JobError || error instanceof GcpError) return error;
+  const { status, code, response } = error as {
+    readonly status?: unknown;
+    readonly code?: unknown;
+    readonly response?: { readonly status?: unknown };
+  };
+  const http = [response?.status, status, code].map(Number).find((value) => value >= 100 && value < 600);
+  const passing = http === undefined ? isCut(code) : http === 429 || http >= 500;
+  if (passing)
+    return new GcpError(TOKEN_CALL, http === undefined ? 'UNAVAILABLE' : statusOfHttp(http), {
+      cause: error,
+    });
+  const answer = http === undefined ? '' : ` (HTTP ${http})`;
+  return new JobError(
+    'IdentityUnavailable',
+    `Cannot get an access token: the metadata server or the credentials of the pod did not answer with one${answer}; look at the annotation iam.gke.io/gcp-service-account of its ServiceAccount, or at the file that GOOGLE_APPLICATION_CREDENTIALS names`,
+    error,
+  );
+}
+
+/** A code of a connection, such as ECONNRESET; not ENOENT and the like, which are about files. */
+function isCut(code: unknown): boolean {
+  return typeof code === 'string' && /^(ECONN|EHOST|ENET|EPIPE|ETIMEDOUT|EAI_AGAIN|UND_)/.test(code);
+}
+
+function targetError(error: GcpError, account: string): Error {
+  const { status, info } = error;
+  if (info === 'SERVICE_DISABLED') {
+    const todo = 'enable iamcredentials.googleapis.com in the project of the identity of the Job';
+    return new JobError('ApiDisabled', `Cannot take on "${account}": the API is disabled; ${todo}`, error);
+  }
+  if (status === 'PERMISSION_DENIED') {
+    const todo = 'grant roles/iam.serviceAccountTokenCreator on it to the identity of the Job';
+    return new JobError('IamPermissionDenied', `Cannot take on "${account}": ${todo}`, error);
+  }
+  if (status === 'NOT_FOUND') {
+    const todo = 'make it in the project of the customer, or choose another with --impersonate';
+    return new JobError(
+      'IamPermissionDenied',
+      `Cannot take on "${account}": there is no such service account; ${todo}`,
+      error,
+    );
+  }
+  if (retryableStatus(status)) return error;
+  return new JobError(
+    'IdentityUnavailable',
+    `Cannot take on "${account}": IAM Credentials answers ${status}`,
+    error,
+  );
+}

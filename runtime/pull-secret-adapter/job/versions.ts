@@ -1,0 +1,236 @@
+/**
+ * Older versions: some stay enabled while both credentials are in use, the others are disabled, and destroyed by Google once the policy's
+ * time has passed; repetitions are destroyed.
+ *
+ * What was done, and when the next version is due, stands in annotations of the secret: so a run that changes nothing needs no list.
+ */
+
+import { createHash } from 'node:crypto';
+import { type Redacted, sameSecret } from '../../core/redacted.ts';
+import { GcpError, JobError } from './gcp-error.ts';
+import { planRetirement, policyText, type RetirementPolicy } from './retirement.ts';
+import type { GcpPayload, GcpSecret, GcpVersion, Replication, SecretManager } from './secret-manager.ts';
+
+// Reads payloads of versions, and never takes a damaged one for what is stored.
+
+export interface ReadInput {
+  readonly manager: Pick<SecretManager, 'access'>;
+  readonly secretName: string;
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+const ATTEMPTS = 3;
+
+/**
+ * The payload of a version by number or alias, its checksum held; undefined when there is no such version.
+ *
+ * @throws JobError PayloadCorrupted when the checksum never held; GcpError
+ */
+export async function accessIntact(input: ReadInput, version: string): Promise<GcpPayload | undefined> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const payload = await input.manager.access(input.secretName, version);
+    if (payload === undefined || payload.intact) return payload;
+    if (attempt < ATTEMPTS) await input.pause(200 * attempt);
+  }
+  throw new JobError(
+    'PayloadCorrupted',
+    `Cannot read pull secret "${input.secretName}": version ${version} arrives with bytes that its checksum is not of, ${ATTEMPTS} times; something between here and Secret Manager changes them`,
+  );
+}
+
+/**
+ * What a reader of `latest` gets; undefined when there is no version, and when the last one is disabled or destroyed: then that
+ * reader gets nothing, whatever older versions hold, and a new version is due.
+ */
+export async function readNewest(input: ReadInput): Promise<GcpPayload | undefined> {
+  try {
+    return await accessIntact(input, 'latest');
+  } catch (error) {
+    if (error instanceof GcpError && error.status === 'FAILED_PRECONDITION') return undefined;
+    throw error;
+  }
+}
+
+/** `7` of `projects/1/secrets/s/versions/7`. */
+export function versionNumber(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** The policy that older versions were gone through by, and when the next one is due: `<policy> <RFC 3339, or ->`. */
+export const RETIREMENT_ANNOTATION = 'pullwright-retirement';
+/** Hash of the request by which older versions were revoked last. */
+export const REVOKED_ANNOTATION = 'pullwright-revoked';
+
+export interface Retired {
+  /** How many versions are enabled afterwards. */
+  readonly enabled: number;
+  /** When the next of them is due, RFC 3339. */
+  readonly previousUntil: string | undefined;
+}
+
+/** @param current full name of the version that holds the content */
+export async function retireVersions(
+  input: StoreInput,
+  secret: GcpSecret,
+  current: string,
+): Promise<Retired> {
+  const { manager, secretName, policy } = input;
+  const enabled = await manager.versions(secretName, 'ENABLED');
+  const mine = Number(versionNumber(current));
+  // What somebody gave a name is in use under it.
+  const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
+  const left = await withoutRepetitions(input, { enabled, mine, named });
+  const revoking = isRevocationDue(input, secret);
+  const plan = planRetirement(revoking ? { ...policy, keepVersions: 0 } : policy, {
+    enabled: left.map((version) => ({
+      number: numberOf(version),
+      madeAt: Date.parse(version.createTime ?? ''),
+    })),
+    current: mine,
+    named,
+    now: input.now(),
+  });
+  const isScheduled = isDestructionDelayed(input, secret);
+  for (const number of plan.go)
+    await (isScheduled
+      ? manager.destroy(secretName, String(number))
+      : manager.disable(secretName, String(number)));
+  if (isScheduled) await destroyDisabled(input, mine, named);
+  return {
+    enabled: left.length - plan.go.length,
+    previousUntil: plan.nextAt === undefined ? undefined : new Date(plan.nextAt).toISOString(),
+  };
+}
+
+function numberOf({ name }: GcpVersion): number {
+  return Number(versionNumber(name));
+}
+
+interface Present {
+  readonly enabled: readonly GcpVersion[];
+  readonly mine: number;
+  readonly named: ReadonlySet<number>;
+}
+
+/** Of those that could stay: who reads "latest" may still hold the one before, unless it says the same. */
+async function withoutRepetitions(
+  { manager, secretName, content, policy }: StoreInput,
+  { enabled, mine, named }: Present,
+): Promise<readonly GcpVersion[]> {
+  const left: GcpVersion[] = [];
+  let others = 0;
+  for (const version of [...enabled].sort((a, b) => numberOf(b) - numberOf(a))) {
+    const number = numberOf(version);
+    const isOlder = number < mine && !named.has(number);
+    if (isOlder && others < policy.keepVersions) {
+      const payload = await manager.access(secretName, String(number));
+      if (payload !== undefined && sameSecret(payload.text, content)) {
+        await manager.destroy(secretName, String(number));
+        continue;
+      }
+      others += 1;
+    }
+    left.push(version);
+  }
+  return left;
+}
+
+/** Those that were disabled before the policy said what becomes of them. */
+async function destroyDisabled(
+  { manager, secretName }: StoreInput,
+  mine: number,
+  named: ReadonlySet<number>,
+): Promise<void> {
+  for (const version of await manager.versions(secretName, 'DISABLED')) {
+    const number = numberOf(version);
+    if (number >= mine || named.has(number) || version.scheduledDestroyTime !== undefined) continue;
+    await manager.destroy(secretName, String(number));
+  }
+}
+
+/** Without the delay, which needs `secrets.update`, nothing is destroyed: that could not be undone. */
+function isDestructionDelayed({ policy }: StoreInput, secret: GcpSecret): boolean {
+  return policy.destroyAfterSeconds > 0 && secret.versionDestroyTtl === destroyTtl(policy);
+}
+
+/** `versionDestroyTtl` as the policy wants it; undefined: whatever it is. */
+function destroyTtl({
+  destroyAfterSeconds,
+}: Pick<StoreInput['policy'], 'destroyAfterSeconds'>): string | undefined {
+  return destroyAfterSeconds === 0 ? undefined : `${destroyAfterSeconds}s`;
+}
+
+/** Somebody asks for older versions to be revoked, and has not been answered. */
+export function isRevocationDue({ revoke }: Pick<StoreInput, 'revoke'>, secret: GcpSecret): boolean {
+  return revoke !== '' && secret.annotations?.[REVOKED_ANNOTATION] !== requestHash(revoke);
+}
+
+function requestHash(request: string): string {
+  return createHash('sha256').update(request).digest('hex').slice(0, 16);
+}
+
+/** Whether older versions have to be gone through again: the next one is due, or the policy is another one. */
+export function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
+  const { policy } = input;
+  const said = secret.annotations?.[RETIREMENT_ANNOTATION];
+  // Of another program, or of an earlier version: nothing is asked for that costs further calls.
+  if (said === undefined) return policy.previousForSeconds !== undefined || policy.destroyAfterSeconds > 0;
+  const [text, next = ''] = said.split(' ');
+  return text !== policyText(policy) || Date.parse(next) <= input.now();
+}
+
+/** When the next version is due, by what stands on the secret. */
+export function retirementOf(secret: GcpSecret): string | undefined {
+  const next = (secret.annotations?.[RETIREMENT_ANNOTATION] ?? '').split(' ')[1] ?? '-';
+  return Number.isNaN(Date.parse(next)) ? undefined : next;
+}
+
+/** What stands on the secret once older versions were gone through. */
+export function retirementNotes(
+  { policy, revoke }: Pick<StoreInput, 'policy' | 'revoke'>,
+  previousUntil: string | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    [RETIREMENT_ANNOTATION]: `${policyText(policy)} ${previousUntil ?? '-'}`,
+    ...(revoke === '' ? {} : { [REVOKED_ANNOTATION]: requestHash(revoke) }),
+  };
+}
+
+/** The delay after which Google destroys a version, where the policy has one. */
+export function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versionDestroyTtl'> {
+  const versionDestroyTtl = destroyTtl(policy);
+  return versionDestroyTtl === undefined ? {} : { versionDestroyTtl };
+}
+
+/** The mask of such a change. */
+export function maskOf(changed: Pick<GcpSecret, 'versionDestroyTtl'>): readonly 'versionDestroyTtl'[] {
+  return changed.versionDestroyTtl === undefined ? [] : ['versionDestroyTtl'];
+}
+
+// What the steps of storing a pull secret work with.
+
+export interface StoreInput {
+  readonly manager: Pick<
+    SecretManager,
+    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'versions' | 'disable' | 'destroy'
+  >;
+  readonly secretName: string;
+  readonly content: Redacted<string>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly replication: Replication | undefined;
+  /** Of a regional secret; undefined for one that Google replicates. */
+  readonly location: string | undefined;
+  readonly generation: number;
+  /** What becomes of older versions. */
+  readonly policy: RetirementPolicy;
+  /** Any text by which somebody asks for older versions to be revoked at once; empty: nobody does. */
+  readonly revoke: string;
+  readonly adopt: boolean;
+  /** Unique among runners. */
+  readonly runner: string;
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly log: (operation: string, message: string, version?: string) => void;
+  /** Takes the call of a step that was left out because it is not permitted. */
+  readonly leftOut: (call: string) => void;
+}

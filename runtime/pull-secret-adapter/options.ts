@@ -1,0 +1,312 @@
+/** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
+import { z } from 'zod';
+import { DEFAULT_IMAGE } from '../core/version.ts';
+import { OWN_JOB_VARIABLES } from './objects.ts';
+
+/** Every field may be left out; what is left out is as `pullwright adapter --help` says. */
+export interface AdapterOptions {
+  /** As it stands in the list of required adapters. @default {'pullsecret'} */
+  readonly adapterName?: string;
+  /** Adapters that must be available first. @default {['validation', 'dns', 'placement']} */
+  readonly dependencies?: readonly string[];
+  /** Namespace of HyperShift's Secret; `{id}` and `{name}` are filled in, empty for none. @default {'clusters-{id}'} */
+  readonly managementNamespace?: string;
+  /** Name of HyperShift's Secret, which the rights of the Jobs name as well. @default {'pull-secret'} */
+  readonly pullSecretName?: string;
+  /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
+  readonly gcpSecretName?: string;
+  /** Service account that the Job takes on; `{project}` is filled in, empty for its own. */
+  readonly impersonate?: string;
+  /** How the Job gets the pull secret. @default {'file'} */
+  readonly passAs?: 'file' | 'env';
+  /** Location of regional secrets; `{region}` is filled in. @default secrets that Google replicates */
+  readonly location?: string;
+  /** `automatic`, or `user-managed:LOCATION[,LOCATION]`; `{region}` is filled in. @default {'automatic'} */
+  readonly replication?: string;
+  /** Key of Cloud KMS; `{project}`, `{region}` and `{location}` are filled in. @default Google's own */
+  readonly kmsKey?: string;
+  /** Older versions that stay enabled. @default {1} */
+  readonly keepVersions?: number;
+  /** How long one stays enabled after it was replaced; 0: not at all. @default until `keepVersions` pushes it out */
+  readonly previousForSeconds?: number;
+  /** How long a disabled version stays before Google destroys it, 86400 to 86400000; 0: for ever. @default {0} */
+  readonly destroyAfterSeconds?: number;
+  /** What deletion does to the secret in the customer's project. @default {'delete'} */
+  readonly onDeletion?: 'delete' | 'retain';
+  /** Take over secrets that carry no owner's label. @default {false} */
+  readonly adopt?: boolean;
+  /** Projects that each tenant may name; a `*` at the end stands for any further characters. @default nobody checks */
+  readonly tenants?: Readonly<Record<string, readonly string[]>>;
+  /** `project-label`: nothing goes to a project that does not carry the label of the tenant. @default {'none'} */
+  readonly challenge?: 'none' | 'project-label';
+  /** Where a cluster names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
+  readonly tenantKey?: string;
+  /** What is stored is proved again when its proof is older; 0: never. @default {86400} */
+  readonly verifyEverySeconds?: number;
+  /** Pause after a refused permission; 0: until the cluster changes. @default {3600} */
+  readonly deniedRetrySeconds?: number;
+  /** How long a finished Job stays. @default {3600} */
+  readonly jobTtlSeconds?: number;
+  /** How long a Job may take. @default {310} */
+  readonly jobDeadlineSeconds?: number;
+  /** An event is answered with an unchanged report only if that is this old. @default {10} */
+  readonly repeatSeconds?: number;
+  /** Pause between two goes over all clusters. @default {60} */
+  readonly sweepSeconds?: number;
+  /** How long the Lease lasts. @default {15} */
+  readonly leaseSeconds?: number;
+  /** Clusters that are looked at at the same time. @default {20} */
+  readonly concurrency?: number;
+  /** Further environment of Jobs, such as `SECRET_MANAGER_ENDPOINT`; nothing secret, and nothing that the adapter says itself. @default {{}} */
+  readonly jobEnv?: Readonly<Record<string, string>>;
+}
+
+const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
+const template = z.string().max(320);
+const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
+/** At least two characters, so that nobody gives everything away with a `*` alone. */
+const project = z.string().min(2).max(200);
+
+const optionFields = z.strictObject({
+  adapterName: resourceName.exactOptional().describe('Name in the list of required adapters'),
+  dependencies: z
+    .array(resourceName)
+    .min(1)
+    .max(50)
+    .exactOptional()
+    .describe('Adapters that must be available first'),
+  managementNamespace: template
+    .exactOptional()
+    .describe("Namespace of HyperShift's Secret; {id} and {name} are filled in, empty for none"),
+  pullSecretName: resourceName.exactOptional().describe("Name of HyperShift's Secret"),
+  gcpSecretName: template
+    .min(1)
+    .exactOptional()
+    .describe('Name in Secret Manager; {id} and {name} are filled in'),
+  impersonate: template
+    .exactOptional()
+    .describe('Service account that the Job takes on; {project} is filled in'),
+  passAs: z.enum(['file', 'env']).exactOptional().describe('How the Job gets the pull secret'),
+  location: z
+    .string()
+    .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
+    .exactOptional()
+    .describe('Location of regional secrets; {region} is filled in'),
+  replication: z
+    .string()
+    .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
+      error: 'expected automatic or user-managed:LOCATION[,LOCATION]',
+    })
+    .exactOptional()
+    .describe('Replication policy of new secrets; {region} is filled in'),
+  kmsKey: template.min(1).exactOptional().describe('Key of Cloud KMS; {location} is filled in'),
+  keepVersions: z.int().min(0).max(1000).exactOptional().describe('Older versions that stay enabled'),
+  previousForSeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('How long an older version stays enabled after it was replaced'),
+  destroyAfterSeconds: z
+    .int()
+    .refine((value) => value === 0 || (value >= 86_400 && value <= 86_400_000), {
+      error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
+    })
+    .exactOptional()
+    .describe('How long a disabled version stays before Google destroys it; 0: for ever'),
+  onDeletion: z
+    .enum(['delete', 'retain'])
+    .exactOptional()
+    .describe("What deletion does to the secret in the customer's project"),
+  adopt: z.boolean().exactOptional().describe("Whether secrets without an owner's label are taken over"),
+  tenants: z
+    .record(z.string().min(1).max(320), z.array(project).max(10_000))
+    .refine((tenants) => Object.keys(tenants).length > 0, { error: 'expected at least one tenant' })
+    .exactOptional()
+    .describe('Projects that each tenant may name'),
+  challenge: z
+    .enum(['none', 'project-label'])
+    .exactOptional()
+    .describe('What the owner of a project sets on it before a pull secret of this tenant goes there'),
+  tenantKey: z
+    .string()
+    .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'expected created_by, tenancy.KEY or labels.KEY' })
+    .exactOptional()
+    .describe('Where a cluster names its tenant'),
+  verifyEverySeconds: secondsFrom(0).exactOptional().describe('How old a proof of what is stored may become'),
+  deniedRetrySeconds: secondsFrom(0).exactOptional().describe('Pause after a refused permission'),
+  jobTtlSeconds: secondsFrom(60).exactOptional().describe('How long a finished Job stays'),
+  jobDeadlineSeconds: secondsFrom(60).exactOptional().describe('How long a Job may take'),
+  repeatSeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('How old an unchanged report becomes before an event renews it'),
+  sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
+  leaseSeconds: secondsFrom(1).exactOptional().describe('How long the Lease lasts'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(1000)
+    .exactOptional()
+    .describe('Clusters that are looked at at the same time'),
+  jobEnv: z
+    .record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string().max(4096))
+    .superRefine((env, context) => {
+      for (const name of Object.keys(env).filter((one) => OWN_JOB_VARIABLES.has(one)))
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'the adapter sets this variable itself: expected the option of that meaning',
+        });
+    })
+    .exactOptional()
+    .describe('Further environment of Jobs; nothing secret'),
+});
+
+export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields.refine(
+  ({ location, replication }) => location === undefined || replication === undefined,
+  {
+    path: ['replication'],
+    error: 'has no effect on regional secrets: set location or replication, not both',
+  },
+);
+
+/** Where the adapter finds the list of tenants. */
+export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
+
+/**
+ * Flags of `pullwright adapter`.
+ */
+export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
+  const text = (name: string, value: string | number | undefined): readonly string[] =>
+    value === undefined ? [] : [`--${name}`, String(value)];
+  const seconds = (name: string, value: number | undefined): readonly string[] =>
+    text(name, value === undefined ? undefined : `${value}s`);
+  const env = Object.entries(options.jobEnv ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    ...text('adapter-name', options.adapterName),
+    ...(options.dependencies ?? []).flatMap((name) => text('dependency', name)),
+    ...text('management-namespace', options.managementNamespace),
+    ...text('pull-secret-name', options.pullSecretName),
+    ...text('gcp-secret-name', options.gcpSecretName),
+    ...text('impersonate', options.impersonate),
+    ...text('pass-as', options.passAs),
+    ...text('location', options.location),
+    ...text('replication', options.replication),
+    ...text('kms-key', options.kmsKey),
+    ...text('keep-versions', options.keepVersions),
+    ...seconds('previous-for', options.previousForSeconds),
+    ...seconds('destroy-after', options.destroyAfterSeconds),
+    ...text('on-deletion', options.onDeletion),
+    ...(options.adopt === true ? ['--adopt'] : []),
+    ...(options.tenants === undefined ? [] : ['--tenants', TENANTS_FILE]),
+    ...text('challenge', options.challenge),
+    ...text('tenant-key', options.tenantKey),
+    ...seconds('verify-every', options.verifyEverySeconds),
+    ...seconds('denied-retry', options.deniedRetrySeconds),
+    ...seconds('job-ttl', options.jobTtlSeconds),
+    ...seconds('job-deadline', options.jobDeadlineSeconds),
+    ...seconds('repeat', options.repeatSeconds),
+    ...seconds('sweep', options.sweepSeconds),
+    ...seconds('lease-duration', options.leaseSeconds),
+    ...text('concurrency', options.concurrency),
+    ...env.flatMap(([name, value]) => text('job-env', `${name}=${value}`)),
+  ];
+}
+
+// What an operator can set for the adapter: all with a default, read from flags by the command.
+
+/** Other adapters that must be available first, by name. */
+export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
+
+/** Tenant to the projects that it may name; a `*` at the end stands for any further characters. */
+export type TenantProjects = Readonly<Record<string, readonly string[]>>;
+
+export interface AdapterSettings {
+  /** As it stands in the list of required adapters. @default {'pullsecret'} */
+  readonly adapterName: string;
+  /** Where Jobs and their temporary Secrets live. @default {'hyperfleet-system'} */
+  readonly namespace: string;
+  /** @default {['validation', 'dns', 'placement']} */
+  readonly dependencies: readonly string[];
+  /** Namespace of the Secret for HyperShift; `{id}` and `{name}` are filled in. Empty: no such Secret. @default {'clusters-{id}'} */
+  readonly managementNamespace: string;
+  /** @default {'pull-secret'} */
+  readonly pullSecretName: string;
+  /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
+  readonly gcpSecretName: string;
+  /** Identity that the Job takes on; `{project}` is filled in. Empty: its own. */
+  readonly impersonate: string;
+  /** How the Job gets the pull secret. @default {'file'} */
+  readonly passAs: 'file' | 'env';
+  readonly image: string;
+  /** Secrets in `namespace` that the Jobs pull it with. @default {[]} */
+  readonly imagePullSecrets: readonly string[];
+  readonly serviceAccount: string;
+  /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
+  readonly federation: string;
+  /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
+  readonly jobAuthorities: string;
+  /** Of regional secrets, such as `{region}`; empty: secrets that Google replicates. */
+  readonly location: string;
+  /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
+  readonly replication: string;
+  /** Key of Cloud KMS, empty for Google's own. */
+  readonly kmsKey: string;
+  /** Older versions that stay enabled while both credentials are in use. @default {1} */
+  readonly keepVersions: number;
+  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  readonly previousForSeconds: number | undefined;
+  /** So long a disabled version stays before Google destroys it; 0: for ever. @default {0} */
+  readonly destroyAfterSeconds: number;
+  /** What deletion does to the secret in the customer's project. @default {'delete'} */
+  readonly onDeletion: 'delete' | 'retain';
+  /** Take over secrets that carry no owner's label. @default {false} */
+  readonly adopt: boolean;
+  /** A finished Job stays this long. @default {3600} */
+  readonly jobTtlSeconds: number;
+  readonly jobDeadlineSeconds: number;
+  /** Run the Job again when its last success is older; 0 never. @default {86400} */
+  readonly verifyEverySeconds: number;
+  /** Try again after a refused permission; 0 never. @default {3600} */
+  readonly deniedRetrySeconds: number;
+  /** An event is answered with an unchanged report only if that is at least this old. Sentinel's debounce. @default {10} */
+  readonly repeatSeconds: number;
+  /** Projects that each tenant may name; undefined: nobody checks. */
+  readonly tenants: TenantProjects | undefined;
+  /** What proves that a project lets the tenant in, before anything goes there. @default {'none'} */
+  readonly challenge: 'none' | 'project-label';
+  /** Where a cluster's document names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
+  readonly tenantKey: string;
+  /** Further environment of the Job, such as endpoints in a test. */
+  readonly jobEnv: Readonly<Record<string, string>>;
+}
+
+export const DEFAULT_SETTINGS: AdapterSettings = {
+  adapterName: 'pullsecret',
+  namespace: 'hyperfleet-system',
+  dependencies: DEFAULT_DEPENDENCIES,
+  managementNamespace: 'clusters-{id}',
+  pullSecretName: 'pull-secret',
+  gcpSecretName: 'hyperfleet-{id}-pull-secret',
+  impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
+  passAs: 'file',
+  image: DEFAULT_IMAGE,
+  imagePullSecrets: [],
+  serviceAccount: 'pullsecret-adapter-job',
+  federation: '',
+  jobAuthorities: '',
+  location: '',
+  replication: 'automatic',
+  kmsKey: '',
+  keepVersions: 1,
+  previousForSeconds: undefined,
+  destroyAfterSeconds: 0,
+  onDeletion: 'delete',
+  adopt: false,
+  jobTtlSeconds: 3600,
+  jobDeadlineSeconds: 310,
+  verifyEverySeconds: 86_400,
+  deniedRetrySeconds: 3600,
+  repeatSeconds: 10,
+  tenants: undefined,
+  challenge: 'none',
+  tenantKey: 'created_by',
+  jobEnv: {},
+};

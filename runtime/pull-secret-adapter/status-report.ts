@@ -1,0 +1,90 @@
+/** What is reported to `/clusters/{id}/statuses`. */
+import { isRecord } from '../core/record.ts';
+import type { AdapterStatus } from './cluster.ts';
+
+/** A condition of a report. */
+export interface ReportCondition {
+  readonly type: 'Available' | 'Applied' | 'Health' | 'Finalized';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A report without its time: the shell adds when it looked. */
+export interface StatusReport {
+  readonly adapter: string;
+  readonly observed_generation: number;
+  readonly conditions: readonly ReportCondition[];
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, string | number>>;
+}
+
+/** The body of a PUT (current API) or POST (API up to 1.0.2). */
+export type StatusBody = StatusReport & { readonly observed_time: string };
+
+/** True, False, with a reason and a message, per condition. */
+export interface StatusReportInput {
+  readonly adapter: string;
+  readonly generation: number;
+  readonly available: AvailabilityVerdict;
+  readonly applied: AvailabilityVerdict;
+  readonly health?: AvailabilityVerdict;
+  readonly finalized?: AvailabilityVerdict;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, string | number>>;
+}
+
+/** Status, reason, message. */
+export type AvailabilityVerdict = readonly [boolean, string, string];
+
+const HEALTHY: AvailabilityVerdict = [true, 'Healthy', 'The adapter works'];
+const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being deleted'];
+
+/**
+ * The report: always all four conditions, since the API refuses a report without the first three and never removes a cluster whose
+ * adapters do not say `Finalized`. Never `Unknown`: the API drops such reports.
+ */
+export function statusReport(input: StatusReportInput): StatusReport {
+  return {
+    adapter: input.adapter,
+    observed_generation: input.generation,
+    conditions: [
+      condition('Available', input.available),
+      condition('Applied', input.applied),
+      condition('Health', input.health ?? HEALTHY),
+      condition('Finalized', input.finalized ?? IN_USE),
+    ],
+    data: input.data ?? {},
+    ...(input.metadata === undefined || Object.keys(input.metadata).length === 0
+      ? {}
+      : { metadata: input.metadata }),
+  };
+}
+
+function condition(
+  type: ReportCondition['type'],
+  [holds, reason, message]: AvailabilityVerdict,
+): ReportCondition {
+  return { type, status: holds ? 'True' : 'False', reason, message: message.slice(0, 1024) };
+}
+
+/** Whether the API already holds this report: nothing has changed since. */
+export function sameReport(report: StatusReport, stored: AdapterStatus | undefined): boolean {
+  if (stored === undefined || stored.observed_generation !== report.observed_generation) return false;
+  const same = report.conditions.every((wanted) => {
+    const present = stored.conditions.find((candidate) => candidate.type === wanted.type);
+    return (
+      present?.status === wanted.status &&
+      present.reason === wanted.reason &&
+      present.message === wanted.message
+    );
+  });
+  return same && canonical(report.data) === canonical(stored.data ?? {});
+}
+
+/** JSON with sorted keys. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
+}

@@ -1,2 +1,0 @@
-/** Folder, field manager, metric label and owner label. */
-export const RECONCILER_NAME = 'pull-secret-injection';

@@ -1,0 +1,216 @@
+/**
+ * Merging `imagePullSecrets` into a pod: the pod's own first, then the injected ones, the first occurrence of a name wins.
+ *
+ * Source of the rule: the SidecarSet proposal (`mergeSidecarSecrets`) and its implementation in Kruise.
+ */
+import { type Labels, selects } from '../../core/kubernetes/label-selector.ts';
+import { compareProfiles, type PullSecretProfile } from '../kinds/profile.ts';
+import {
+  compareSidecarSets,
+  type PodIdentity,
+  type SidecarSet,
+  sidecarSetSelects,
+} from '../kinds/sidecar-set.ts';
+
+/** A core/v1 LocalObjectReference. The API server stores an empty name as an absent one. */
+export interface LocalObjectReference {
+  readonly name?: string;
+}
+
+/** What a merge gives. */
+export interface MergedPullSecrets {
+  /** All names, each once, in first-seen order. */
+  readonly merged: readonly string[];
+  /** Names that the pod did not have. */
+  readonly added: readonly string[];
+  /** Whether the pod named a secret more than once; the repetitions are gone from `merged`. */
+  readonly deduplicated: boolean;
+}
+
+/**
+ * Merges names. Total: an entry without a name counts as the empty name, which a kubelet skips.
+ */
+export function mergeImagePullSecrets(
+  pod: readonly LocalObjectReference[],
+  injected: readonly string[],
+): MergedPullSecrets {
+  const own = pod.map((reference) => reference.name ?? '');
+  const first = new Set(own);
+  const all = new Set([...own, ...injected]);
+  return {
+    merged: [...all],
+    added: [...all].filter((name) => !first.has(name)),
+    deduplicated: first.size !== own.length,
+  };
+}
+
+/**
+ * The patch that turns the pod's list into the merged one: nothing when it is that already, else one operation that sets
+ * the whole list. `add` on an object member replaces it if it is there, so the same operation serves both cases.
+ */
+export function patchImagePullSecrets(
+  pod: readonly LocalObjectReference[],
+  { merged, added, deduplicated }: MergedPullSecrets,
+): readonly SetPullSecrets[] {
+  if (added.length === 0 && !deduplicated) return [];
+  const kept = new Map(pod.toReversed().map((reference) => [reference.name ?? '', reference]));
+  return [
+    {
+      op: 'add',
+      path: '/spec/imagePullSecrets',
+      value: merged.map((name) => kept.get(name) ?? { name }),
+    },
+  ];
+}
+
+/** The JSON-patch operation that sets the list. */
+export interface SetPullSecrets {
+  readonly op: 'add';
+  readonly path: '/spec/imagePullSecrets';
+  readonly value: readonly LocalObjectReference[];
+}
+
+/** On a pod: the names that were added to it, and by whom. */
+export const INJECTED_ANNOTATION = 'pullwright.dev/injected-pull-secrets';
+/** Characters of the text in {@link INJECTED_ANNOTATION}; a longer one is cut, lest it take the room of the pod's own annotations. */
+export const MAX_INJECTED_TEXT = 16_384;
+
+/** Who adds names. */
+export interface InjectionSource {
+  /** `profile/<name>` or `sidecarset/<name>` */
+  readonly source: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * The text of {@link INJECTED_ANNOTATION}: each source with those of its names that were added.
+ *
+ * @param before the text that is there: when a pod is looked at a second time, names of the first time are its own
+ */
+export function injectedText(
+  by: readonly InjectionSource[],
+  added: readonly string[],
+  before: unknown = '',
+): string {
+  const isAdded = new Set(added);
+  const earlier = new Set(typeof before === 'string' ? before.split('; ') : []);
+  const wasAdded = new Set(
+    [...earlier].flatMap((part) => {
+      const [source = '', names = ''] = part.split(': ');
+      return names.split(', ').map((name) => `${source}: ${name}`);
+    }),
+  );
+  const text = by
+    .map(({ source, names }) => ({
+      source,
+      names: names.filter((name) => isAdded.has(name) || wasAdded.has(`${source}: ${name}`)),
+    }))
+    .filter(({ names }) => names.length > 0)
+    .map(({ source, names }) => `${source}: ${names.join(', ')}`)
+    .join('; ');
+  return text.length > MAX_INJECTED_TEXT ? `${text.slice(0, MAX_INJECTED_TEXT)}...` : text;
+}
+
+/** Sets {@link INJECTED_ANNOTATION} on a pod with these annotations. */
+export function patchInjectedText(
+  annotations: Readonly<Record<string, unknown>> | undefined,
+  text: string,
+): SetAnnotations {
+  if (annotations === undefined)
+    return { op: 'add', path: '/metadata/annotations', value: { [INJECTED_ANNOTATION]: text } };
+  return { op: 'add', path: INJECTED_PATH, value: text };
+}
+
+/** Where {@link INJECTED_ANNOTATION} stands, for a JSON patch. */
+export const INJECTED_PATH = '/metadata/annotations/pullwright.dev~1injected-pull-secrets';
+
+/** The annotation alone, or with the map that was not there. */
+export type SetAnnotations =
+  | { readonly op: 'add'; readonly path: typeof INJECTED_PATH; readonly value: string }
+  | {
+      readonly op: 'add';
+      readonly path: '/metadata/annotations';
+      readonly value: Readonly<Record<string, string>>;
+    };
+
+// The injection plan: everything in a cluster that adds pull secrets to pods, in the order in which it does. One plan is
+// compiled to the admission policy, evaluated by the webhook, previewed offline and audited.
+
+/** Pods, and whole namespaces, that carry this label with the value `false` are left alone. */
+export const INJECT_LABEL = 'pullwright.dev/inject';
+/** A namespace that carries this label with the value `false` is brought nothing. */
+export const DISTRIBUTE_LABEL = 'pullwright.dev/distribute';
+/** The kubelet's mark on the API object of a static pod; the API server refuses such a pod when it names a secret. */
+export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
+
+/** Service, Deployment and MutatingWebhookConfiguration of the webhook. */
+export const WEBHOOK_NAME = 'pullwright-webhook';
+
+/** What injects, sorted. */
+export interface InjectionPlan {
+  readonly profiles: readonly PullSecretProfile[];
+  /** Pinned content is put in already; sets with a broken pod selector are left out. */
+  readonly sidecarSets: readonly SidecarSet[];
+  /** SidecarSets inject even where no matching set brings a container. @default {false} */
+  readonly withoutContainers: boolean;
+}
+
+/** Sorts, and leaves out what is suspended, paused, or does not inject. */
+export function injectionPlan(
+  profiles: readonly PullSecretProfile[],
+  sidecarSets: readonly SidecarSet[] = [],
+  options: { readonly withoutContainers?: boolean } = {},
+): InjectionPlan {
+  return {
+    profiles: profiles.filter((profile) => profile.injects && !profile.suspended).sort(compareProfiles),
+    sidecarSets: sidecarSets.filter((set) => !set.paused && set.selector.ok).sort(compareSidecarSets),
+    withoutContainers: options.withoutContainers ?? false,
+  };
+}
+
+/** Why a pod is not looked at. */
+export type Exemption = 'mirror' | 'opted-out' | 'excluded-namespace';
+
+/** A pod as the plan sees it. */
+export interface PlannedPod extends PodIdentity {
+  readonly namespace: string;
+  readonly annotations: Readonly<Record<string, unknown>>;
+}
+
+/** Whether the pod is left alone whatever the plan says. */
+export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
+  if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
+  if (excludedNamespaces.includes(pod.namespace)) return 'excluded-namespace';
+  const optedOut = pod.labels[INJECT_LABEL] === 'false' || pod.namespaceLabels?.[INJECT_LABEL] === 'false';
+  return optedOut ? 'opted-out' : undefined;
+}
+
+/** Names to add, and who adds them. */
+export interface PlannedInjection {
+  /** Each once, in order. */
+  readonly names: readonly string[];
+  readonly by: readonly InjectionSource[];
+}
+
+/**
+ * What the plan adds to a pod.
+ */
+export function planInjection(plan: InjectionPlan, pod: PodIdentity): PlannedInjection {
+  const namespaceLabels: Labels = pod.namespaceLabels ?? {};
+  const profiles = plan.profiles
+    .filter(
+      (profile) =>
+        selects(profile.selector, pod.labels) && selects(profile.namespaceSelector, namespaceLabels),
+    )
+    .map(({ name, secrets }) => ({ source: `profile/${name}`, names: secrets.map((secret) => secret.name) }));
+  const by = [...profiles, ...sidecarSetInjection(plan, pod)];
+  return { names: [...new Set(by.flatMap((one) => one.names))], by };
+}
+
+function sidecarSetInjection(plan: InjectionPlan, pod: PodIdentity): readonly InjectionSource[] {
+  const matched = plan.sidecarSets.filter((set) => sidecarSetSelects(set, pod) === true);
+  const replaced = new Set(matched.map((set) => set.canaryOf));
+  const effective = matched.filter((set) => !replaced.has(set.name));
+  if (!plan.withoutContainers && !effective.some((set) => set.containers > 0)) return [];
+  return effective.map((set) => ({ source: `sidecarset/${set.name}`, names: set.imagePullSecrets }));
+}

@@ -1,0 +1,294 @@
+/**
+ * Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34 and 1.35 with the feature gate).
+ *
+ * One policy for the whole plan, because the API server gives no order among policies or parameters. The patch sets the
+ * whole list from CEL maps: typed initialisers crash the request handler of 1.36.3, and an apply configuration may not
+ * touch the list.
+ */
+import { type LabelRequirement, NAMESPACE_NAME_LABEL } from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { SidecarSet } from '../kinds/sidecar-set.ts';
+import type { EnforcingAccount } from './accounts.ts';
+import {
+  INJECT_LABEL,
+  INJECTED_ANNOTATION,
+  INJECTED_PATH,
+  type InjectionPlan,
+  MAX_INJECTED_TEXT,
+  MIRROR_ANNOTATION,
+} from './plan.ts';
+
+export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
+
+export interface PolicyOptions {
+  /** `admissionregistration.k8s.io/v1` or `/v1beta1`. */
+  readonly apiVersion: string;
+  /** Pods of these namespaces are left alone. */
+  readonly excludedNamespaces: readonly string[];
+  /** Pods of other namespaces are left alone. @default all */
+  readonly onlyNamespaces?: readonly string[];
+  /** Accounts whose pods would be refused when they name what the account does not list. @default {[]} */
+  readonly enforcing?: readonly EnforcingAccount[];
+}
+
+export type CompiledPolicy =
+  | {
+      readonly ok: true;
+      readonly policy: KubeObject;
+      readonly binding: KubeObject;
+      /** Characters of CEL. */
+      readonly size: number;
+    }
+  | { readonly ok: false; readonly problem: string };
+
+/** The CEL parser of the API server refuses an expression above 100000 code points. */
+const MAX_EXPRESSION = 60_000;
+/** An object of 1.5 MiB does not fit into etcd; the policy is stored with its managed fields. */
+const MAX_POLICY = 512_000;
+/** Evaluation is charged to each pod: at 500 profiles 20 ms were measured on a busy machine. */
+export const MAX_PLAN_ENTRIES = 1000;
+
+/**
+ * Compiles the plan. Beyond the limits of the API server the answer is a problem that says what to do; the policy that is
+ * there stays.
+ */
+export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptions): CompiledPolicy {
+  const entries = plan.profiles.length + plan.sidecarSets.length;
+  if (entries > MAX_PLAN_ENTRIES) {
+    return tooLarge(
+      `${entries} profiles and SidecarSets inject, at most ${MAX_PLAN_ENTRIES} fit into one policy`,
+    );
+  }
+  const wants = [
+    ...chunks(plan.profiles.map(profileTerm)).map((text, at) => ({ name: `profiles${at}`, text })),
+    ...sidecarSetVariables(plan),
+    ...enforcingVariables(options.enforcing ?? []),
+  ];
+  const size = wants.reduce((sum, { text }) => sum + text.length, 0);
+  const longest = Math.max(0, ...wants.map(({ text }) => text.length));
+  if (size > MAX_POLICY || longest > MAX_EXPRESSION * 1.5) {
+    return tooLarge(
+      `the selectors need ${size} characters of CEL, at most ${MAX_POLICY} fit into one policy`,
+    );
+  }
+  return { ok: true, size, policy: policyOf(wants, options), binding: bindingOf(options.apiVersion) };
+}
+
+function tooLarge(what: string): CompiledPolicy {
+  return {
+    ok: false,
+    problem: `Cannot compile the injection policy: ${what}. Merge profiles that select alike, or use the webhook`,
+  };
+}
+
+interface Variable {
+  readonly name: string;
+  readonly text: string;
+}
+
+function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObject {
+  const lists = wants
+    .filter(({ name }) => name.startsWith('profiles') || name === 'sidecarsets')
+    .map(({ name }) => `variables.${name}`);
+  const variables: readonly Variable[] = [
+    { name: 'own', text: "object.spec.?imagePullSecrets.orValue([]).map(s, s.?name.orValue(''))" },
+    { name: 'have', text: 'variables.own.distinct()' },
+    { name: 'l', text: 'object.metadata.?labels.orValue({})' },
+    { name: 'nl', text: 'namespaceObject.metadata.?labels.orValue({})' },
+    ...wants,
+    { name: 'by', text: `[${lists.join(', ')}].flatten()` },
+    { name: 'want', text: 'variables.by.map(b, b["names"]).flatten().distinct()' },
+    { name: 'add', text: 'variables.want.filter(n, !(n in variables.have))' },
+    { name: 'refused', text: (options.enforcing ?? []).length === 0 ? 'false' : REFUSED },
+    { name: 'text', text: TEXT },
+  ];
+  return {
+    apiVersion: options.apiVersion,
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: INJECTION_POLICY_NAME },
+    spec: {
+      failurePolicy: 'Ignore',
+      reinvocationPolicy: 'Never',
+      matchConstraints: matchConstraints(options.excludedNamespaces, options.onlyNamespaces),
+      matchConditions: [
+        {
+          name: 'not-mirror',
+          expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
+        },
+      ],
+      variables: variables.map(({ name, text }) => ({ name, expression: text })),
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: PATCH } }],
+    },
+  };
+}
+
+/** The account would refuse the pod for a name that it does not list: then nothing is added, as in the webhook. */
+const REFUSED =
+  'variables.account in variables.enforcing && (variables.have + variables.add).exists(n, !(n in variables.enforcing[variables.account]))';
+
+/** What `injectedText` gives for a pod that nobody has looked at before. */
+const TEXT = `variables.by.filter(b, b["names"].exists(n, !(n in variables.have)))
+  .map(b, b["by"][0] + ": " + b["names"].filter(n, !(n in variables.have)).join(", ")).join("; ")`;
+
+/** Repetitions in the pod's own list go only when something wants to inject, as with SidecarSets. */
+const PATCH = `variables.refused || (size(variables.add) == 0 && (size(variables.want) == 0 || size(variables.have) == size(variables.own)))
+  ? []
+  : [JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: (variables.have + variables.add).map(n, {"name": n})}]
+    + (size(variables.add) == 0
+      ? []
+      : has(object.metadata.annotations)
+        ? [JSONPatch{op: "add", path: "${INJECTED_PATH}", value: ${cutText('variables.text')}}]
+        : [JSONPatch{op: "add", path: "/metadata/annotations", value: {"${INJECTED_ANNOTATION}": ${cutText('variables.text')}}}])`;
+
+function cutText(variable: string): string {
+  return `(size(${variable}) > ${MAX_INJECTED_TEXT} ? ${variable}.substring(0, ${MAX_INJECTED_TEXT}) + "..." : ${variable})`;
+}
+
+/** A policy cannot read service accounts: those that enforce are written into it. */
+function enforcingVariables(accounts: readonly EnforcingAccount[]): readonly Variable[] {
+  if (accounts.length === 0) return [];
+  const entries = accounts.map(
+    ({ namespace, name, listed }) => `${text(`${namespace}/${name}`)}: ${listTerm(listed)}`,
+  );
+  return [
+    { name: 'enforcing', text: `{${entries.join(', ')}}` },
+    {
+      name: 'account',
+      text: "namespaceObject.metadata.name + '/' + object.spec.?serviceAccountName.orValue('default')",
+    },
+  ];
+}
+
+function matchConstraints(
+  excludedNamespaces: readonly string[],
+  onlyNamespaces: readonly string[] = [],
+): Readonly<Record<string, unknown>> {
+  const notFalse = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
+  const names = [...excludedNamespaces].sort();
+  const byName = [
+    { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [...onlyNamespaces].sort() },
+    { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: names },
+  ].filter(({ values }) => values.length > 0);
+  return {
+    matchPolicy: 'Equivalent',
+    namespaceSelector: { matchExpressions: [notFalse, ...byName] },
+    objectSelector: { matchExpressions: [notFalse] },
+    resourceRules: [
+      {
+        apiGroups: [''],
+        apiVersions: ['v1'],
+        operations: ['CREATE'],
+        resources: ['pods'],
+        scope: 'Namespaced',
+      },
+    ],
+  };
+}
+
+function bindingOf(apiVersion: string): KubeObject {
+  return {
+    apiVersion,
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: INJECTION_POLICY_NAME },
+    spec: { policyName: INJECTION_POLICY_NAME },
+  };
+}
+
+function profileTerm(profile: InjectionPlan['profiles'][number]): string {
+  const condition = allOf([
+    ...profile.selector.map((one) => requirementTerm(one, 'variables.l')),
+    ...profile.namespaceSelector.map((one) => requirementTerm(one, 'variables.nl')),
+  ]);
+  return when(
+    condition,
+    `profile/${profile.name}`,
+    profile.secrets.map((secret) => secret.name),
+  );
+}
+
+/** SidecarSets look at each other: a canary hides its base, and without a container in any of them none injects. */
+function sidecarSetVariables(plan: InjectionPlan): readonly Variable[] {
+  const sets = plan.sidecarSets;
+  if (sets.length === 0) return [];
+  const conditions = sets.map((set) => allOf([...setTerms(set)]));
+  const effective = sets.map((set, at) => effectiveTerm(set, at, sets));
+  const lists = sets.map((set, at) =>
+    when(effective[at] ?? 'false', `sidecarset/${set.name}`, set.imagePullSecrets),
+  );
+  const bringing = effective.filter((_, at) => (sets[at]?.containers ?? 0) > 0);
+  const all = `[${lists.join(', ')}].flatten()`;
+  return [
+    { name: 'sets', text: `[${conditions.join(', ')}]` },
+    {
+      name: 'sidecarsets',
+      text: plan.withoutContainers
+        ? all
+        : `(${bringing.length === 0 ? 'false' : `[${bringing.join(', ')}].exists(m, m)`} ? ${all} : [])`,
+    },
+  ];
+}
+
+function setTerms(set: SidecarSet): readonly string[] {
+  const { selector, namespaceSelector: namespaces } = set;
+  if (!selector.ok || selector.requirements.length === 0 || namespaces?.ok === false) return ['false'];
+  return [
+    ...selector.requirements.map((one) => requirementTerm(one, 'variables.l')),
+    ...(namespaces?.requirements ?? []).map((one) => requirementTerm(one, 'variables.nl')),
+    ...onlyTerms(set),
+  ];
+}
+
+function onlyTerms({ only }: SidecarSet): readonly string[] {
+  if (only === undefined) return [];
+  const meets = allOf(only.requirements.map((one) => requirementTerm(one, 'variables.l')));
+  return [only.meeting ? `(${meets})` : `!(${meets})`];
+}
+
+function effectiveTerm(set: SidecarSet, at: number, sets: readonly SidecarSet[]): string {
+  const canaries = sets.flatMap((other, index) =>
+    other.canaryOf === set.name ? [`!variables.sets[${index}]`] : [],
+  );
+  return allOf([`variables.sets[${at}]`, ...canaries]);
+}
+
+/** One requirement over a map of labels, in CEL. */
+export function requirementTerm({ key, operator, values = [] }: LabelRequirement, map: string): string {
+  const present = `${text(key)} in ${map}`;
+  if (operator === 'Exists') return `(${present})`;
+  if (operator === 'DoesNotExist') return `!(${present})`;
+  const member = `${map}[${text(key)}] in ${listTerm(values)}`;
+  return `${operator === 'NotIn' ? '!' : ''}(${present} && ${member})`;
+}
+
+function allOf(terms: readonly string[]): string {
+  return terms.length === 0 ? 'true' : terms.join(' && ');
+}
+
+/** Who adds what, where the condition holds. Two lists, because the values of one map have one type. */
+function when(condition: string, source: string, names: readonly string[]): string {
+  return `(${condition} ? [{"by": [${text(source)}], "names": ${listTerm(names)}}] : [])`;
+}
+
+function listTerm(names: readonly string[]): string {
+  return `[${names.map(text).join(', ')}]`;
+}
+
+/** A CEL string literal. JSON's escapes are a part of CEL's. */
+function text(value: string): string {
+  return JSON.stringify(value);
+}
+
+/** Joins list terms to expressions below the parser's limit. */
+function chunks(terms: readonly string[]): readonly string[] {
+  const groups: string[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const term of terms) {
+    if (length + term.length > MAX_EXPRESSION) {
+      groups.push([]);
+      length = 0;
+    }
+    groups.at(-1)?.push(term);
+    length += term.length + 2;
+  }
+  return groups.map((group) => `[${group.join(', ')}].flatten()`);
+}

@@ -1,0 +1,119 @@
+/** The admission policy: compiled from everything that injects, or the one that is there when it cannot be. */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Action, Outcome, Ref, World } from '../../engine/contract.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { WEBHOOK_NAME } from '../plan/plan.ts';
+import { compileInjectionPolicy } from '../plan/policy.ts';
+import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
+import { enforcingIn } from './accounts.ts';
+import { planIn } from './view.ts';
+
+// The webhook's configuration, brought up to date with what injects: pods that would get nothing are not sent.
+
+const REF: Ref = {
+  role: 'hosted',
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  name: WEBHOOK_NAME,
+};
+
+/** What should be true of the configuration. The rendered one is only added to: without it there is no webhook to speak of. */
+export function reconcileWebhook(world: World, options: InjectionOptions): Outcome {
+  const configuration = world.get(REF);
+  const { resourceVersion, uid } = configuration?.metadata ?? {};
+  const wanted = wantedHooks(world, configuration, options);
+  if (wanted === undefined || resourceVersion === undefined) return {};
+  const patch: Action = {
+    action: 'json-patch',
+    ref: { ...REF, ...(uid === undefined ? {} : { uid }) },
+    operations: [
+      // Whoever injects the CA writes the same list: what it wrote in between is read first.
+      { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+      { op: 'replace', path: '/webhooks', value: wanted },
+    ],
+  };
+  return { actions: [patch] };
+}
+
+/** Whether pods are sent by what injects now. */
+export function isMirrored(world: World, options: InjectionOptions): boolean {
+  return wantedHooks(world, world.get(REF), options) === undefined;
+}
+
+/** What the answer to a trial depends on: the entry as it was rendered. */
+export function renderedHook(world: World): string {
+  const configuration = world.get(REF);
+  return `${configuration?.metadata.uid} ${JSON.stringify(baseHook(hooksOf(configuration)))}`;
+}
+
+function hooksOf(configuration: KubeObject | undefined): readonly Hook[] {
+  const hooks = configuration?.['webhooks'];
+  return Array.isArray(hooks) ? (hooks as readonly Hook[]) : [];
+}
+
+/** The list as it should be; undefined when it is, or there is none. */
+function wantedHooks(
+  world: World,
+  configuration: KubeObject | undefined,
+  options: InjectionOptions,
+): readonly Hook[] | undefined {
+  const present = hooksOf(configuration);
+  const wanted = mirroredHooks(planIn(world, options), present);
+  return isDeepStrictEqual(wanted, present) ? undefined : wanted;
+}
+
+const VERSIONS: readonly string[] = [
+  'admissionregistration.k8s.io/v1',
+  'admissionregistration.k8s.io/v1beta1',
+];
+
+/**
+ * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles of a
+ * folder that no API server has seen say nothing about their cluster: the newest version is shown.
+ */
+export function policyVersion(world: World): string | undefined {
+  const served = VERSIONS.find((apiVersion) =>
+    world.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
+  );
+  if (served !== undefined) return served;
+  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
+}
+
+/** What should be true of the policy, or of the webhook's configuration. */
+export function reconcilePolicy(world: World, options: InjectionOptions): Outcome {
+  if (options.admission === 'webhook') return reconcileWebhook(world, options);
+  const apiVersion = policyVersion(world);
+  if (options.admission !== 'policy' || apiVersion === undefined) return {};
+  const plan = planIn(world, options);
+  if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
+  const compiled = compileInjectionPolicy(plan, {
+    apiVersion,
+    excludedNamespaces: excludedNamespaces(options),
+    onlyNamespaces: options.namespaces,
+    enforcing: enforcingIn(world),
+  });
+  if (!compiled.ok) {
+    return {
+      keep: 'all',
+      problems: [{ disposition: 'terminal', code: 'PolicyTooLarge', message: compiled.problem }],
+    };
+  }
+  return {
+    apply: [
+      { role: 'hosted', object: compiled.policy },
+      { role: 'hosted', object: compiled.binding },
+    ],
+    metrics: [
+      {
+        name: 'pullwright_injection_policy_characters',
+        help: 'Characters of CEL in the injection policy',
+        value: compiled.size,
+        labels: { scope: world.scope.name },
+      },
+    ],
+  };
+}

@@ -1,0 +1,512 @@
+/**
+ * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
+ * of it. The list of a pod cannot be changed, so the remedy is a new pod.
+ */
+
+import { type Condition, type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
+import { type LabelRequirement, type Labels, selects } from '../../core/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { recreation } from '../../core/kubernetes/pod-owner.ts';
+import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import { counted } from '../../core/text.ts';
+import type { Apply, Outcome, PodTrial, Sample, World } from '../../engine/contract.ts';
+import { reportPullStatus } from '../../engine/pull-status.ts';
+import type { PullSecretProfile } from '../kinds/profile.ts';
+import type { SidecarSet } from '../kinds/sidecar-set.ts';
+import { namespaceRef } from '../names.ts';
+import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
+import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
+import { INJECTION_POLICY_NAME } from '../plan/policy.ts';
+import { refusesNames } from './accounts.ts';
+import { isMirrored, policyVersion, renderedHook } from './admission.ts';
+import { isTerminating, namespaceLabels, planIn } from './view.ts';
+
+// Whether new pods get names, by what stands in the cluster and not by what was configured.
+
+const ADMISSION = 'admissionregistration.k8s.io';
+export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+};
+/** On the slices of a Service. */
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+
+/** The state of admission: `True` only when everything that it needs was seen. */
+export type InjectionState = Pick<ConditionInput, 'status' | 'reason' | 'message'>;
+
+/** Looks. */
+export function injectionState(world: World, options: InjectionOptions): InjectionState {
+  if (options.admission === 'webhook') return webhookState(world);
+  if (options.admission === 'policy') return policyState(world);
+  return no(
+    'AdmissionOff',
+    'Neither policy nor webhook is switched on: the operator of the cluster sets admission of pull-secret-injection in the fleet',
+  );
+}
+
+function no(reason: string, message: string): InjectionState {
+  return { status: 'False', reason, message };
+}
+
+function policyState(world: World): InjectionState {
+  const apiVersion = policyVersion(world);
+  if (apiVersion === undefined)
+    return no(
+      'PolicyNotServed',
+      'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
+    );
+  const ref = { role: 'hosted', apiVersion, name: INJECTION_POLICY_NAME } as const;
+  const policy = world.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
+  const binding = world.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' });
+  if (policy === undefined || binding === undefined)
+    return no(
+      'PolicyPending',
+      policy === undefined
+        ? 'The admission policy is not there yet'
+        : 'The admission policy has no binding yet, and changes no pod',
+    );
+  // It has no status that would say whether its expressions can be evaluated: a pod that is tried shows that.
+  return { status: 'True', reason: 'Policy', message: 'New pods get the names from the admission policy' };
+}
+
+interface Hook {
+  readonly clientConfig?: { readonly caBundle?: string };
+}
+
+function webhookState(world: World): InjectionState {
+  const configuration = world.get({
+    role: 'hosted',
+    apiVersion: `${ADMISSION}/v1`,
+    kind: 'MutatingWebhookConfiguration',
+    name: WEBHOOK_NAME,
+  });
+  const hooks = (configuration?.['webhooks'] ?? []) as readonly Hook[];
+  const [hook] = Array.isArray(hooks) ? hooks : [];
+  if (hook === undefined)
+    return no(
+      'WebhookMissing',
+      `There is no MutatingWebhookConfiguration "${WEBHOOK_NAME}"; apply the rendered one`,
+    );
+  if ((hook.clientConfig?.caBundle ?? '') === '' && configuration?.metadata.creationTimestamp !== undefined)
+    return no(
+      'WebhookUntrusted',
+      `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; see to its certificate source`,
+    );
+  if (!world.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
+    return {
+      status: 'Unknown',
+      reason: 'WebhookNotSeen',
+      message: 'Whether a webhook answers cannot be seen from here',
+    };
+  const ready = readyEndpoints(world);
+  if (ready === 0)
+    return no(
+      'WebhookDown',
+      `No pod of the Service "${WEBHOOK_NAME}" is ready: new pods pass as they are. What it waits for is in the log of Deployment "${WEBHOOK_NAME}"`,
+    );
+  return {
+    status: 'True',
+    reason: 'Webhook',
+    message: `New pods get the names from the webhook (${ready} ready)`,
+  };
+}
+
+function readyEndpoints(world: World): number {
+  return world.list({ role: 'hosted', ...ENDPOINT_SLICES }).reduce((sum, slice) => {
+    const endpoints = slice['endpoints'];
+    const list = Array.isArray(endpoints)
+      ? (endpoints as readonly { conditions?: { ready?: boolean } }[])
+      : [];
+    // A slice that does not say counts as ready, as for kube-proxy.
+    return sum + list.filter(({ conditions }) => conditions?.ready !== false).length;
+  }, 0);
+}
+
+/** What should be true of the pods of one namespace. */
+export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
+  const namespace = world.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
+  const plan = planIn(world, options);
+  const found = uninjectedPods(world, namespace, plan, options);
+  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
+  const created = found.filter((one) => !isPlanned(one.pod));
+  if (created.length === 0) return { apply: previews };
+  const stuck = created.filter((one) => one.stuck).length;
+  const hindrance = hindranceIn(world, options);
+  const said = reportPullStatus(world, 'hosted', {
+    reporter: RECONCILER_NAME,
+    about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
+    conditions: summary(created.length, stuck, hindrance),
+    verdicts: created.map((one) => verdictOf(one, hindrance)),
+  });
+  const sample = (state: 'stuck' | 'running', value: number): Sample =>
+    podsSample({ scope: world.scope.name, namespace: name, state }, value);
+  return {
+    apply: [...previews, said.apply],
+    status: [said.status],
+    metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
+  };
+}
+
+/** A pod that runs is nobody's trouble: every profile finds pods that were there before it, our own agents among them. */
+function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
+  const reason = 'PodsUninjected';
+  const lack = `${counted(pods, 'pod lacks', 'pods lack')} pull secrets that profiles add`;
+  if (stuck === 0) {
+    const message = `${lack}; none is kept from pulling, and new pods get them`;
+    return readiness('ready', { reason, message });
+  }
+  const remedy =
+    hindrance === undefined ? 'recreate what is stuck' : `new ones would lack them too: ${hindrance}`;
+  const message = `${lack}, and ${stuck} cannot pull; ${remedy}`;
+  return readiness('stalled', { reason, message });
+}
+
+/** Why a new pod would be no better off. A policy that is being made is there in a moment. */
+function hindranceIn(world: World, options: InjectionOptions): string | undefined {
+  const { status, reason, message } = injectionState(world, options);
+  return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
+}
+
+function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
+  const help =
+    'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same';
+  return { name: 'pullwright_uninjected_pods', help, value, labels };
+}
+
+/** Running and starting pods of the namespace that lack what the plan adds. */
+export function uninjectedPods(
+  world: World,
+  namespace: KubeObject,
+  plan: InjectionPlan,
+  options: InjectionOptions,
+): readonly UninjectedPod[] {
+  const labels = namespaceLabels(namespace);
+  const { name } = namespace.metadata;
+  if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
+  return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
+    const { annotations = {}, labels: own = {} } = pod.metadata;
+    const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
+    if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return [];
+    const { names, by } = planInjection(plan, seen);
+    const has = new Set(pullSecretsOf(pod));
+    const missing = names.filter((secret) => !has.has(secret));
+    // Nobody would add them to a new one either: its account is spoken of instead.
+    if (missing.length === 0 || isLeftOut(world, pod, missing)) return [];
+    const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
+    return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
+  });
+}
+
+function isLeftOut(world: World, pod: KubeObject, missing: readonly string[]): boolean {
+  const names = [...pullSecretsOf(pod), ...missing];
+  return refusesNames(world, pod.metadata.namespace ?? '', accountOf(pod), names);
+}
+
+/** The names in `spec.imagePullSecrets`. */
+export function pullSecretsOf(pod: KubeObject): readonly string[] {
+  const references = (pod.spec as { imagePullSecrets?: unknown } | undefined)?.imagePullSecrets;
+  if (!Array.isArray(references)) return [];
+  return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+}
+
+interface ContainerStatus {
+  readonly state?: { readonly waiting?: { readonly reason?: string } };
+}
+
+function isActive(pod: KubeObject): boolean {
+  const { phase } = (pod.status ?? {}) as PodStatus;
+  return pod.metadata.deletionTimestamp === undefined && phase !== 'Succeeded' && phase !== 'Failed';
+}
+
+function isStuck(pod: KubeObject): boolean {
+  const { containerStatuses = [], initContainerStatuses = [] } = (pod.status ?? {}) as PodStatus;
+  return [...containerStatuses, ...initContainerStatuses].some(({ state }) =>
+    ['ErrImagePull', 'ImagePullBackOff'].includes(state?.waiting?.reason ?? ''),
+  );
+}
+
+/** An object in a folder that no API server has seen. A pod shows what admission will make of it. Templates are never touched. */
+export function isPlanned(pod: KubeObject): boolean {
+  return pod.metadata.creationTimestamp === undefined;
+}
+
+function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Apply[] {
+  const { namespace, name, uid } = pod.metadata;
+  if (uid === undefined || namespace === undefined) return [];
+  const listed = pullSecretsOf(pod);
+  const own = (listed.length > 0 ? listed : accountSecrets(world, pod)).map((secret) => ({ name: secret }));
+  const { merged } = mergeImagePullSecrets(own, missing);
+  return [
+    {
+      part: { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
+      fields: { spec: { imagePullSecrets: merged.map((secret) => ({ name: secret })) } },
+    },
+  ];
+}
+
+/** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
+function accountSecrets(world: World, pod: KubeObject): readonly string[] {
+  const { namespace = '' } = pod.metadata;
+  const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
+  const account = world.get({ ...ref, name: accountOf(pod) });
+  const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
+  return (references ?? []).map((reference) => reference.name ?? '');
+}
+
+function accountOf(pod: KubeObject): string {
+  const { serviceAccountName = '' } = (pod.spec ?? {}) as { serviceAccountName?: string };
+  return serviceAccountName === '' ? 'default' : serviceAccountName;
+}
+
+function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): Verdict {
+  const remedy =
+    stuck && hindrance !== undefined ? `a new one would lack them too: ${hindrance}` : recreation(pod);
+  return {
+    subject: `pod/${pod.metadata.name}`,
+    verdict: stuck ? 'Rejected' : 'Warning',
+    reason: stuck ? 'StuckUninjected' : 'Uninjected',
+    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before, or while nothing injected; ${remedy}`,
+  };
+}
+
+// Labels that a selector selects, for a pod that is made up to try something.
+
+/**
+ * The least labels that meet every requirement; undefined when none can. Total, linear in the size of the requirements of each key.
+ */
+export function exampleLabels(requirements: readonly LabelRequirement[]): Labels | undefined {
+  const byKey = Map.groupBy(requirements, ({ key }) => key);
+  const labels: Record<string, string> = {};
+  for (const [key, own] of byKey) {
+    // Without the label NotIn and DoesNotExist hold.
+    if (selects(own, {})) continue;
+    const value = candidates(own).find((one) => selects(own, { [key]: one }));
+    if (value === undefined) return undefined;
+    labels[key] = value;
+  }
+  return labels;
+}
+
+/** One of the values that are asked for, or one that nobody excludes. */
+function candidates(requirements: readonly LabelRequirement[]): readonly string[] {
+  const [asked] = requirements.filter(({ operator }) => operator === 'In');
+  if (asked !== undefined) return asked.values ?? [];
+  const excluded = new Set(requirements.flatMap(({ values = [] }) => values));
+  let other = 'x';
+  while (excluded.has(other)) other += 'x';
+  return [other];
+}
+
+// A pod that is made up to try whether new pods get the names of a profile or a SidecarSet: in the first namespace that it
+// selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
+
+/** A pod that is to be tried, and where. */
+export type Trial = PodTrial & { readonly namespace: string };
+
+/** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
+export function trialOf(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): Trial | undefined {
+  const labels = exampleLabels(profile.selector);
+  if (labels === undefined) return undefined;
+  const wants = profile.secrets.map((secret) => secret.name);
+  return trialWhere(world, options, { labels, wants }, (own, name) => {
+    return selects(profile.namespaceSelector, own) && !refusesNames(world, name, 'default', wants);
+  });
+}
+
+/**
+ * The same for a SidecarSet with its pin put in. Sets look at each other: where another one stands in for this one, or none brings a
+ * container, nothing is tried.
+ */
+export function trialOfSet(
+  world: World,
+  { name, imagePullSecrets, selector, only }: SidecarSet,
+  options: InjectionOptions,
+): Trial | undefined {
+  if (!selector.ok) return undefined;
+  const labels = exampleLabels([
+    ...selector.requirements,
+    ...(only?.meeting === true ? only.requirements : []),
+  ]);
+  const wants = imagePullSecrets.filter((secret) => secret !== '');
+  if (labels === undefined) return undefined;
+  const plan = planIn(world, options);
+  return trialWhere(world, options, { labels, wants }, (own, namespace) => {
+    const { by } = planInjection(plan, { labels, namespaceLabels: own });
+    return (
+      by.some(({ source }) => source === `sidecarset/${name}`) &&
+      !refusesNames(world, namespace, 'default', wants)
+    );
+  });
+}
+
+/** A certificate that was exchanged, or a way to the webhook that is closed, shows nowhere else. */
+const WEBHOOK_LASTS_MS = 600_000;
+
+/** In the first namespace that is meant and takes injected pods. */
+function trialWhere(
+  world: World,
+  options: InjectionOptions,
+  { labels, wants }: { readonly labels: Labels; readonly wants: readonly string[] },
+  isMeant: (labels: Labels, name: string) => boolean,
+): Trial | undefined {
+  const found = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
+    const own = namespaceLabels(object);
+    const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
+    const isTaken = exemptionOf(pod, options) === undefined && !isTerminating(object);
+    return isTaken && isMeant(own, object.metadata.name);
+  });
+  if (found === undefined) return undefined;
+  const { name } = found.metadata;
+  return {
+    role: 'hosted',
+    namespace: name,
+    pod: podIn(name, labels),
+    wants,
+    change: changeOf(world, options),
+    ...(options.admission === 'webhook' ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
+  };
+}
+
+/** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */
+function changeOf(world: World, { admission }: InjectionOptions): string {
+  if (admission !== 'policy') return renderedHook(world);
+  const ref = {
+    role: 'hosted',
+    apiVersion: policyVersion(world) ?? '',
+    name: INJECTION_POLICY_NAME,
+  } as const;
+  return ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding']
+    .map((kind) => String(world.get({ ...ref, kind })?.metadata.uid))
+    .join(' ');
+}
+
+/** As the strictest of the Pod Security Standards wants it. */
+function podIn(namespace: string, labels: Labels): KubeObject {
+  const least = { cpu: '1m', memory: '1Mi' };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'pullwright-trial', namespace, labels },
+    spec: {
+      automountServiceAccountToken: false,
+      restartPolicy: 'Never',
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          name: 'trial',
+          image: 'registry.invalid/pullwright/trial:never-run',
+          resources: { requests: least, limits: least },
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+        },
+      ],
+    },
+  };
+}
+
+// What came of trying whether new pods get the names of a profile or a SidecarSet, and what is to be tried.
+
+/** What is asked, and what is known of the answer. */
+export interface TriedPod {
+  readonly tried: InjectionState | undefined;
+  readonly trials: NonNullable<Outcome['trials']>;
+}
+
+/** A profile as it is read, and as it is stored. */
+interface Subject {
+  readonly profile: PullSecretProfile;
+  readonly object: KubeObject;
+  readonly options: InjectionOptions;
+}
+
+/** Only while everything that can be looked at says that names are injected: else there is nothing to try. */
+export function tryPods(world: World, { profile, object, options }: Subject): TriedPod {
+  return tryTrial(world, trialOf(world, profile, options), before(object, 'Injecting'), options);
+}
+
+/** The same for a SidecarSet, whose `Ready` says it. */
+export function trySet(
+  world: World,
+  set: SidecarSet,
+  object: KubeObject,
+  options: InjectionOptions,
+): TriedPod {
+  return tryTrial(world, trialOfSet(world, set, options), before(object, 'Ready'), options);
+}
+
+function tryTrial(
+  world: World,
+  trial: Trial | undefined,
+  earlier: InjectionState | undefined,
+  options: InjectionOptions,
+): TriedPod {
+  const state = injectionState(world, options);
+  if (state.status !== 'True') return { tried: undefined, trials: [] };
+  // Until pods are sent to the webhook there is nothing to try: what an earlier generation found still counts.
+  if (options.admission === 'webhook' && !isMirrored(world, options))
+    return { tried: earlier ?? PENDING, trials: [] };
+  if (trial === undefined)
+    return {
+      tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
+      trials: [],
+    };
+  const answer = world.trial(trial);
+  const { namespace } = trial;
+  const trials = [trial];
+  if (answer === undefined) return { tried: earlier ?? PENDING, trials };
+  if (!answer.ok)
+    return {
+      tried: unknown('NotTried', `A pod could not be tried in namespace "${namespace}": ${answer.reason}`),
+      trials,
+    };
+  if (answer.lacks.length === 0)
+    return {
+      tried: { ...state, message: `${state.message}: one was tried in namespace "${namespace}"` },
+      trials,
+    };
+  const remedy =
+    options.admission === 'webhook'
+      ? 'look at whether its certificate is made by the caBundle for the name of the Service, at whether the API server reaches it, and at what else changes pods at admission'
+      : 'look at what else changes pods at admission';
+  const message = `A pod that was tried in namespace "${namespace}" lacks ${answer.lacks.join(', ')}: ${remedy}`;
+  return { tried: { status: 'False', reason: 'NotInjected', message }, trials };
+}
+
+const PENDING: InjectionState = unknown('NotTriedYet', 'A pod is being tried');
+
+function unknown(reason: string, message: string): InjectionState {
+  return { status: 'Unknown', reason, message };
+}
+
+/** What an earlier process found of the same generation counts until this one has an answer. */
+function before({ metadata, status }: KubeObject, said: 'Injecting' | 'Ready'): InjectionState | undefined {
+  const { observedGeneration, conditions = [] } = (status ?? {}) as {
+    readonly observedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
+  const found = conditions.find(({ type }) => type === said);
+  if (found?.status !== 'True' || observedGeneration !== metadata.generation) return undefined;
+  return { status: 'True', reason: found.reason, message: found.message };
+}
+
+// A pod that was admitted without the names it should have.
+
+/** A pod that lacks names. */
+export interface UninjectedPod {
+  readonly pod: KubeObject;
+  readonly missing: readonly string[];
+  /** Profiles and SidecarSets that would have added them. */
+  readonly by: readonly string[];
+  /** A container waits because its image cannot be pulled. */
+  readonly stuck: boolean;
+}

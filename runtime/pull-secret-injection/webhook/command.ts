@@ -1,0 +1,90 @@
+/** `pullwright webhook`: injects pull secrets at admission, for clusters that do not serve MutatingAdmissionPolicy. */
+
+import {
+  type Command,
+  type CommandIo,
+  type CommandTable,
+  defineCommand,
+  type ExitCode,
+} from '../../cli/command.ts';
+import {
+  choice,
+  count,
+  type Flags,
+  file,
+  folder,
+  type Given,
+  LOG_FLAGS,
+  port,
+  several,
+  text,
+  toggle,
+} from '../../cli/flags.ts';
+import { UsageError } from '../../core/errors.ts';
+
+const TABLE = {
+  name: 'webhook',
+  summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
+  about: [
+    'Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the webhook stays out of it. A pod is never refused.',
+  ],
+  flags: {
+    'cert-dir': folder({ help: 'holds tls.crt and tls.key; read again when they change' }),
+    port: count({ value: 'PORT', default: '9443', most: 65_535, help: 'HTTPS' }),
+    'health-port': port({ default: '8081', help: '/healthz, /readyz and /metrics over HTTP' }),
+    kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, that of the pod, else KUBECONFIG' }),
+    namespace: text({
+      value: 'NAME',
+      short: 'n',
+      default: 'pullwright-system',
+      completes: 'namespaces',
+      help: 'namespace of our own pods, never injected into',
+    }),
+    exclude: several(
+      text({ value: 'NAMESPACE', completes: 'namespaces', help: 'a further namespace that is left alone' }),
+    ),
+    'without-containers': toggle({
+      help: 'SidecarSets inject even where no matching set brings a container',
+    }),
+    'missing-revision': choice(['skip', 'current'], {
+      default: 'skip',
+      help: 'where a SidecarSet pins a revision that does not exist: skip it, or inject its current names',
+    }),
+    ...LOG_FLAGS,
+  },
+  notes: ['Ready (/readyz) means: every profile and namespace was read once.'],
+  examples: ['pullwright webhook --cert-dir /etc/pullwright/tls --port 9443'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: ['the API server; listens on <--port> and <--health-port>'],
+    api: [
+      'get, list, watch namespaces, serviceaccounts',
+      'get, list, watch pullsecretprofiles.pullwright.dev, sidecarsets.apps.kruise.io, controllerrevisions.apps',
+      'get, list, watch mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const certificates = values['cert-dir'];
+  if (certificates === undefined) throw new UsageError('Cannot serve the webhook: expected --cert-dir DIR');
+  const { runWebhook } = await import('./webhook.ts');
+  return runWebhook(
+    {
+      certificates: { certificate: `${certificates}/tls.crt`, key: `${certificates}/tls.key` },
+      port: values.port,
+      healthPort: values['health-port'],
+      kubeconfig: values.kubeconfig,
+      ownNamespace: values.namespace,
+      excludedNamespaces: values.exclude ?? [],
+      withoutContainers: values['without-containers'],
+      missingRevision: values['missing-revision'],
+      logLevel: values['log-level'],
+      logFormat: values['log-format'],
+    },
+    io,
+  );
+}

@@ -1,0 +1,220 @@
+/** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '../../core/logger.ts';
+import { isRecord } from '../../core/record.ts';
+import type { Metrics } from '../../engine/metrics.ts';
+import {
+  type CertificateFiles,
+  expiry,
+  HttpsServer,
+  readPair,
+  untimely,
+  watchPair,
+} from '../../node/https.ts';
+
+// AdmissionReview v1: reading what the API server asks, and writing what it is told. Objects stay raw JSON, so that a field
+// that this program does not know survives the patch.
+
+/** What is asked, as far as webhooks here look. */
+export interface AdmissionRequest {
+  readonly uid: string;
+  readonly operation: string;
+  readonly resource: { readonly group: string; readonly version: string; readonly resource: string };
+  readonly subResource?: string;
+  readonly namespace?: string;
+  readonly dryRun?: boolean;
+  /** The object as it would be stored. */
+  readonly object: Readonly<Record<string, unknown>>;
+}
+
+/** What is answered. Requests are never refused: what cannot be done is said in a warning. */
+export interface AdmissionAnswer {
+  /** JSON patch; absent or empty: nothing changes. */
+  readonly patch?: readonly unknown[];
+  /** Shown to whoever made the request. */
+  readonly warnings?: readonly string[];
+  /** For the metric: `injected`, `unchanged`, `skipped`. */
+  readonly outcome: string;
+}
+
+/** The API server shortens a warning beyond this length, and all of them beyond 4096. */
+const MAX_WARNING = 256;
+const MAX_WARNINGS = 8;
+
+/**
+ * Reads the body of a request.
+ *
+ * @returns undefined when the text is no AdmissionReview v1 with a request and an object
+ */
+export function readReview(text: string): AdmissionRequest | undefined {
+  let review: unknown;
+  try {
+    review = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(review) || review['apiVersion'] !== 'admission.k8s.io/v1') return undefined;
+  const request = review['request'];
+  if (!isRecord(request) || typeof request['uid'] !== 'string') return undefined;
+  if (!isRecord(request['object']) || !isRecord(request['resource'])) return undefined;
+  if (typeof request['operation'] !== 'string') return undefined;
+  // Absent, or a text: for objects without a namespace, and where it is no sub-resource.
+  if (['namespace', 'subResource'].some((name) => !['string', 'undefined'].includes(typeof request[name])))
+    return undefined;
+  return request as unknown as AdmissionRequest;
+}
+
+/** The body of the answer. */
+export function answerText(uid: string, answer: AdmissionAnswer): string {
+  const { patch = [], warnings = [] } = answer;
+  const patched =
+    patch.length === 0
+      ? {}
+      : { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') };
+  const shown = warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING));
+  return JSON.stringify({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: { uid, allowed: true, ...patched, ...(shown.length === 0 ? {} : { warnings: shown }) },
+  });
+}
+
+export type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
+
+export interface WebhookServerOptions {
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly host?: string;
+  readonly files: CertificateFiles;
+  /** How often the files are looked at. @default {10000} */
+  readonly reloadEveryMs?: number;
+  /** By path: `/inject`. */
+  readonly handlers: Readonly<Record<string, AdmissionHandler>>;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'admitted'>;
+}
+
+export interface WebhookServer {
+  readonly port: number;
+  /** Why the API server does not take the certificate that is served. Said in the log when it changes. */
+  trouble(): string | undefined;
+  /** Answers what is being asked, then ends. */
+  close(): Promise<void>;
+}
+
+/** Connections at once. API servers keep one for each request that is under way. */
+const MOST_CONNECTIONS = 1000;
+
+/** Of one request. The API server takes objects of up to 1.5 MiB, and sends the stored one as well in an update. */
+const MOST_BYTES = 3 * 1024 * 1024;
+
+/** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
+const GRACE_MS = 6000;
+const IDLE_MS = 10_000;
+
+/** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
+export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
+  let pair = await readPair(options.files);
+  const server = new HttpsServer({
+    pair,
+    idleMs: IDLE_MS,
+    maxConnections: MOST_CONNECTIONS,
+    listener: (request, response) => {
+      answer(options, request, response).catch(() => end(response, 500, 'the request failed'));
+    },
+  });
+  const { log } = options;
+  const stop = watchPair({
+    files: options.files,
+    everyMs: options.reloadEveryMs ?? 10_000,
+    present: pair,
+    onChange: (next) => {
+      server.renew(next);
+      pair = next;
+      log.info('certificate reloaded', { ends: expiry(next).toISOString() });
+    },
+    onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
+  });
+  const port = await server.listen(options.port, options.host);
+  log.info('webhook listens', { port, ends: expiry(pair).toISOString() });
+  let said: string | undefined;
+  return {
+    port,
+    trouble: () => {
+      const problem = untimely(pair, new Date());
+      if (problem !== said && problem !== undefined) log.warn('webhook is not ready', { problem });
+      said = problem;
+      return problem;
+    },
+    close: async () => {
+      stop();
+      await server.close(GRACE_MS);
+    },
+  };
+}
+
+async function answer(
+  options: WebhookServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = new URL(request.url ?? '/', 'https://webhook').pathname;
+  const handler = options.handlers[path];
+  if (handler === undefined) return end(response, 404, 'no such webhook');
+  if (request.method !== 'POST') return end(response, 405, 'expected POST');
+  const body = await bodyOf(request);
+  if (body === undefined) return refuse(request, response);
+  const started = performance.now();
+  const review = readReview(body);
+  if (review === undefined) return end(response, 400, 'expected an AdmissionReview of admission.k8s.io/v1');
+  const given = await safely(handler, review, options.log);
+  const text = answerText(review.uid, given);
+  options.metrics.admitted(path.slice(1), given.outcome, (performance.now() - started) / 1000);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
+/** A failure of ours must not refuse a pod. */
+async function safely(
+  handler: AdmissionHandler,
+  request: AdmissionRequest,
+  log: Logger,
+): Promise<AdmissionAnswer> {
+  try {
+    return await handler(request);
+  } catch (error) {
+    log.error('handler failed', {
+      problem: error instanceof Error ? error.name : 'unknown',
+      uid: request.uid,
+    });
+    return { outcome: 'failed', warnings: ['Pullwright could not look at this object; it is unchanged'] };
+  }
+}
+
+/** The whole body; undefined for one that is too large. Rejects when the request breaks off. */
+function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_BYTES) resolve(undefined);
+      else chunks.push(chunk);
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+    request.once('close', () => reject(new Error('the request breaks off')));
+  });
+}
+
+/** The rest of the body is not read: the connection ends with the answer. */
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  response.once('finish', () => request.socket.destroy());
+  response.setHeader('connection', 'close');
+  end(response, 413, `the request is too large: at most ${MOST_BYTES} bytes are read`);
+}
+
+function end(response: ServerResponse, status: number, text: string): void {
+  if (!response.headersSent) response.writeHead(status, { 'content-type': 'text/plain' });
+  response.end(`${text}\n`);
+}

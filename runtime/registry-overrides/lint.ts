@@ -1,0 +1,172 @@
+/**
+ * What is wrong, or not as its author thinks, with a group of mirror sets: everything that {@link collectMirrors} reports, and
+ * what shows only when the rules are seen together. Errors break pulls or do nothing; warnings surprise.
+ */
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import {
+  compileMirrors,
+  findRule,
+  type MirrorIndex,
+  type MirrorRule,
+  type RuleOrigin,
+} from '../core/mirrors/resolve.ts';
+import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
+import { faultProblems } from './machine-config/node-mirrors.ts';
+import { renderNodeFiles } from './machine-config/render.ts';
+import {
+  collectMirrors,
+  type MirrorEntry,
+  type MirrorProblem,
+  readMirrorEntries,
+} from './mirror-sets/collect.ts';
+
+/**
+ */
+export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProblem[] {
+  const { rules, problems } = collectMirrors(objects);
+  const { entries } = readMirrorEntries(objects);
+  const index = compileMirrors(rules);
+  const refused = schemaFaults(objects).map(schemaProblem);
+  const told = new Set(refused.map(({ code, origin }) => `${code} ${origin.kind}/${origin.name}`));
+  return toldOnce([
+    ...refused,
+    ...faultProblems(renderNodeFiles(objects)).filter(
+      ({ code, origin }) => !told.has(`${code} ${origin.kind}/${origin.name}`),
+    ),
+    ...problems,
+    ...entryProblems(entries),
+    ...rules.flatMap((rule) => ruleProblems(rule, index)),
+  ]);
+}
+
+/** The API server, the operator and the runtime find some of the same faults: who refuses first is told. */
+function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] {
+  const told = new Set<string>();
+  return problems.filter(({ code, origin }) => {
+    const place = code === 'SourceIsMirror' ? origin.path.replace(/\.mirrors.*$/, '') : origin.path;
+    const id = [code, origin.kind, origin.name, place].join(' ');
+    return !told.has(id) && told.add(id);
+  });
+}
+
+function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[] {
+  const seen = new Map<string, MirrorEntry>();
+  return entries.flatMap((entry) => {
+    // The other kinds have a schema, which refuses it.
+    const hasSchema = entry.origin.kind !== 'ImageContentSourcePolicy';
+    const twice = hasSchema ? undefined : repeated(entry.mirrors);
+    const key = JSON.stringify([entry.source, entry.pullFrom, entry.mirrors]);
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, entry);
+    return [
+      ...(twice === undefined
+        ? []
+        : [
+            problem(
+              'DuplicateMirror',
+              'warning',
+              entry.origin,
+              `lists the mirror "${twice}" twice for "${entry.source}": nodes then order its mirrors by name`,
+            ),
+          ]),
+      ...(first === undefined
+        ? []
+        : [
+            problem(
+              'DuplicateEntry',
+              'warning',
+              entry.origin,
+              `repeats ${describe(first.origin)} for "${entry.source}"`,
+            ),
+          ]),
+    ];
+  });
+}
+
+function repeated(mirrors: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return mirrors.find((mirror) => seen.has(mirror) || !seen.add(mirror));
+}
+
+function ruleProblems(rule: MirrorRule, index: MirrorIndex): readonly MirrorProblem[] {
+  const origin = rule.origins?.[0] ?? { kind: 'rule', name: rule.prefix, path: '' };
+  return [
+    ...reachProblems(rule, index, origin),
+    ...rule.mirrors.flatMap((mirror) =>
+      mirrorProblems(rule, mirror.location, index, mirror.origin ?? origin),
+    ),
+  ];
+}
+
+function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin): readonly MirrorProblem[] {
+  if (rule.prefix.startsWith('*.')) {
+    const text = `has the wildcard source "${rule.prefix}": nodes follow it, the control plane's OPENSHIFT_IMG_OVERRIDES does not know wildcards`;
+    return [problem('WildcardNodesOnly', 'warning', origin, text)];
+  }
+  const winner = findRule(index, rule.prefix)?.rule;
+  if (winner !== undefined && winner !== rule) {
+    const text = `is never used: "${winner.prefix}" is as long as "${rule.prefix}" and a wildcard goes first`;
+    return [problem('Unreachable', 'error', origin, text)];
+  }
+  const wider = widerRule(rule.prefix, index);
+  if (wider === undefined) return [];
+  const text = `takes images of "${rule.prefix}" away from the wider source "${wider.prefix}" (${describe(wider.origins?.[0])}): its mirrors are not tried for them`;
+  return [problem('Overlap', 'warning', origin, text)];
+}
+
+/** The rule that would decide if `source` had none. */
+function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
+  const slash = source.lastIndexOf('/');
+  return slash === -1 ? wildcardOver(source, index) : findRule(index, source.slice(0, slash))?.rule;
+}
+
+function wildcardOver(host: string, index: MirrorIndex): MirrorRule | undefined {
+  const name = host.replace(/:\d+$/, '');
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+    const rule = index.byDomain.get(name.slice(dot));
+    if (rule !== undefined) return rule;
+  }
+  return undefined;
+}
+
+function mirrorProblems(
+  rule: MirrorRule,
+  location: string,
+  index: MirrorIndex,
+  origin: RuleOrigin,
+): readonly MirrorProblem[] {
+  const found: MirrorProblem[] = [];
+  const parts = rule.prefix.split('/').length - 1;
+  if (parts > 0 && !location.includes('/')) {
+    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it, at the source too; write "${location}/<repository>"`;
+    // One part may be a team, whose images have a part more; two name a repository.
+    found.push(problem('MirrorWithoutPath', parts > 1 ? 'error' : 'warning', origin, text));
+  }
+  const other = findRule(index, location)?.rule;
+  if (other === undefined || other === rule) return found;
+  const back = other.mirrors.some((mirror) => findRule(index, mirror.location)?.rule === rule);
+  if (other.blocked) {
+    const text = `names the mirror "${location}", which "${other.prefix}" forbids to contact: it is never tried`;
+    found.push(problem('MirrorBlocked', 'error', origin, text));
+  } else if (back) {
+    const text = `names the mirror "${location}", whose rule "${other.prefix}" names "${rule.prefix}" again: mirrors are not mirrored, so neither follows the other`;
+    found.push(problem('Loop', 'warning', origin, text));
+  } else {
+    const text = `names the mirror "${location}", which has mirrors of its own ("${other.prefix}"): they are not tried for it`;
+    found.push(problem('MirrorIsSource', 'warning', origin, text));
+  }
+  return found;
+}
+
+function describe(origin: RuleOrigin | undefined): string {
+  return origin === undefined ? 'another rule' : `${origin.kind}/${origin.name} ${origin.path}`;
+}
+
+function problem(
+  code: string,
+  severity: MirrorProblem['severity'],
+  origin: RuleOrigin,
+  text: string,
+): MirrorProblem {
+  return { severity, code, origin, message: `${describe(origin)} ${text}` };
+}

@@ -1,0 +1,319 @@
+/**
+ * The clusters that a set of objects is about, each with the objects that its nodes go by.
+ *
+ * A HostedCluster's nodes follow `spec.imageContentSources` and `spec.configuration.image` alone: HyperShift makes the
+ * ImageDigestMirrorSet `cluster` and the Image `cluster` of the guest of them, and forbids others there. The mirror sets beside
+ * it are those of the management cluster.
+ *
+ * Source of the rule: HyperShift's hosted cluster config operator; in a folder, the layout of an offline reconcile
+ * (`management/`, `hosted/<namespace>/<name>/`).
+ */
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { MIRROR_SET_KINDS, type MirrorSetKind } from '../mirror-sets/collect.ts';
+
+// What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
+// release image of the ClusterVersion.
+// Source of the rule: the Machine Config Operator's `syncImageConfig`. Of the mirror sets nothing is left out here, because one
+// bad entry makes the operator refuse all of them.
+
+/** One entry of one mirror set, whatever it says. */
+export interface SetEntry {
+  readonly source: string;
+  readonly mirrors: readonly string[];
+  /** `AllowContactingSource` where none is written. */
+  readonly policy: string;
+  readonly origin: RuleOrigin;
+}
+
+/** Lists of the Image object. An absent list and an empty one differ. */
+export interface RegistrySources {
+  readonly insecure?: readonly string[];
+  readonly blocked: readonly string[];
+  readonly allowed: readonly string[];
+  readonly search?: readonly string[];
+}
+
+export interface NodeInput {
+  /** Of ImageDigestMirrorSets, then of ImageContentSourcePolicies. */
+  readonly digest: readonly SetEntry[];
+  /** Of ImageTagMirrorSets. */
+  readonly tag: readonly SetEntry[];
+  /** Whether an object of the three kinds exists, with or without entries. */
+  readonly hasSets: boolean;
+  readonly sources: RegistrySources;
+  /** Image of the release; undefined where no ClusterVersion is known. */
+  readonly release?: string | undefined;
+}
+
+/** The Image object that counts. */
+export const IMAGE_CONFIG = { apiVersion: 'config.openshift.io/v1', kind: 'Image', name: 'cluster' } as const;
+export const CLUSTER_VERSION = {
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'ClusterVersion',
+  name: 'version',
+} as const;
+
+/**
+ * Takes the input out of the objects of one cluster; other objects are skipped. Objects of one kind come by name, so that
+ * their order does not matter.
+ */
+export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
+  const entries = MIRROR_SET_KINDS.map((set) => entriesOf(objects, set));
+  const [digest = [], policy = [], tag = []] = entries;
+  return {
+    digest: [...digest, ...policy],
+    tag,
+    hasSets: objects.some((object) => MIRROR_SET_KINDS.some((set) => isOf(object, set))),
+    sources: sourcesOf(objects.find((object) => isOne(object, IMAGE_CONFIG))),
+    release: releaseOf(objects.find((object) => isOne(object, CLUSTER_VERSION))),
+  };
+}
+
+/** Whether `object` is of a kind, in whatever version of its group. */
+export function isOf(
+  object: KubeObject,
+  set: { readonly kind: string; readonly apiVersion: string },
+): boolean {
+  const group = (apiVersion: string): string => apiVersion.split('/', 1)[0] ?? '';
+  return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
+}
+
+function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_VERSION): boolean {
+  return isOf(object, wanted) && object.metadata.name === wanted.name;
+}
+
+function entriesOf(objects: readonly KubeObject[], set: MirrorSetKind): readonly SetEntry[] {
+  return objects
+    .filter((object) => isOf(object, set))
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    .flatMap((object) => {
+      const list = record(object.spec)[set.list];
+      return (Array.isArray(list) ? list : []).map((item: unknown, at): SetEntry => {
+        const { source, mirrors, mirrorSourcePolicy: policy } = record(item);
+        const isPolicy = typeof policy === 'string' && policy !== '' && !set.kind.endsWith('Policy');
+        return {
+          source: typeof source === 'string' ? source : '',
+          mirrors: texts(mirrors) ?? [],
+          policy: isPolicy ? policy : 'AllowContactingSource',
+          origin: { kind: set.kind, name: object.metadata.name, path: `spec.${set.list}[${at}]` },
+        };
+      });
+    });
+}
+
+function sourcesOf(image: KubeObject | undefined): RegistrySources {
+  const written = record(record(image?.spec)['registrySources']);
+  const insecure = texts(written['insecureRegistries']);
+  const search = texts(written['containerRuntimeSearchRegistries']);
+  return {
+    ...(insecure === undefined ? {} : { insecure }),
+    blocked: texts(written['blockedRegistries']) ?? [],
+    allowed: texts(written['allowedRegistries']) ?? [],
+    ...(search === undefined ? {} : { search }),
+  };
+}
+
+function releaseOf(version: KubeObject | undefined): string | undefined {
+  const image = record(record(version?.['status'])['desired'])['image'];
+  return typeof image === 'string' ? image : undefined;
+}
+
+function texts(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value.map((item) => (typeof item === 'string' ? item : ''));
+}
+
+/** `value`, or an empty map where it is none. */
+export function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** An object, and the file where it stands; without a file where it comes from a cluster. */
+export interface Located {
+  readonly object: KubeObject;
+  readonly file?: string | undefined;
+  /** The same, from the folder on that was given; absent where that is no longer known. */
+  readonly within?: string;
+}
+
+export interface ClusterObjects {
+  /** `<namespace>/<name>` of a HostedCluster, `management`, a folder, or `local`. */
+  readonly name: string;
+  /** What its nodes go by. */
+  readonly objects: readonly KubeObject[];
+  /** For a hosted cluster, the objects of the cluster that runs its control plane. */
+  readonly management?: readonly KubeObject[];
+  readonly hostedCluster?: KubeObject;
+  /** For a hosted cluster, whatever else lies in its own folder. */
+  readonly inside?: readonly KubeObject[];
+}
+
+/**
+ * Never empty.
+ *
+ * @param twice names (`Kind/namespace/name`) of other objects that a cluster has once and that stand in several folders
+ */
+export function clustersIn(
+  found: readonly Located[],
+  twice: ReadonlySet<string> = new Set(),
+): readonly ClusterObjects[] {
+  const outside = found.filter((one) => hostedFolder(one) === undefined);
+  const inside = byHostedFolder(found);
+  const hosted = outside.flatMap(({ object }) => (object.kind === 'HostedCluster' ? [object] : []));
+  const folders = outside.length === 0 && inside.size > 0 ? [] : byFolder(outside, twice);
+  const [first] = folders;
+  const own = folders.length === 1 && first !== undefined ? first.objects : undefined;
+  const management = own ?? outside.map(({ object }) => object);
+  const declared = hosted.map((object): ClusterObjects => {
+    const name = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+    const others = inside.get(name) ?? [];
+    return { name, objects: guestObjects(object), management, hostedCluster: object, inside: others };
+  });
+  const known = new Set(declared.map(({ name }) => name));
+  const others = [...inside]
+    .filter(([name]) => !known.has(name))
+    .map(([name, objects]) => ({ name, objects }));
+  if (declared.length + others.length === 0 || own === undefined) return [...folders, ...declared, ...others];
+  return [{ name: 'management', objects: own }, ...declared, ...others];
+}
+
+/** `<namespace>/<name>` of the hosted cluster in whose folder a file lies. */
+function hostedFolder({ file = '', within = file }: Located): string | undefined {
+  return /(?:^|\/)hosted\/([^/]+\/[^/]+)\//.exec(within)?.[1];
+}
+
+function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly KubeObject[]> {
+  const folders = new Map<string, KubeObject[]>();
+  for (const one of found) {
+    const name = hostedFolder(one);
+    if (name === undefined) continue;
+    const objects = folders.get(name);
+    if (objects === undefined) folders.set(name, [one.object]);
+    else objects.push(one.object);
+  }
+  return folders;
+}
+
+interface HostedSpec {
+  readonly imageContentSources?: unknown;
+  readonly configuration?: { readonly image?: unknown };
+  readonly release?: { readonly image?: unknown };
+}
+
+/** What HyperShift makes of a HostedCluster for its nodes. */
+function guestObjects(cluster: KubeObject): readonly KubeObject[] {
+  const spec = (cluster.spec ?? {}) as HostedSpec;
+  const sources = Array.isArray(spec.imageContentSources) ? (spec.imageContentSources as unknown[]) : [];
+  const objects: unknown[] = [
+    {
+      ...IMAGE_CONFIG,
+      metadata: { name: IMAGE_CONFIG.name },
+      spec: spec.configuration?.image ?? {},
+    },
+    {
+      ...CLUSTER_VERSION,
+      metadata: { name: CLUSTER_VERSION.name },
+      status: { desired: { image: spec.release?.image } },
+    },
+  ];
+  if (sources.length > 0)
+    objects.unshift({
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'ImageDigestMirrorSet',
+      metadata: { name: 'cluster' },
+      spec: { imageDigestMirrors: sources },
+    });
+  return objects as readonly KubeObject[];
+}
+
+/** One cluster, unless an object that a cluster has once stands in several folders: then each of these is one. */
+function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
+  const depth = splitDepth(found, twice);
+  if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];
+  const folders = new Map<string, KubeObject[]>();
+  const common: KubeObject[] = [];
+  for (const { object, file = '' } of found) {
+    const parts = file.split('/');
+    if (parts.length <= depth + 1) {
+      common.push(object);
+      continue;
+    }
+    const name = parts.slice(0, depth + 1).join('/');
+    const objects = folders.get(name);
+    if (objects === undefined) folders.set(name, [object]);
+    else objects.push(object);
+  }
+  return [...folders].map(([name, objects]) => ({ name, objects: [...common, ...objects] }));
+}
+
+const ONCE: ReadonlySet<string> = new Set([
+  ...MIRROR_SET_KINDS.map(({ kind }) => kind),
+  IMAGE_CONFIG.kind,
+  CLUSTER_VERSION.kind,
+]);
+
+/** Number of the first part of the path that tells the clusters apart; undefined where all is of one. */
+function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): number | undefined {
+  const places = new Map<string, readonly string[]>();
+  let depth: number | undefined;
+  for (const { object, file = '' } of found) {
+    const { namespace, name } = object.metadata;
+    const id = describeObject({ kind: object.kind, namespace, name });
+    if (!ONCE.has(object.kind) && !twice.has(id)) continue;
+    const parts = file.split('/').slice(0, -1);
+    const other = places.get(id);
+    if (other === undefined) {
+      places.set(id, parts);
+      continue;
+    }
+    const end = Math.max(parts.length, other.length);
+    for (let at = 0; at < end; at += 1)
+      if (parts[at] !== other[at]) {
+        depth = Math.min(depth ?? at, at);
+        break;
+      }
+  }
+  return depth;
+}
+
+// Scopes of the operator: `host[:port][/path]`, or `*.example.org` for every host below a domain; and which lie inside which.
+// Source of the rule: openshift/runtime-utils `ScopeIsNestedInsideScope` and `IsValidRegistriesConfScope`. The runtime sees one
+// case differently: for it, `host` also covers `host:5000`.
+
+/**
+ * Every scope that `scope` lies in, itself first. Those that hold a host or a path come from the narrowest to the widest, then the
+ * wildcards.
+ */
+export function scopesAround(scope: string): readonly string[] {
+  const found = [scope];
+  for (let end = scope.lastIndexOf('/'); end > 0; end = scope.lastIndexOf('/', end - 1))
+    found.push(scope.slice(0, end));
+  const host = hostOf(scope);
+  for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
+    const wildcard = `*${host.slice(dot)}`;
+    if (wildcard !== scope) found.push(wildcard);
+  }
+  return found;
+}
+
+/** Whether `inner` is `outer` or lies in it. */
+export function isInside(inner: string, outer: string): boolean {
+  if (inner === outer || inner.startsWith(`${outer}/`)) return true;
+  return outer.startsWith('*.') && hostOf(inner).endsWith(outer.slice(1));
+}
+
+/** What a wildcard is compared with: nothing when a colon comes after a slash. */
+function hostOf(scope: string): string {
+  const colon = scope.indexOf(':');
+  if (colon === -1) return scope.split('/', 1)[0] ?? '';
+  const host = scope.slice(0, colon);
+  return host.includes('/') ? '' : host;
+}
+
+/** Whether the operator takes `scope` as an insecure, blocked or allowed registry. It looks at wildcards only. */
+export function isScope(scope: string): boolean {
+  if (scope === '') return false;
+  if (!scope.includes('*')) return true;
+  return scope.startsWith('*.') && !/[/@:*]/.test(scope.slice(2));
+}

@@ -1,0 +1,185 @@
+/**
+ * What the nodes of a cluster follow: what the operator renders from its objects, or what they keep because it refuses to.
+ *
+ * Source of the rule: the Machine Config Operator (render.ts). The file in force is read from the MachineConfigs
+ * `99-<pool>-generated-registries`, or is given as the file of a node.
+ */
+import { PullwrightError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { parseRegistriesConf, type Registry, type TomlParser } from '../../core/mirrors/registries-conf.ts';
+import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { collectMirrors, type MirrorProblem } from '../mirror-sets/collect.ts';
+import { admit } from './admission.ts';
+import type { RegistriesFault } from './faults.ts';
+import { ignitionText, type NodeRendering, REGISTRIES_CONF, renderNodeFiles } from './render.ts';
+
+/** A `registries.conf` that nodes have. */
+export interface ConfInForce {
+  /** Where it was read, for a person. */
+  readonly from: string;
+  readonly rules: readonly Registry[];
+}
+
+export interface NodeMirrors {
+  readonly rendering: NodeRendering;
+  /**
+   * `rendered`: nodes follow the objects. `kept`: they follow a file that was read. `unknown`: the API server or the operator refuses
+   * objects, or the runtime the file, and what nodes keep is not known; `rules` then are what the objects say as far as they can be
+   * used.
+   */
+  readonly state: 'rendered' | 'kept' | 'unknown';
+  readonly rules: readonly MirrorRule[];
+  /** One sentence: by what nodes go, and why. */
+  readonly summary: string;
+  readonly problems: readonly MirrorProblem[];
+}
+
+export const MACHINE_CONFIG = {
+  apiVersion: 'machineconfiguration.openshift.io/v1',
+  kind: 'MachineConfig',
+} as const;
+const GENERATED = /^99-(.+)-generated-registries$/;
+
+/**
+ * @param parseToml for the text of MachineConfigs
+ * @param given files of nodes, which go before MachineConfigs
+ */
+export function nodeMirrors(
+  objects: readonly KubeObject[],
+  parseToml: TomlParser,
+  given?: ConfInForce,
+): NodeMirrors {
+  const admitted = admit(objects);
+  const rendering = renderNodeFiles(admitted.objects);
+  const { found, problems } = confsIn(objects, parseToml);
+  const inForce = given ?? found[0];
+  const all = [...admitted.problems, ...faultProblems(rendering), ...problems];
+  if (admitted.refused.length === 0 && !rendering.refused && rendering.loadError === undefined) {
+    const drift = driftOf(rendering.loaded, inForce);
+    if (given !== undefined) return { ...keptBy(given), rendering, problems: [...all, ...drift] };
+    const summary = 'nodes follow what the Machine Config Operator renders from these objects';
+    return { rendering, state: 'rendered', rules: rendering.loaded, summary, problems: [...all, ...drift] };
+  }
+  const why = whyKept(admitted.refused, rendering);
+  if (inForce !== undefined) return { ...keptBy(inForce, why), rendering, problems: all };
+  const isLoaded = !rendering.refused && rendering.loadError === undefined;
+  const summary = isLoaded
+    ? `${why}: what is shown is what the other objects give`
+    : `${why}: nodes keep the file that they have, which is not known here; what is shown is what these objects would give`;
+  const rules = isLoaded ? rendering.loaded : collectMirrors(admitted.objects).rules;
+  return { rendering, state: 'unknown', rules, summary, problems: all };
+}
+
+function whyKept(refused: readonly string[], rendering: NodeRendering): string {
+  const reasons = [
+    ...(refused.length === 0
+      ? []
+      : [`the API server refuses ${someOf(refused)}, so that what it says does not come into force`]),
+    ...(rendering.refused ? [refusalOf(rendering.faults)] : []),
+    ...(rendering.refused || rendering.loadError === undefined
+      ? []
+      : [`CRI-O does not load what is rendered (${rendering.loadError})`]),
+  ];
+  return reasons.join('; ');
+}
+
+function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'rules' | 'summary'> {
+  const summary = why === undefined ? `nodes follow ${conf.from}` : `${why}: nodes keep ${conf.from}`;
+  return { state: 'kept', rules: conf.rules, summary };
+}
+
+function refusalOf(faults: readonly RegistriesFault[]): string {
+  const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
+  return `the Machine Config Operator refuses all mirror sets because of ${someOf(names)}`;
+}
+
+function someOf(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
+}
+
+/** Why the operator or the runtime refuses, as problems of the objects. */
+export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[] {
+  if (rendering.refused)
+    return rendering.faults.map(({ code, origin, message }) => ({
+      severity: 'error',
+      code,
+      origin,
+      message: `${origin.kind}/${origin.name} ${origin.path} ${message}; until then the Machine Config Operator refuses every mirror set of the cluster, and nodes keep what they have`,
+    }));
+  const origin = { kind: 'Image', name: 'cluster', path: 'spec.registrySources' };
+  const { lists, loadError, searchError } = rendering;
+  const said: readonly (readonly [string, 'error' | 'warning', string | undefined])[] = [
+    ['NotLoadable', 'error', loadError && `CRI-O does not load the rendered file: ${loadError}`],
+    [
+      'SearchNotLoadable',
+      'error',
+      searchError && `CRI-O does not load the search registries: ${searchError}`,
+    ],
+    ['NotBlocked', 'warning', lists.skipped && `is not followed: ${lists.skipped}`],
+    ['AllowsReleaseOnly', 'error', allowsReleaseOnly(rendering)],
+  ];
+  return said.flatMap(([code, severity, text]) =>
+    text === undefined ? [] : [{ severity, code, origin, message: `Image/cluster ${origin.path} ${text}` }],
+  );
+}
+
+/** Blocking exactly the repository of the release turns the policy around. */
+function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: true }>): string | undefined {
+  if (policy?.default[0]?.type !== 'reject' || lists.registries.length === 0) return undefined;
+  const [only] = lists.allowed;
+  return `blocks the repository of the release, and the policy of nodes then allows "${only}" alone and refuses all other images: block its registry or another path, not that repository`;
+}
+
+/** The generated MachineConfigs, worker first: custom pools have its files too. */
+function confsIn(
+  objects: readonly KubeObject[],
+  parseToml: TomlParser,
+): { readonly found: readonly ConfInForce[]; readonly problems: readonly MirrorProblem[] } {
+  const problems: MirrorProblem[] = [];
+  const found = objects
+    .filter(({ kind, metadata }) => kind === MACHINE_CONFIG.kind && GENERATED.test(metadata.name))
+    .sort((a, b) => Number(isWorker(b)) - Number(isWorker(a)))
+    .flatMap((object): ConfInForce[] => {
+      const from = `MachineConfig/${object.metadata.name}`;
+      const text = ignitionText(object, REGISTRIES_CONF);
+      if (text === undefined) return [];
+      try {
+        return [{ from, rules: parseRegistriesConf(text, parseToml) }];
+      } catch (error) {
+        if (!(error instanceof PullwrightError)) throw error;
+        const origin = { kind: object.kind, name: object.metadata.name, path: REGISTRIES_CONF };
+        const message = `${from} ${REGISTRIES_CONF} cannot be loaded by the runtime: ${error.message}`;
+        problems.push({ severity: 'error', code: 'NotLoadable', origin, message });
+        return [];
+      }
+    });
+  return { found, problems };
+}
+
+function isWorker({ metadata }: KubeObject): boolean {
+  return metadata.name === '99-worker-generated-registries';
+}
+
+/** The first entry in which a file in force is not what the objects give. */
+function driftOf(wanted: readonly MirrorRule[], inForce: ConfInForce | undefined): readonly MirrorProblem[] {
+  if (inForce === undefined) return [];
+  const present = new Map(inForce.rules.map((rule) => [rule.prefix, meaningOf(rule)]));
+  const other = wanted.find((rule) => present.get(rule.prefix) !== meaningOf(rule));
+  const sources = new Set(wanted.map(({ prefix }) => prefix));
+  const more = inForce.rules.find(({ prefix }) => !sources.has(prefix));
+  const about =
+    other === undefined
+      ? more && `has an entry "${more.prefix}" that no object asks for`
+      : `${present.has(other.prefix) ? 'has another entry' : 'has no entry'} for "${other.prefix}" than the objects give`;
+  if (about === undefined) return [];
+  const [kind = '', name = ''] = inForce.from.split('/', 2);
+  const message = `${inForce.from} ${about}: it is older than the objects, or was changed by hand`;
+  return [
+    { severity: 'warning', code: 'NotRolledOut', origin: { kind, name, path: REGISTRIES_CONF }, message },
+  ];
+}
+
+function meaningOf({ location, blocked, insecure, mirrors }: Registry): string {
+  const places = mirrors.map((mirror) => [mirror.location, mirror.pullFrom, mirror.insecure === true]);
+  return JSON.stringify([location, blocked, insecure, places]);
+}

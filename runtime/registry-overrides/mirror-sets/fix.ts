@@ -1,0 +1,138 @@
+/**
+ * The nearest fix of a pull that passes over its mirrors, as an object to apply.
+ *
+ * The textbook fault of a disconnected cluster: an image is named by tag, and the mirrors of its source are in an
+ * ImageDigestMirrorSet, which serves digests only. Nodes then ask the source alone, which they cannot reach.
+ */
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { MirrorRule, Resolution, SkippedCandidate } from '../../core/mirrors/resolve.ts';
+
+export interface MirrorFix {
+  readonly code: 'MirrorsServeDigestsOnly' | 'MirrorsServeTagsOnly' | 'RuntimeGivesUp';
+  /** What is wrong, naming the mirror that is skipped. */
+  readonly message: string;
+  /** What to do, in one sentence. */
+  readonly fix: string;
+  /** What to apply; absent where an object cannot help. */
+  readonly object?: KubeObject;
+}
+
+export interface FixOptions {
+  /** For nodes of a hosted cluster there is no ImageTagMirrorSet. @default {false} */
+  readonly hosted?: boolean;
+  /** Digest of the image, where it is known. */
+  readonly digest?: string | undefined;
+}
+
+/**
+ * The fix for a resolution in which no mirror is tried although its source has some; undefined where nothing is wrong.
+ */
+export function mirrorFix(resolution: Resolution, options: FixOptions = {}): MirrorFix | undefined {
+  if (resolution.refusal !== undefined) return givenUp(resolution, resolution.refusal);
+  if (resolution.candidates.some(({ kind }) => kind === 'mirror')) return undefined;
+  const wanted = resolution.byDigest ? 'TagOnly' : 'DigestOnly';
+  const passed = resolution.skipped.filter(({ reason }) => reason === wanted);
+  const [first] = passed;
+  if (first === undefined) return undefined;
+  return resolution.byDigest
+    ? digestFix(resolution, passed, first)
+    : tagFix(resolution, passed, first, options);
+}
+
+function tagFix(
+  { image, rule, candidates }: Resolution,
+  passed: readonly SkippedCandidate[],
+  first: SkippedCandidate,
+  { hosted = false, digest }: FixOptions,
+): MirrorFix {
+  const rest = candidates.length === 0 ? 'no place is left' : 'only the source is asked';
+  const set = first.origin === undefined ? '' : ` (${first.origin.kind}/${first.origin.name})`;
+  const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is skipped, and ${rest}`;
+  const name = image.slice(0, image.lastIndexOf(':'));
+  const byDigest =
+    digest === undefined
+      ? `name the image by digest (pullwright mirrors ${image} --probe shows it)`
+      : `name the image ${name}@${digest}`;
+  if (hosted) return { code: 'MirrorsServeDigestsOnly', message, fix: sentence(byDigest) };
+  const object = setOf('ImageTagMirrorSet', 'imageTagMirrors', 'tags', { rule, passed, first });
+  const fix = `${sentence(byDigest)}, or apply ImageTagMirrorSet/${object.metadata.name}`;
+  return { code: 'MirrorsServeDigestsOnly', message, fix, object };
+}
+
+function digestFix(
+  { image, rule }: Resolution,
+  passed: readonly SkippedCandidate[],
+  first: SkippedCandidate,
+): MirrorFix {
+  const object = setOf('ImageDigestMirrorSet', 'imageDigestMirrors', 'digests', { rule, passed, first });
+  return {
+    code: 'MirrorsServeTagsOnly',
+    message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is skipped`,
+    fix: `Apply ImageDigestMirrorSet/${object.metadata.name}`,
+    object,
+  };
+}
+
+function givenUp({ image, skipped }: Resolution, refusal: string): MirrorFix {
+  const bad = skipped.find(({ reason }) => reason === 'InvalidReference');
+  const place = bad?.kind === 'mirror' ? `mirror "${bad.location}"` : `location "${bad?.location ?? ''}"`;
+  return {
+    code: 'RuntimeGivesUp',
+    message: `the runtime pulls "${image}" from nowhere (${refusal}): ${place} gives "${bad?.reference ?? ''}"`,
+    fix: `Give ${place} a repository as its source has one`,
+  };
+}
+
+interface SetParts {
+  readonly rule: Resolution['rule'];
+  readonly passed: readonly SkippedCandidate[];
+  readonly first: SkippedCandidate;
+}
+
+/** A set of the other kind with the same mirrors; the policy must be the same, else the operator refuses both. */
+function setOf(kind: string, list: string, ending: string, { rule, passed, first }: SetParts): KubeObject {
+  const base = first.origin?.name ?? 'mirrors';
+  const entry = {
+    source: rule?.prefix ?? '',
+    mirrors: [...new Set(passed.map(({ location }) => location))],
+    ...(rule?.never === true ? { mirrorSourcePolicy: 'NeverContactSource' } : {}),
+  };
+  const name = `${base.slice(0, 200)}-${ending}`;
+  return { apiVersion: 'config.openshift.io/v1', kind, metadata: { name }, spec: { [list]: [entry] } };
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-conf-plain.ts reads without a
+// TOML parser.
+// Source of the rule: containers-registries.conf(5).
+
+/**
+ */
+export function formatRegistriesConf(rules: readonly MirrorRule[]): string {
+  return rules.map(tableOf).join('\n');
+}
+
+function tableOf(rule: MirrorRule): string {
+  const lines = [
+    '[[registry]]',
+    // Without a location, a wildcard is not rewritten.
+    ...(rule.prefix === rule.location ? [] : [`prefix = ${quoted(rule.prefix)}`]),
+    ...(rule.location === '' ? [] : [`location = ${quoted(rule.location)}`]),
+    ...(rule.blocked ? ['blocked = true'] : []),
+    ...(rule.insecure ? ['insecure = true'] : []),
+  ];
+  for (const mirror of rule.mirrors) {
+    lines.push('[[registry.mirror]]', `location = ${quoted(mirror.location)}`);
+    if (mirror.pullFrom !== 'all') lines.push(`pull-from-mirror = ${quoted(mirror.pullFrom)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** A TOML basic string. What comes from a mirror set needs no escape; what comes from elsewhere may. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
+}

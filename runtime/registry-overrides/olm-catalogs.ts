@@ -1,0 +1,226 @@
+/**
+ * The catalogs of the Operator Lifecycle Manager: which there are, which image each takes, and what the annotations on a
+ * HostedCluster say about them.
+ *
+ * Source of the rule: requirement 3, "OLM Catalogs", and HyperShift's `computeCatalogImages` and
+ * `checkCatalogImageOverides`; with the whole syntax of a digest checked, and any source of the overrides honoured.
+ */
+import { compileMirrors, resolveMirrors } from '../core/mirrors/resolve.ts';
+import { type OverrideMap, parseImageOverrides, splitReference } from './overrides.ts';
+
+export type CatalogName =
+  | 'certified-operators'
+  | 'community-operators'
+  | 'redhat-marketplace'
+  | 'redhat-operators';
+
+/** Where the catalog pods run: beside the control plane, or in the hosted cluster. */
+export type CatalogPlacement = 'management' | 'guest';
+
+export interface Catalog {
+  readonly name: CatalogName;
+  /** Last part of the image's repository. */
+  readonly index: string;
+  readonly displayName: string;
+  /** Of the CatalogSource; higher is preferred. */
+  readonly priority: number;
+}
+
+const CATALOGS: readonly Catalog[] = [
+  {
+    name: 'certified-operators',
+    index: 'certified-operator-index',
+    displayName: 'Certified Operators',
+    priority: -200,
+  },
+  {
+    name: 'community-operators',
+    index: 'community-operator-index',
+    displayName: 'Community Operators',
+    priority: -400,
+  },
+  {
+    name: 'redhat-marketplace',
+    index: 'redhat-marketplace-index',
+    displayName: 'Red Hat Marketplace',
+    priority: -300,
+  },
+  {
+    name: 'redhat-operators',
+    index: 'redhat-operator-index',
+    displayName: 'Red Hat Operators',
+    priority: -100,
+  },
+];
+
+export const IS_REGISTRY_OVERRIDES = 'hypershift.openshift.io/olm-catalogs-is-registry-overrides';
+const DEFAULT_HOST = 'registry.redhat.io';
+const DEFAULT_REGISTRY = 'registry.redhat.io/redhat';
+/** The newest release with published catalogs, and how many minors downwards are tried. */
+const NEWEST = { major: 4, minor: 22 };
+const TRIED_MINORS = 4;
+
+/** Annotation on the HostedCluster that names one catalog's image. */
+export function catalogAnnotation(name: CatalogName): string {
+  return `hypershift.openshift.io/${name}-catalog-image`;
+}
+
+/** `major.minor` of a release version such as `4.19.3` or `5.0.0-0.nightly-…`; undefined for other text. */
+export function minorOf(version: string): { readonly major: number; readonly minor: number } | undefined {
+  const match = /^v?(\d+)\.(\d+)(?:[.\-+]|$)/.exec(version);
+  return match === null ? undefined : { major: Number(match[1]), minor: Number(match[2]) };
+}
+
+/** The catalogs of a release, by name: four up to 4.21, three from 4.22 on (and for a version that is not known). */
+export function catalogsOf(version: string): readonly Catalog[] {
+  const release = minorOf(version);
+  const four = release !== undefined && (release.major < 4 || (release.major === 4 && release.minor <= 21));
+  return CATALOGS.filter((catalog) => four || catalog.name !== 'redhat-marketplace');
+}
+
+export interface CatalogChoice {
+  /** Images by catalog name; absent when the annotations do not override the catalogs. */
+  readonly images?: Readonly<Record<string, string>>;
+  /** Why the annotations cannot be used. Then nothing is overridden. */
+  readonly error?: string;
+}
+
+/**
+ * Judges the catalog image annotations: all or none, and only by digest. Digests are looked at first, over all values.
+ */
+export function chooseCatalogImages(
+  catalogs: readonly Catalog[],
+  values: Readonly<Record<string, string | undefined>>,
+): CatalogChoice {
+  const given = catalogs.flatMap((catalog) => {
+    const image = values[catalog.name] ?? '';
+    return image === '' ? [] : [{ name: catalog.name, image }];
+  });
+  if (given.length === 0) return {};
+  if (given.some(({ image }) => !image.includes('@sha256:')))
+    return { error: 'images for OLM catalogs should be referenced only by digest' };
+  if (given.length < catalogs.length) {
+    return {
+      error: `if OLM catalog images are overridden, all the values for the ${catalogs.length} default catalogs should be provided`,
+    };
+  }
+  for (const { name, image } of given) {
+    const parts = splitReference(image);
+    if ('error' in parts)
+      return { error: `catalog image "${image}" for ${name} is no reference: ${parts.error}` };
+  }
+  return { images: Object.fromEntries(given.map(({ name, image }) => [name, image])) };
+}
+
+/** One place to look for a catalog's image. */
+export interface CatalogCandidate {
+  readonly image: string;
+  /** `override`: the annotation's place; `default`: the catalog's own, tried after all of these. */
+  readonly from: 'override' | 'default';
+}
+
+/**
+ * Where to look for one catalog, in order: newest version first (that of the release, at most the newest published one, then up
+ * to three minors down), at each version every mirror of the overrides; after all of them the default place.
+ */
+export function catalogCandidates(
+  catalog: Catalog,
+  version: string,
+  overrides: OverrideMap | undefined,
+): readonly CatalogCandidate[] {
+  const tags = tagsOf(version);
+  const own = `${DEFAULT_REGISTRY}/${catalog.index}`;
+  const repositories = overriddenRepositories(own, catalog.index, overrides);
+  const all = tags.flatMap((tag) =>
+    repositories.map((repository): CatalogCandidate => ({ image: `${repository}:${tag}`, from: 'override' })),
+  );
+  return [...all, ...tags.map((tag): CatalogCandidate => ({ image: `${own}:${tag}`, from: 'default' }))];
+}
+
+function tagsOf(version: string): readonly string[] {
+  const release = minorOf(version);
+  if (release === undefined) return [];
+  const newer =
+    release.major > NEWEST.major || (release.major === NEWEST.major && release.minor > NEWEST.minor);
+  const { major, minor } = newer ? NEWEST : release;
+  const count = Math.min(TRIED_MINORS, minor + 1);
+  return Array.from({ length: count }, (_, down) => `v${major}.${minor - down}`);
+}
+
+/**
+ * Mirrors of the default repository. A rule for the whole registry with a target that has a path is meant in two ways: the
+ * existing system takes the path in place of `redhat`, the requirement replaces the text and keeps it; both are looked at.
+ */
+function overriddenRepositories(
+  own: string,
+  index: string,
+  overrides: OverrideMap | undefined,
+): readonly string[] {
+  if (overrides === undefined) return [];
+  const rules = [...overrides].map(([source, mirrors]) => ({
+    prefix: source,
+    location: source.startsWith('*.') ? '' : source,
+    blocked: false,
+    insecure: false,
+    mirrors: mirrors.map((location) => ({ location, pullFrom: 'all' as const })),
+  }));
+  const { rule, candidates } = resolveMirrors(compileMirrors(rules, { ports: 'exact' }), own);
+  const repositories = candidates
+    .filter((candidate) => candidate.kind === 'mirror')
+    .flatMap(({ reference, location }) =>
+      rule?.prefix === DEFAULT_HOST && location.includes('/')
+        ? [`${location}/${index}`, reference]
+        : [reference],
+    );
+  return [...new Set(repositories)];
+}
+
+/** What a look-up of a catalog's digest said. `failed`: it is not known whether the image is there. */
+export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
+
+/**
+ * Whether an error of a registry means that an image is not there (else that nothing is known about it). A registry that refuses to
+ * say has it for nobody with this secret; a HEAD request has no text, so that the verdict in front of the message counts.
+ */
+export function absenceFromError(message: string): boolean {
+  return (
+    /^(?:NotFound|Invalid|Forbidden): /.test(message) ||
+    message.includes('manifest unknown') ||
+    message.includes('access to the requested resource is not authorized')
+  );
+}
+
+/** What is known so far about one catalog's image. */
+export type CatalogState =
+  | { readonly image: string; readonly from: 'override' | 'default' }
+  | { readonly ask: string }
+  | { readonly error: string };
+
+/**
+ * Takes the first candidate that is there. Gives the one to ask about next when it is not known yet, or an error when none is
+ * there. A failed look-up ends the search among the overrides (another version would be a silent downgrade), not before the
+ * reason is said; at the default place it is the reason.
+ */
+export function chooseCandidate(
+  catalog: Catalog,
+  candidates: readonly CatalogCandidate[],
+  answer: (image: string) => CatalogAnswer,
+): CatalogState {
+  for (const candidate of candidates) {
+    const known = answer(candidate.image);
+    if (known === 'there') return candidate;
+    if (known === 'unknown') return { ask: candidate.image };
+    if (known === 'failed') return { error: `failed to get image digest of ${candidate.image}` };
+  }
+  return { error: `failed to fetch image digest for 4 previous versions of ${catalog.name}` };
+}
+
+/** The overrides of the annotation {@link IS_REGISTRY_OVERRIDES}, and pairs in it that say nothing. */
+export function parseCatalogOverrides(text: string): {
+  readonly overrides: OverrideMap | undefined;
+  readonly ignored: readonly string[];
+} {
+  const pairs = text.split(',').filter((pair) => pair !== '' && pair !== '=');
+  const ignored = pairs.filter((pair) => !/^[^=]+=./.test(pair));
+  return { overrides: parseImageOverrides(text), ignored };
+}

@@ -1,0 +1,365 @@
+/**
+ * The catalogs of one hosted cluster: which images they take, and the objects that say so.
+ *
+ * An override of a whole registry with a path means one thing to HyperShift and another in its documentation: the place of
+ * HyperShift is asked first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
+ * answer that is not known changes nothing.
+ */
+
+import {
+  GLOBAL_PULL_SECRET,
+  isOwnershipUnknown,
+  OWNERSHIP_UNKNOWN,
+  type OwnershipMode,
+  observedIn,
+} from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import { upToAny } from '../../core/text.ts';
+import type { Apply, Need, Ref, World } from '../../engine/contract.ts';
+import { NOT_ASKED } from '../../engine/lookups.ts';
+import {
+  CATALOG_CONTAINERS,
+  CATALOG_STREAM,
+  catalogImageStream,
+  catalogSource,
+  catalogsRunBesideControlPlane,
+  catalogTriggers,
+  TRIGGERS_ANNOTATION,
+} from '../objects.ts';
+import {
+  absenceFromError,
+  type Catalog,
+  type CatalogAnswer,
+  type CatalogState,
+  catalogAnnotation,
+  catalogCandidates,
+  catalogsOf,
+  chooseCandidate,
+  chooseCatalogImages,
+  IS_REGISTRY_OVERRIDES,
+  parseCatalogOverrides,
+} from '../olm-catalogs.ts';
+import { deploymentRef } from './deployments.ts';
+
+// Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it.
+// A look-up asks with the pull secret of the hosted cluster it is for, read anew each time: with one file for all, the answer
+// said nothing of what the nodes of that cluster may pull.
+
+export interface Chosen {
+  /** Images by catalog name: what is known so far. */
+  readonly images: Readonly<Record<string, string>>;
+  /** Whether the annotations name them. */
+  readonly annotated: boolean;
+  readonly needs: readonly Need[];
+  readonly verdicts: readonly Verdict[];
+  readonly complete: boolean;
+  /** Registries are asked with the cluster's own pull secret. */
+  readonly ask: boolean;
+}
+
+export interface ClusterSpec {
+  readonly olmCatalogPlacement?: string;
+  readonly configuration?: { readonly operatorhub?: { readonly disableAllDefaultSources?: boolean } };
+  readonly release?: { readonly image?: string };
+}
+
+/** A version as the tag of a reference without digest. */
+const VERSION_TAG = /:(\d+\.\d[^/:]*)$/;
+
+/** Version of the release: as the cluster reports it, else out of the release image's tag. */
+export function versionOf(cluster: KubeObject): string {
+  const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
+  const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
+  const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
+  return reported ?? VERSION_TAG.exec(upToAny(image, '@'))?.[1] ?? '';
+}
+
+/** Undefined where nothing would be written. */
+export function choose(
+  world: World,
+  cluster: KubeObject,
+  catalogs: readonly Catalog[],
+  { judgeOnly, ask }: { readonly judgeOnly: boolean; readonly ask: boolean },
+): Chosen | { readonly error: string } | undefined {
+  const set = chooseCatalogImages(
+    catalogs,
+    Object.fromEntries(catalogs.map(({ name }) => [name, annotationOf(cluster, catalogAnnotation(name))])),
+  );
+  if (set.error !== undefined) return { error: set.error };
+  if (set.images !== undefined)
+    return {
+      images: set.images,
+      annotated: true,
+      needs: [],
+      verdicts: Object.entries(set.images).map(([subject, message]) => ({
+        subject,
+        verdict: 'Accepted',
+        reason: 'Annotated',
+        message,
+      })),
+      complete: true,
+      ask,
+    };
+  // Nobody needs the answers of registries where nothing would be written.
+  return judgeOnly ? undefined : lookUp(world, cluster, catalogs, ask);
+}
+
+function annotationOf(cluster: KubeObject, name: string): string {
+  const value = cluster.metadata.annotations?.[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** What registries have, as far as they have answered. */
+function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[], ask: boolean): Chosen {
+  const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
+  const version = versionOf(cluster);
+  const states = catalogs.map((catalog) => {
+    const candidates = catalogCandidates(catalog, version, overrides);
+    const state = chooseCandidate(catalog, candidates, (image) =>
+      answerOf(world, needFor(world, image, ask)),
+    );
+    return { name: catalog.name, state, mirrored: candidates.some(({ from }) => from === 'override') };
+  });
+  const images = Object.fromEntries(
+    states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
+  );
+  const needs = states.flatMap(({ state }): Need[] =>
+    'ask' in state ? [needFor(world, state.ask, ask)] : [],
+  );
+  const odd = ignored.map(
+    (pair): Verdict => ({
+      subject: IS_REGISTRY_OVERRIDES,
+      verdict: 'Warning',
+      reason: 'PairIgnored',
+      message: `"${pair.slice(0, 100)}" has no effect: expected "source=destination"`,
+    }),
+  );
+  return {
+    images,
+    annotated: false,
+    needs,
+    verdicts: [...states.flatMap(verdictOf), ...odd],
+    complete: states.every(({ state }) => 'image' in state),
+    ask,
+  };
+}
+
+/** With the credentials that the nodes of this cluster have. */
+function needFor({ scope }: World, image: string, ask: boolean): Need {
+  const pullSecret = { namespace: scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
+  return { kind: 'registry-digest', image, pullSecret, ...(ask ? { asked: true } : {}) };
+}
+
+interface Searched {
+  readonly name: string;
+  readonly state: CatalogState;
+  /** Whether the annotation names a place for it. */
+  readonly mirrored: boolean;
+}
+
+function verdictOf({ name, state, mirrored }: Searched): readonly Verdict[] {
+  if ('ask' in state) return [];
+  if ('error' in state)
+    return [{ subject: name, verdict: 'Rejected', reason: 'CatalogImageMissing', message: state.error }];
+  const { image, from } = state;
+  if (!mirrored || from === 'override')
+    return [{ subject: name, verdict: 'Accepted', reason: 'Found', message: image }];
+  const message = `${image} is used: no place that ${IS_REGISTRY_OVERRIDES} names has the catalog`;
+  return [{ subject: name, verdict: 'Warning', reason: 'FellBack', message }];
+}
+
+function answerOf(world: World, need: Need): CatalogAnswer {
+  const fact = world.fact(need);
+  if (fact === undefined) return 'unknown';
+  if (fact.ok) return 'there';
+  if (fact.reason === NOT_ASKED) return 'unknown';
+  return absenceFromError(fact.reason) ? 'absent' : 'failed';
+}
+
+/** An annotated image is by digest already; another one is pinned to what was found. */
+export function pinned(world: World, chosen: Chosen, name: string): string {
+  const image = chosen.images[name] ?? '';
+  const fact = chosen.annotated ? undefined : world.fact(needFor(world, image, chosen.ask));
+  return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
+}
+
+export interface CatalogPlan {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[];
+  readonly needs: readonly Need[];
+  readonly verdicts: readonly Verdict[];
+  /** Why the annotations cannot be used; a person must act. */
+  readonly error?: string;
+}
+
+/** For hosted clusters whose catalogs are not looked after. */
+export const NO_CATALOGS: CatalogPlan = { apply: [], keep: [], needs: [], verdicts: [] };
+const MARKETPLACE = 'openshift-marketplace';
+const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
+
+export const STREAM: Omit<Ref, 'namespace'> = {
+  role: 'management',
+  apiVersion: 'image.openshift.io/v1',
+  kind: 'ImageStream',
+  name: CATALOG_STREAM,
+};
+
+/** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
+export function planCatalogs(
+  world: World,
+  cluster: KubeObject,
+  mode: OwnershipMode,
+  ask: boolean,
+): CatalogPlan {
+  const spec = (cluster.spec ?? {}) as ClusterSpec;
+  const placement = spec.olmCatalogPlacement === 'guest' ? 'guest' : 'management';
+  const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
+  if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
+  const catalogs = catalogsOf(versionOf(cluster));
+  const chosen = choose(world, cluster, catalogs, { judgeOnly: mode === 'observe', ask });
+  const kept = keptObjects(world);
+  if (chosen === undefined) return { ...NO_CATALOGS, keep: kept };
+  if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };
+  const base = { needs: chosen.needs, verdicts: chosen.verdicts };
+  if (!chosen.complete) return { ...NO_CATALOGS, ...base, keep: kept };
+  if (placement === 'guest')
+    return { ...NO_CATALOGS, ...base, ...guestObjects(world, off ? [] : catalogs, chosen, mode) };
+  return { ...NO_CATALOGS, ...base, ...managementObjects(world, catalogs, chosen, mode) };
+}
+
+/** What is there stays while it is not known what should be in it. */
+function keptObjects(world: World): readonly Ref[] {
+  const stream = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
+  const sources = world.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
+    ({ metadata }): Ref => ({
+      role: 'hosted',
+      ...CATALOG_SOURCE,
+      namespace: MARKETPLACE,
+      name: metadata.name,
+    }),
+  );
+  return [...(world.get(stream) === undefined ? [] : [stream]), ...sources];
+}
+
+function managementObjects(
+  world: World,
+  catalogs: readonly Catalog[],
+  chosen: Chosen,
+  mode: OwnershipMode,
+): Pick<CatalogPlan, 'apply' | 'verdicts'> {
+  const { apiVersion, kind } = STREAM;
+  const hasStreams = world.serves({ role: 'management', apiVersion, kind });
+  const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
+  const namespace = world.scope.controlPlaneNamespace;
+  const stream = world.get({ ...STREAM, namespace });
+  const apply: Apply[] = [];
+  const verdicts = [...chosen.verdicts];
+  /** Whether an object is ours to write; that nobody can tell is said. */
+  const isOurs = (subject: string, object: KubeObject | undefined): boolean => {
+    const isUnknown = isOwnershipUnknown(mode, object);
+    if (isUnknown) verdicts.push(unknown(subject));
+    return !isUnknown && observedIn(mode, object) === undefined;
+  };
+  if (streamed && isOurs(`ImageStream/${CATALOG_STREAM}`, stream))
+    apply.push({
+      role: 'management',
+      object: catalogImageStream(namespace, chosen.images),
+      adopt: mode === 'own',
+    });
+  for (const catalog of catalogs) {
+    const ref = deploymentRef(world, `${catalog.name}-catalog`);
+    const deployment = world.get(ref);
+    if (deployment?.metadata.uid === undefined || !isOurs(`Deployment/${ref.name}`, deployment)) continue;
+    const part = { ...ref, uid: deployment.metadata.uid };
+    const image = streamed ? undefined : pinned(world, chosen, catalog.name);
+    apply.push({ part, fields: catalogFields(deployment, catalog.name, image), take: mode === 'own' });
+    if (image !== undefined && !hasImage(deployment, image)) verdicts.push(notInPlace(ref.name, image));
+  }
+  return { apply, verdicts };
+}
+
+function hasImage(deployment: KubeObject, image: string): boolean {
+  const containers = podSpecOf(deployment)?.containers ?? [];
+  return containers.every(
+    ({ name, image: present }) => name !== CATALOG_CONTAINERS.container || present === image,
+  );
+}
+
+function unknown(subject: string): Verdict {
+  return { subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN };
+}
+
+function notInPlace(name: string, image: string): Verdict {
+  const message = `its containers do not have ${image} yet; if this stays, another manager claims the field, and the events say which: choose mode "own", or let it give the field up`;
+  return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
+}
+
+/** Without an image, the Deployment follows the stream; with one, it has no trigger and the image in both containers. */
+function catalogFields(
+  deployment: KubeObject,
+  name: string,
+  image: string | undefined,
+): { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown } {
+  const triggers = (value: unknown): Partial<KubeObject['metadata']> => ({
+    annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
+  });
+  if (image === undefined) return { metadata: triggers(catalogTriggers(name)) };
+  const pod = podSpecOf(deployment);
+  const containers = named(pod?.containers, CATALOG_CONTAINERS.container, image);
+  const initContainers = named(pod?.initContainers, CATALOG_CONTAINERS.initContainer, image);
+  return {
+    // Server-side apply cannot take away what another manager set: an empty list is no trigger.
+    ...(TRIGGERS_ANNOTATION in (deployment.metadata.annotations ?? {}) ? { metadata: triggers([]) } : {}),
+    spec: { template: { spec: { ...containers('containers'), ...initContainers('initContainers') } } },
+  };
+}
+
+function podSpecOf(deployment: KubeObject): PodSpec | undefined {
+  return (deployment.spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+}
+
+interface PodSpec {
+  readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
+  readonly initContainers?: readonly { readonly name?: string }[];
+}
+
+/** Only a container that is there gets an image: applying would otherwise make one. */
+function named(
+  list: readonly { readonly name?: string }[] | undefined,
+  name: string,
+  image: string,
+): (field: string) => Readonly<Record<string, unknown>> {
+  const there = list?.some((container) => container.name === name) === true;
+  return (field) => (there ? { [field]: [{ name, image }] } : {});
+}
+
+/** In the hosted cluster the pods run there; a CatalogSource names the image. */
+function guestObjects(
+  world: World,
+  catalogs: readonly Catalog[],
+  chosen: Chosen,
+  mode: OwnershipMode,
+): Pick<CatalogPlan, 'apply' | 'verdicts'> {
+  const verdicts = [...chosen.verdicts];
+  const apply = catalogs.flatMap((catalog): Apply[] => {
+    const image = chosen.images[catalog.name] ?? '';
+    const object = catalogSource(catalog, { placement: 'guest', image });
+    const { apiVersion, kind } = object;
+    if (!world.serves({ role: 'hosted', apiVersion, kind })) return [];
+    const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
+    const present = world.get(ref);
+    if (isOwnershipUnknown(mode, present)) verdicts.push(unknown(`CatalogSource/${catalog.name}`));
+    if (isOwnershipUnknown(mode, present) || observedIn(mode, present) !== undefined) return [];
+    return [{ role: 'hosted', object, adopt: mode === 'own' }];
+  });
+  return { apply, verdicts };
+}
+
+/**
+ * Whether the ImageStream `catalogs` should exist: only where the cluster has the API and no catalog image is set by annotation.
+ * The existing system looks at the annotation of one catalog; since all or none must be set, any of them says the same.
+ */
+export function catalogStreamWanted(hasImageStreams: boolean, imagesAreSet: boolean): boolean {
+  return hasImageStreams && !imagesAreSet;
+}

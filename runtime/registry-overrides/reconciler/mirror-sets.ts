@@ -1,0 +1,236 @@
+/** The management cluster's mirror sets as one hosted cluster follows them: rules, texts, and what their authors should know. */
+
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { scalarText } from '../../core/record.ts';
+import type { Read, World } from '../../engine/contract.ts';
+import {
+  collectMirrors,
+  MIRROR_SET_KINDS,
+  type MirrorProblem,
+  sourceProblem,
+} from '../mirror-sets/collect.ts';
+import type { RegistryOverridesOptions } from '../options.ts';
+import { formatImageOverrides, OVERRIDES_ENV, type OverrideMap } from '../overrides.ts';
+import { collectOverrideMap } from '../planes.ts';
+import { overridesDocument } from './report.ts';
+
+// Which of a management cluster's mirror sets one hosted cluster follows, by annotations on its HostedCluster.
+// Source of the rule: ours. The existing system gives every mirror to every hosted cluster, and a private one breaks the
+// installation of those that cannot reach it.
+
+/** `off`: follow no mirror set. */
+export const SWITCH_ANNOTATION = 'pullwright.dev/registry-overrides';
+/** Follow only these: sources (with all below them) or mirror sets as `Kind/name`, joined by commas. */
+export const ALLOW_ANNOTATION = 'pullwright.dev/registry-overrides-allow';
+/** Do not follow these; stronger than the list of allowed ones. */
+export const DENY_ANNOTATION = 'pullwright.dev/registry-overrides-deny';
+
+export interface ImageSelection {
+  readonly off: boolean;
+  /** Absent: everything is allowed. */
+  readonly allow?: readonly string[];
+  readonly deny: readonly string[];
+  /** What is wrong with the annotations, each as a sentence that names the annotation. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the annotations. An entry that means nothing is left out and reported, the others count.
+ */
+export function readSelection(annotations: Readonly<Record<string, unknown>>): ImageSelection {
+  const problems: string[] = [];
+  const state = annotations[SWITCH_ANNOTATION] ?? 'on';
+  if (state !== 'on' && state !== 'off')
+    problems.push(`${SWITCH_ANNOTATION} is ${quoted(state)}: expected "on" or "off"`);
+  const allow = readList(annotations, ALLOW_ANNOTATION, problems);
+  const deny = readList(annotations, DENY_ANNOTATION, problems);
+  return { off: state === 'off', ...(allow === undefined ? {} : { allow }), deny: deny ?? [], problems };
+}
+
+/** Whether the hosted cluster follows the entry for `source` of the mirror set `object` (`Kind/name`). */
+export function isSelected(selection: ImageSelection, source: string, object: string): boolean {
+  if (selection.off) return false;
+  const named = (entry: string): boolean => entry === object || isBelow(source, entry);
+  if (selection.deny.some(named)) return false;
+  return selection.allow === undefined || selection.allow.some(named);
+}
+
+/** The mirror sets with only the entries that the hosted cluster follows. Others come back as they are. */
+export function selectEntries(
+  objects: readonly KubeObject[],
+  selection: ImageSelection,
+): readonly KubeObject[] {
+  if (!selection.off && selection.allow === undefined && selection.deny.length === 0) return objects;
+  return objects.map((object) => {
+    const list = MIRROR_SET_KINDS.find((set) => set.kind === object.kind)?.list;
+    const spec = object.spec as Readonly<Record<string, unknown>> | null | undefined;
+    const entries = list === undefined ? undefined : spec?.[list];
+    if (list === undefined || !Array.isArray(entries)) return object;
+    const name = `${object.kind}/${object.metadata.name}`;
+    const kept = (entries as readonly ({ source?: unknown } | null)[]).filter((entry) =>
+      isSelected(selection, typeof entry?.source === 'string' ? entry.source : '', name),
+    );
+    return { ...object, spec: { ...spec, [list]: kept } };
+  });
+}
+
+function isBelow(source: string, entry: string): boolean {
+  if (source === entry || source.startsWith(`${entry}/`)) return true;
+  if (!entry.startsWith('*.')) return false;
+  const host = (source.split('/')[0] ?? '').replace(/:\d+$/, '');
+  return host.endsWith(entry.slice(1));
+}
+
+function readList(
+  annotations: Readonly<Record<string, unknown>>,
+  name: string,
+  problems: string[],
+): readonly string[] | undefined {
+  const text = annotations[name];
+  if (typeof text !== 'string') return undefined;
+  const entries = text.split(',').map((entry) => entry.trim());
+  const usable = entries.filter((entry) => {
+    const reason = problemOf(entry);
+    if (reason !== undefined) problems.push(`${name} has the entry ${quoted(entry)}: ${reason}`);
+    return reason === undefined;
+  });
+  return usable;
+}
+
+function problemOf(entry: string): string | undefined {
+  if (MIRROR_SET_KINDS.some((set) => entry.startsWith(`${set.kind}/`) && entry.length > set.kind.length + 1))
+    return undefined;
+  const reason = sourceProblem(entry);
+  return reason === undefined
+    ? undefined
+    : `expected a source such as "quay.io/team" or "ImageDigestMirrorSet/name"`;
+}
+
+function quoted(value: unknown): string {
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : scalarText(value));
+}
+
+/** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
+export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({
+  role: 'management',
+  apiVersion,
+  kind,
+  optional: true,
+}));
+
+export interface MirrorSetObjects {
+  readonly rules: readonly MirrorRule[];
+  /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
+  readonly overrides: OverrideMap;
+  /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
+  readonly upstreamText: string;
+  /** The full document as JSON, and its hash. */
+  readonly document: string;
+  readonly hash: string;
+  readonly verdicts: readonly Verdict[];
+}
+
+/** Reads the sets that `world` shows, after `selection` has taken out what the hosted cluster does not follow. */
+export function readMirrorSets(
+  world: World,
+  options: RegistryOverridesOptions,
+  selection: ImageSelection,
+): MirrorSetObjects {
+  const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
+    world.list({ role: 'management', apiVersion, kind }),
+  );
+  const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
+  return remembered(all, wish, () => mirrorSetsOf(all, options, selection));
+}
+
+/** The same objects with the same wishes are asked for by every hosted cluster, and again after each of its own changes. */
+const memory: {
+  readonly objects: readonly KubeObject[];
+  readonly wish: string;
+  readonly sets: MirrorSetObjects;
+}[] = [];
+const REMEMBERED = 16;
+
+function remembered(
+  objects: readonly KubeObject[],
+  wish: string,
+  make: () => MirrorSetObjects,
+): MirrorSetObjects {
+  const known = memory.find(
+    (entry) =>
+      entry.wish === wish &&
+      entry.objects.length === objects.length &&
+      entry.objects.every((object, at) => object === objects[at]),
+  );
+  if (known !== undefined) return known.sets;
+  const sets = make();
+  memory.unshift({ objects, wish, sets });
+  memory.length = Math.min(memory.length, REMEMBERED);
+  return sets;
+}
+
+function mirrorSetsOf(
+  all: readonly KubeObject[],
+  options: RegistryOverridesOptions,
+  selection: ImageSelection,
+): MirrorSetObjects {
+  const objects = selectEntries(all, selection);
+  const { rules, problems } = collectMirrors(objects);
+  const { text, hash } = overridesDocument(rules);
+  return {
+    rules,
+    overrides: overridesOf(rules, options.tagMirrors),
+    upstreamText: formatImageOverrides(collectOverrideMap(all, { icsp: true, idms: true })),
+    document: text,
+    hash,
+    verdicts: [...problems.map(problemVerdict), ...kindVerdicts(objects), ...policyVerdicts(rules)],
+  };
+}
+
+/**
+ * Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look, after those for digests. What
+ * cannot be a source or a mirror is in no rule: a comma or a "=" would become other pairs.
+ */
+function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): OverrideMap {
+  const all = rules.map(({ prefix, mirrors }): [string, readonly string[]] => {
+    const used = mirrors.filter(({ pullFrom }) => tagMirrors || pullFrom !== 'tag-only');
+    return [prefix, [...new Set(used.map(({ location }) => location))]];
+  });
+  return new Map(all.filter(([, mirrors]) => mirrors.length > 0));
+}
+
+function problemVerdict({ severity, code, origin, message }: MirrorProblem): Verdict {
+  const subject = `${origin.kind}/${origin.name} ${origin.path}`;
+  return { subject, verdict: severity === 'error' ? 'Rejected' : 'Warning', reason: code, message };
+}
+
+/** ImageContentSourcePolicy is deprecated; together with its successor both count. */
+function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
+  const policies = objects.filter((object) => object.kind === 'ImageContentSourcePolicy');
+  if (policies.length === 0) return [];
+  const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
+  const message = both
+    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: convert these with "oc adm migrate icsp"'
+    : 'the kind is deprecated: convert these with "oc adm migrate icsp"';
+  return [
+    {
+      subject: 'ImageContentSourcePolicy',
+      verdict: 'Warning',
+      reason: both ? 'BothKinds' : 'Deprecated',
+      message: `${policies.length === 1 ? 'one object' : `${policies.length} objects`}: ${message}`,
+    },
+  ];
+}
+
+function policyVerdicts(rules: readonly MirrorRule[]): readonly Verdict[] {
+  return rules
+    .filter((rule) => rule.blocked)
+    .map((rule) => ({
+      subject: rule.prefix,
+      verdict: 'Warning',
+      reason: 'PolicyNotExpressible',
+      message: `${OVERRIDES_ENV} cannot say NeverContactSource: components that read it ask the source when every mirror fails`,
+    }));
+}

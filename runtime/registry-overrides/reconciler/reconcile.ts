@@ -1,0 +1,259 @@
+/**
+ * Registry overrides of a hosted cluster: the mirror sets of the management cluster as `OPENSHIFT_IMG_OVERRIDES` on what looks
+ * up images without a container runtime, as a JSON document with everything that this text cannot say, and as the images of the
+ * catalogs. What runs on nodes keeps its canonical names.
+ *
+ * Source of the rule: requirement 3. No answer of a registry is part of what should be, except whether a catalog's image exists.
+ */
+
+import type { OwnershipMode } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  type Verdict,
+} from '../../core/kubernetes/pull-status.ts';
+import {
+  type Apply,
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Outcome,
+  type Problem,
+  type Read,
+  type Reconciler,
+  type Ref,
+  type World,
+} from '../../engine/contract.ts';
+import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
+import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
+import {
+  imagesOfControlPlane,
+  type Memory,
+  OWN_NODE_POOLS_READ,
+  planDeployments,
+  TARGETS,
+  variableValue,
+} from './deployments.ts';
+import {
+  type ImageSelection,
+  type MirrorSetObjects,
+  readMirrorSets,
+  readSelection,
+  SET_READS,
+} from './mirror-sets.ts';
+import { reportOverrides, statusRef } from './report.ts';
+
+const NAME = 'registry-overrides';
+export const CONFIG_MAP = 'registry-overrides';
+export const DOCUMENT_KEY = 'overrides.json';
+export const DOCUMENT_HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
+/** `own` or `observe`, for one hosted cluster. */
+export const MODE_ANNOTATION = 'pullwright.dev/registry-overrides-mode';
+/** What etcd takes, with room for the rest of the object. */
+const MAX_DOCUMENT_BYTES = 900_000;
+
+const CLUSTER = {
+  role: 'management',
+  apiVersion: 'hypershift.openshift.io/v1beta1',
+  kind: 'HostedCluster',
+} as const;
+const CATALOG_DEPLOYMENTS = [
+  'certified-operators',
+  'community-operators',
+  'redhat-marketplace',
+  'redhat-operators',
+].map((name) => `${name}-catalog`);
+
+const READS: readonly Read[] = [
+  ...SET_READS,
+  { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
+  OWN_NODE_POOLS_READ,
+  ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
+    (name): Read => ({
+      role: 'management',
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      namespace: CONTROL_PLANE_NAMESPACE,
+      name,
+    }),
+  ),
+  {
+    role: 'management',
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: CONTROL_PLANE_NAMESPACE,
+    name: CONFIG_MAP,
+  },
+  { ...STREAM, namespace: CONTROL_PLANE_NAMESPACE, optional: true },
+  {
+    role: 'hosted',
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'CatalogSource',
+    namespace: 'openshift-marketplace',
+    optional: true,
+  },
+  {
+    role: 'management',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace: HOSTED_CLUSTER_NAMESPACE,
+    name: `hostedcluster-${HOSTED_CLUSTER_NAME}`,
+    labelSelector: `pullwright.dev/owner=${NAME}`,
+    optional: true,
+  },
+];
+
+/** Makes the reconciler from its part of the configuration. */
+export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  return [registryOverridesReconciler(parseOverridesOptions(raw))];
+}
+
+/** One key per hosted cluster; a stand-alone cluster has none, because its nodes mirror by themselves. */
+export function registryOverridesReconciler(options: OptionsByScope): Reconciler {
+  return {
+    name: NAME,
+    reads: READS,
+    keysFor: (_changed, world) =>
+      world.scope.hostedCluster === undefined ? [] : [{ scope: world.scope.name, name: NAME }],
+    reconcile: (world) => reconcile(world, options(world.scope.name)),
+  };
+}
+
+function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
+  const cluster = clusterOf(world);
+  // Without its HostedCluster nothing is known about what it wants; the engine drops the scope when it is gone.
+  if (cluster === undefined) return { keep: 'all' };
+  const { selection, mode, problems } = wishesOf(cluster, options);
+  const sets = readMirrorSets(world, options, selection);
+  const value = variableValue(sets.overrides, () => imagesOfControlPlane(world, cluster));
+  const memory = memoryOf(world, cluster);
+  const deployments = planDeployments({
+    world,
+    mode,
+    wanted: value.text,
+    upstream: sets.upstreamText,
+    memory,
+    unchanged: memory['hash'] === sets.hash,
+  });
+  const catalogs = options.catalogs
+    ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
+    : NO_CATALOGS;
+  const document = documentApply(world, sets);
+  const reported = reportOverrides({
+    world,
+    cluster,
+    rules: sets.rules.length,
+    hash: sets.hash,
+    verdicts: [
+      ...problems,
+      ...sets.verdicts,
+      ...deployments.verdicts,
+      ...catalogs.verdicts,
+      // Where another operator writes the variable, it leaves out nothing.
+      ...(deployments.observed === undefined ? value.verdicts : []),
+    ],
+    problems: document.problems,
+    observed: deployments.observed,
+    contested: deployments.contested,
+    catalogError: catalogs.error,
+    memory: deployments.memory,
+  });
+  return {
+    apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
+    keep: [...document.keep, ...catalogs.keep],
+    needs: catalogs.needs,
+    status: reported.status,
+    events: reported.events,
+    metrics: reported.metrics,
+    problems: [...document.problems, ...catalogProblem(catalogs.error, cluster)],
+    ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
+  };
+}
+
+/** Whoever writes the control plane's Deployments also writes its catalogs, before they are there to be seen. */
+function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
+  return mode === 'auto' && observed !== undefined ? 'observe' : mode;
+}
+
+interface Wishes {
+  readonly selection: ImageSelection;
+  readonly mode: OwnershipMode;
+  readonly problems: readonly Verdict[];
+}
+
+/** What the annotations of a HostedCluster ask for. */
+function wishesOf(cluster: KubeObject, options: RegistryOverridesOptions): Wishes {
+  const annotations = cluster.metadata.annotations ?? {};
+  const selection = readSelection(annotations);
+  const { mode, problems } = modeOf(annotations[MODE_ANNOTATION], options.mode);
+  return { selection, mode, problems: [...selection.problems, ...problems].map(annotationVerdict) };
+}
+
+function clusterOf(world: World): KubeObject | undefined {
+  const own = world.scope.hostedCluster;
+  return own === undefined ? undefined : world.get({ ...CLUSTER, namespace: own.namespace, name: own.name });
+}
+
+function modeOf(
+  annotation: unknown,
+  fallback: OwnershipMode,
+): { readonly mode: OwnershipMode; readonly problems: readonly string[] } {
+  if (annotation === undefined) return { mode: fallback, problems: [] };
+  if (annotation === 'own' || annotation === 'observe' || annotation === 'auto')
+    return { mode: annotation, problems: [] };
+  const text = JSON.stringify(typeof annotation === 'string' ? annotation.slice(0, 100) : '');
+  return { mode: fallback, problems: [`${MODE_ANNOTATION} is ${text}: expected "own", "observe" or "auto"`] };
+}
+
+function annotationVerdict(problem: string): Verdict {
+  const [subject = ''] = problem.split(' ', 1);
+  return { subject, verdict: 'Rejected', reason: 'AnnotationInvalid', message: problem };
+}
+
+/** What the status remembers from the last time. */
+function memoryOf(world: World, cluster: KubeObject): Memory {
+  const status = world.get(statusRef(cluster))?.status as { summary?: Memory } | undefined;
+  return status?.summary ?? {};
+}
+
+interface DocumentPlan {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[];
+  readonly problems: readonly Problem[];
+}
+
+function documentApply(world: World, sets: MirrorSetObjects): DocumentPlan {
+  const namespace = world.scope.controlPlaneNamespace;
+  const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
+  const bytes = Buffer.byteLength(sets.document);
+  if (bytes > MAX_DOCUMENT_BYTES) {
+    const message = `Cannot write "ConfigMap/${namespace}/${CONFIG_MAP}": the mirrors take ${bytes} bytes, at most ${MAX_DOCUMENT_BYTES} fit`;
+    const hint = `Choose mirror sets with the annotation pullwright.dev/registry-overrides-allow on the HostedCluster`;
+    return {
+      apply: [],
+      keep: [ref],
+      problems: [{ disposition: 'terminal', code: 'DocumentTooLarge', message, hint, regarding: ref }],
+    };
+  }
+  const object: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } },
+    data: { [DOCUMENT_KEY]: sets.document },
+  };
+  return { apply: [{ role: 'management', object }], keep: [], problems: [] };
+}
+
+function catalogProblem(error: string | undefined, cluster: KubeObject): readonly Problem[] {
+  if (error === undefined) return [];
+  const { namespace = '', name } = cluster.metadata;
+  return [
+    {
+      disposition: 'terminal',
+      code: 'CatalogImagesInvalid',
+      message: `Cannot use the catalog annotations of "HostedCluster/${namespace}/${name}": ${error}`,
+      hint: 'What was in place before stays; correct or remove the annotations',
+    },
+  ];
+}

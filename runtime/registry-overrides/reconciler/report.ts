@@ -1,0 +1,268 @@
+/** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
+import { createHash } from 'node:crypto';
+import {
+  type ConditionInput,
+  type ConditionText,
+  type SummaryRow,
+  summarize,
+} from '../../core/kubernetes/conditions.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import type { PullStatusTarget, Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { counted } from '../../core/text.ts';
+import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../../engine/contract.ts';
+import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
+import type { Memory } from './deployments.ts';
+
+export interface OverridesReportInput {
+  readonly world: World;
+  readonly cluster: KubeObject;
+  readonly rules: number;
+  /** Hash of the full document. */
+  readonly hash: string;
+  readonly verdicts: readonly Verdict[];
+  readonly problems: readonly Problem[];
+  /** Who writes what we only watch. */
+  readonly observed?: string | undefined;
+  readonly contested: boolean;
+  /** Why the catalogs' annotations cannot be used. */
+  readonly catalogError?: string | undefined;
+  readonly memory: Memory;
+}
+
+export interface OverridesReport {
+  readonly apply: readonly Apply[];
+  readonly status: readonly StatusPatch[];
+  readonly events: readonly EventNote[];
+  readonly metrics: readonly Sample[];
+}
+
+/** Where the status of `cluster` is. */
+export function statusRef(cluster: KubeObject): Ref {
+  return pullStatusRef('management', aboutOf(cluster));
+}
+
+function aboutOf({ apiVersion, metadata }: KubeObject): PullStatusTarget {
+  return { apiVersion, kind: 'HostedCluster', namespace: metadata.namespace ?? '', name: metadata.name };
+}
+
+/** Builds the reporting part of the outcome. */
+export function reportOverrides(input: OverridesReportInput): OverridesReport {
+  const { world, cluster } = input;
+  const said = reportPullStatus(world, 'management', {
+    reporter: 'registry-overrides',
+    about: aboutOf(cluster),
+    conditions: conditionsOf(input),
+    verdicts: input.verdicts.map(bounded),
+    summary: { rules: input.rules, hash: input.hash, ...input.memory },
+  });
+  return {
+    apply: [said.apply],
+    status: [said.status],
+    events: eventsOf(input),
+    metrics: metricsOf(input),
+  };
+}
+
+/** What tenants write can be of any length; the schema of the status is not. */
+function bounded(verdict: Verdict): Verdict {
+  return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
+}
+
+const SUMMARY: readonly SummaryRow<OverridesReportInput>[] = [
+  ['stalled', terminal],
+  ['stalled', rejected],
+  ['progressing', pending],
+  ['ready', reconciled],
+];
+
+function terminal({ problems }: OverridesReportInput): ConditionText | undefined {
+  const found = problems.find((problem) => problem.disposition === 'terminal');
+  return found === undefined ? undefined : { reason: found.code, message: found.message };
+}
+
+function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
+  const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
+  const [first] = found;
+  if (first === undefined) return undefined;
+  return { reason: first.reason, message: `cannot use ${subjects(found)}: ${first.message}` };
+}
+
+function pending({ verdicts }: OverridesReportInput): ConditionText | undefined {
+  const found = verdicts.filter(({ verdict }) => verdict === 'Pending');
+  const [first] = found;
+  return first === undefined
+    ? undefined
+    : { reason: first.reason, message: `not in place yet: ${subjects(found)}` };
+}
+
+function reconciled({ rules }: OverridesReportInput): ConditionText {
+  return { reason: 'Reconciled', message: `${counted(rules, 'source has', 'sources have')} mirrors` };
+}
+
+function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
+  return [
+    ...summarize(SUMMARY, input),
+    {
+      type: 'CatalogsValid',
+      ...(input.catalogError === undefined
+        ? { status: 'True', reason: 'Valid', message: 'the catalog annotations can be used' }
+        : { status: 'False', reason: 'CatalogImagesInvalid', message: input.catalogError }),
+    },
+    ...managed(input),
+    ...(input.contested
+      ? [
+          {
+            type: 'Contested',
+            status: 'True',
+            reason: 'AnotherWriter',
+            message: 'another writer takes away what is set here; see the verdicts',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+function managed({ observed, verdicts }: OverridesReportInput): readonly ConditionInput[] {
+  if (observed === undefined) return [];
+  const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
+  const drift =
+    drifted.length === 0
+      ? 'what it writes is what the mirror sets say'
+      : `${subjects(drifted)} differ from the mirror sets`;
+  const message = `${observed} manages the Deployments; nothing of them is written; ${drift}`;
+  return [
+    {
+      type: 'ManagedElsewhere',
+      status: 'True',
+      reason: drifted.length === 0 ? 'Observing' : 'Drifted',
+      message,
+    },
+  ];
+}
+
+function subjects(verdicts: readonly Verdict[]): string {
+  const names = verdicts.slice(0, 10).map((verdict) => `"${verdict.subject}"`);
+  return `${names.join(', ')}${verdicts.length > 10 ? ` and ${verdicts.length - 10} more` : ''}`;
+}
+
+/** One event per verdict that a person should act on; the engine sends each change once. */
+function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
+  const { apiVersion, kind, metadata } = cluster;
+  const regarding: Ref = {
+    role: 'management',
+    apiVersion,
+    kind,
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    name: metadata.name,
+    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+  };
+  const warn = (reason: string, note: string): EventNote => ({
+    regarding,
+    type: 'Warning',
+    reason,
+    action: 'Override',
+    note: note.slice(0, 1024),
+  });
+  const shown = verdicts.filter(
+    ({ verdict, reason }) => verdict === 'Rejected' || reason === 'Contested' || reason === 'FellBack',
+  );
+  return [
+    ...shown
+      .slice(0, MAX_EVENTS)
+      .map((verdict) => warn(verdict.reason, `${verdict.subject}: ${verdict.message}`)),
+    ...(catalogError === undefined ? [] : [warn('CatalogImagesInvalid', catalogError)]),
+  ];
+}
+
+/** A thousand bad entries are a thousand verdicts, but not a thousand events. */
+const MAX_EVENTS = 20;
+
+function metricsOf(input: OverridesReportInput): readonly Sample[] {
+  const labels = { scope: input.world.scope.name };
+  const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected').length;
+  return [
+    {
+      name: 'pullwright_override_sources',
+      help: 'Sources that have mirrors for the hosted cluster',
+      value: input.rules,
+      labels,
+    },
+    {
+      name: 'pullwright_override_problems',
+      help: 'Entries and annotations that cannot be used',
+      value: rejected,
+      labels,
+    },
+    {
+      name: 'pullwright_override_contested',
+      help: 'Whether another writer takes the variable away',
+      value: input.contested ? 1 : 0,
+      labels,
+    },
+    {
+      name: 'pullwright_override_drifted',
+      help: 'Deployments that another operator writes and that are not as the mirror sets say',
+      value: count(input.verdicts, 'Drifted'),
+      labels,
+    },
+    ...CATALOG_RESULTS.map(
+      ([result, reason]): Sample => ({
+        name: 'pullwright_override_catalogs',
+        help: 'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
+        value: count(input.verdicts, reason),
+        labels: { ...labels, result },
+      }),
+    ),
+  ];
+}
+
+const CATALOG_RESULTS: readonly (readonly [result: string, reason: string])[] = [
+  ['annotated', 'Annotated'],
+  ['found', 'Found'],
+  ['fallback', 'FellBack'],
+  ['failed', 'CatalogImageMissing'],
+];
+
+function count(verdicts: readonly Verdict[], reason: string): number {
+  return verdicts.filter((verdict) => verdict.reason === reason).length;
+}
+
+// The full truth about the mirrors of one hosted cluster, as a JSON document with a version and a hash: the order that the
+// administrator wrote, for which pulls each mirror serves, and whether the source may be contacted. The text format of
+// `OPENSHIFT_IMG_OVERRIDES` can say none of these.
+
+export interface OverridesDocument {
+  readonly version: 1;
+  readonly rules: readonly DocumentRule[];
+}
+
+export interface DocumentRule {
+  readonly source: string;
+  readonly mirrors: readonly {
+    readonly location: string;
+    readonly pullFrom: 'all' | 'digest-only' | 'tag-only';
+  }[];
+  readonly mirrorSourcePolicy: 'AllowContactingSource' | 'NeverContactSource';
+}
+
+/**
+ * The document of `rules`, its text, and the hash of the text (hexadecimal SHA-256). Equal rules give equal texts.
+ */
+export function overridesDocument(rules: readonly MirrorRule[]): {
+  readonly document: OverridesDocument;
+  readonly text: string;
+  readonly hash: string;
+} {
+  const document: OverridesDocument = { version: 1, rules: rules.map(documentRule) };
+  const text = `${JSON.stringify(document)}\n`;
+  return { document, text, hash: createHash('sha256').update(text).digest('hex') };
+}
+
+function documentRule(rule: MirrorRule): DocumentRule {
+  return {
+    source: rule.prefix,
+    mirrors: rule.mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
+    mirrorSourcePolicy: rule.blocked ? 'NeverContactSource' : 'AllowContactingSource',
+  };
+}

@@ -1,0 +1,111 @@
+/** Units of kubelets as systemd reads them: where more flags go, and where none do. */
+import assert from 'node:assert/strict';
+import {
+  environmentFiles,
+  fileLine,
+  flagVariable,
+  kubeletArguments,
+  kubeletCommand,
+  serviceSettings,
+  unitLine,
+} from '../../runtime/credential-provider/kubelet-unit.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('unit of a kubelet');
+
+const KUBEADM = [
+  '[Unit]\nDescription=kubelet\nExecStart=/not/here\n[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
+  '[Service]\nEnvironment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/a --kubeconfig=/etc/kubernetes/kubelet.conf"\nEnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env\nEnvironmentFile=-/etc/default/kubelet\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS\n',
+];
+
+interface Words extends Case {
+  readonly command: string;
+  readonly words: readonly string[];
+}
+
+const words: readonly Words[] = [
+  { name: 'plain', reason: 'blanks divide', command: '/k  --a\t--b', words: ['/k', '--a', '--b'] },
+  { name: 'double quotes', reason: 'blanks stay', command: '/k "--a=b c"', words: ['/k', '--a=b c'] },
+  { name: 'single quotes', reason: 'blanks stay', command: "/k '--a=b  c'd", words: ['/k', '--a=b  cd'] },
+  { name: 'nothing in quotes', reason: 'a word all the same', command: '/k "" x', words: ['/k', '', 'x'] },
+  { name: 'a quoted quote', reason: 'the backslash takes it', command: '/k "a\\"b"', words: ['/k', 'a"b'] },
+  {
+    name: 'a blank behind a backslash',
+    reason: 'it divides nothing',
+    command: '/k a\\ b',
+    words: ['/k', 'a b'],
+  },
+  {
+    name: 'comments in a continuation',
+    reason: 'systemd passes them over',
+    command: '/k \\\n  # --c \\\n; --d\n  --a \\\n  --b',
+    words: ['/k', '--a', '--b'],
+  },
+];
+table(test, words, ({ command, words: wanted }) => {
+  assert.deepEqual(kubeletCommand(serviceSettings([`[Service]\nExecStart=${command}\n`]))?.words, wanted);
+});
+
+test('the unit of kubeadm: the last command counts, and its files in order', () => {
+  const settings = serviceSettings(KUBEADM);
+  assert.equal(kubeletCommand(settings)?.words.at(-1), '$KUBELET_EXTRA_ARGS');
+  assert.deepEqual(environmentFiles(settings), [
+    '/var/lib/kubelet/kubeadm-flags.env',
+    '/etc/default/kubelet',
+  ]);
+  assert.deepEqual(flagVariable(settings, [], kubeletCommand(settings)), {
+    name: 'KUBELET_EXTRA_ARGS',
+    value: '',
+    isSetByFile: false,
+  });
+  assert.deepEqual(
+    flagVariable(
+      settings,
+      ['# x\nKUBELET_EXTRA_ARGS=--v=1\n', "KUBELET_EXTRA_ARGS='--v=2'\n"],
+      kubeletCommand(settings),
+    ),
+    {
+      name: 'KUBELET_EXTRA_ARGS',
+      value: '--v=2',
+      isSetByFile: true,
+    },
+  );
+});
+
+test('what systemd is told to leave alone takes no variable', () => {
+  for (const prefix of [':', '-:', '@']) {
+    const settings = serviceSettings([
+      `[Service]\nExecStart=${prefix}/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`,
+    ]);
+    const place = flagVariable(settings, [], kubeletCommand(settings));
+    assert.equal(place?.name, prefix === '@' ? 'KUBELET_EXTRA_ARGS' : undefined, prefix);
+  }
+});
+
+test('arguments: files over units, words of a lone variable, the whole value within a word', () => {
+  const settings = serviceSettings([
+    '[Service]\nEnvironment="A=--x=1 --y" B=unit\nExecStart=/k \\\n # --config=/old \\\n $A --b=${B}\n',
+  ]);
+  const arguments_ = kubeletArguments(settings, ['B="file s"\n'], kubeletCommand(settings));
+  assert.deepEqual(arguments_, ['/k', '--x=1', '--y', '--b=file s']);
+});
+
+test('an empty setting takes back what stood before it', () => {
+  const reset = serviceSettings([...KUBEADM, '[Service]\nEnvironmentFile=\nExecStart=\n']);
+  assert.deepEqual(environmentFiles(reset), []);
+  assert.equal(kubeletCommand(reset), undefined);
+});
+
+test('what the variable holds in the unit stays, and reads back as it was', () => {
+  const held = '--label="a b" --path=C:\\x --share=5%%';
+  const variable = { name: 'KUBELET_EXTRA_ARGS', value: held, isSetByFile: false };
+  const unit = `[Service]\n${unitLine(variable, '--new')}\nExecStart=/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`;
+  const settings = serviceSettings([unit]);
+  assert.equal(flagVariable(settings, [], kubeletCommand(settings))?.value, `${held} --new`);
+  assert.equal(
+    fileLine({ ...variable, value: '--a="b"' }, '--new'),
+    'KUBELET_EXTRA_ARGS="--a=\\"b\\" --new"',
+  );
+});
+
+test.run();

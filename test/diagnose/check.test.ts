@@ -1,0 +1,192 @@
+/** `pullwright check`: of a folder, of a cluster that is there, and what is no use of it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { runInProcess } from '../support/in-process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('pullwright check');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-check-'));
+const fleet = join(folder, 'fleet.yaml');
+writeFileSync(
+  fleet,
+  `image: registry.example.com/pullwright:0.1.0
+clusters:
+  - name: one
+    systems: { global-pull-secret: { createConfigNamespace: true } }
+  - name: two
+    systems: { pull-secret-injection: {} }
+`,
+);
+const dump = join(folder, 'dump');
+const nodes = join(folder, 'nodes.json');
+writeFileSync(
+  nodes,
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } },
+    status: { nodeInfo: { containerRuntimeVersion: 'containerd://2.1.0', kubeletVersion: 'v1.36.0' } },
+  }),
+);
+const check = (...args: readonly string[]) => runInProcess(['check', ...args]);
+
+interface Answer {
+  readonly level: string;
+  readonly lines: readonly { readonly check: string; readonly level: string; readonly message: string }[];
+}
+
+test('a folder before an installation: what it tells, and what it cannot', async () => {
+  const ran = await check('--pre', '--fleet', fleet, '--cluster', 'one', '--from', nodes);
+  assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+  assert.match(
+    ran.stdout,
+    /^warn {2}kubernetes {6,}the version of the API server is not known from a folder/,
+  );
+  assert.match(ran.stdout, /\nok {4}eligible-nodes {2,}1 of 1 node is eligible\n/);
+  assert.match(ran.stdout, /\n\d+ ok, \d+ warn, 0 fail\n$/);
+});
+
+test('a folder after it: what is rendered is not there', async () => {
+  const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', nodes, '-o', 'json');
+  assert.equal(ran.code, 1);
+  const { level, lines } = JSON.parse(ran.stdout) as Answer;
+  assert.equal(level, 'fail');
+  assert.match(lines[0]?.message ?? '', /objects of the plan are not there/);
+});
+
+test('nodes of a management cluster take no part: its sections speak of hosted clusters', async () => {
+  const hub = join(folder, 'hub.yaml');
+  writeFileSync(
+    hub,
+    'image: registry.example.com/pullwright:0.1.0\nclusters: [{ name: hub, kind: management, systems: { global-pull-secret: {} } }]\n',
+  );
+  const ran = await check('--pre', '--fleet', hub, '--from', nodes, '-o', 'json');
+  assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+  const { lines } = JSON.parse(ran.stdout) as Answer;
+  assert.ok(!lines.some((line) => line.check === 'eligible-nodes'), JSON.stringify(lines));
+});
+
+test('the manifests themselves are all there', async () => {
+  const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
+  assert.equal(written.code, 0, written.stderr);
+  const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', join(dump, 'one'), '-o', 'json');
+  const { lines } = JSON.parse(ran.stdout) as Answer;
+  assert.match(lines[0]?.message ?? '', /^all \d+ objects of the plan are there$/);
+});
+
+table(
+  test,
+  [
+    {
+      name: 'several clusters',
+      reason: 'one is checked',
+      args: ['--fleet', fleet],
+      says: /choose one with --cluster: one, two/,
+      code: 2,
+    },
+    {
+      name: 'an unknown one',
+      reason: 'it is a typo',
+      args: ['--fleet', fleet, '--cluster', 'tow'],
+      says: /Cannot find cluster "tow".*one, two/,
+      code: 2,
+    },
+    {
+      name: 'no such fleet',
+      reason: 'nothing is rendered',
+      args: ['--fleet', join(folder, 'none.yaml')],
+      says: /Cannot read fleet/,
+      code: 1,
+    },
+    {
+      name: 'no such folder',
+      reason: 'nothing is read',
+      args: ['--fleet', fleet, '--cluster', 'one', '--from', join(folder, 'none')],
+      says: /none/,
+      code: 1,
+    },
+    {
+      name: 'an argument',
+      reason: 'there is none',
+      args: ['one'],
+      says: /Unexpected argument "one"/,
+      code: 2,
+    },
+  ] satisfies readonly (Case & { args: readonly string[]; says: RegExp; code: number })[],
+  async ({ args, says, code }) => {
+    const ran = await check(...args);
+    assert.match(ran.stderr, says);
+    assert.equal(ran.code, code, ran.stderr);
+  },
+);
+
+const missing = missingControlPlane();
+if (missing !== undefined) test.skip('a cluster', missing);
+else {
+  const plane = await startControlPlane();
+  const live = async (...args: readonly string[]): Promise<Answer & { readonly code: number }> => {
+    const ran = await check(
+      '--fleet',
+      fleet,
+      '--cluster',
+      'one',
+      '-o',
+      'json',
+      '--kubeconfig',
+      plane.kubeconfig,
+      ...args,
+    );
+    assert.equal(ran.stderr, '');
+    return { ...(JSON.parse(ran.stdout) as Answer), code: ran.code };
+  };
+
+  test('a cluster before an installation: version, rights and nodes of the real API server', async () => {
+    await plane.apply({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } },
+    });
+    const { lines, code } = await live('--pre');
+    const of = (name: string) =>
+      lines.filter((line) => line.check === name).map(({ level, message }) => `${level}: ${message}`);
+    assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
+    assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
+    assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
+    assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not there yet/);
+    assert.equal(code, 0, JSON.stringify(lines));
+  });
+
+  test('an account without rights is told which are missing', async () => {
+    const looks = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list'] }];
+    const user = await plane.user({ name: 'looker', by: 'token', cluster: looks });
+    const { lines, code } = await live('--pre', '--kubeconfig', user.kubeconfig);
+    const rights = lines.find((line) => line.check === 'rights');
+    assert.equal(rights?.level, 'fail');
+    assert.match(rights.message, /may not create .* and \d+ more$/);
+    assert.equal(code, 1);
+  });
+
+  test('after it: what was applied is there and served, and pods that no node runs are said', async () => {
+    const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
+    assert.equal(written.code, 0, written.stderr);
+    for (const part of ['one/crds', 'one']) {
+      const applied = await plane.kubectl('apply', '--server-side', '-k', join(dump, part));
+      assert.equal(applied.code, 0, applied.stderr);
+    }
+    const { lines, code } = await live();
+    const levels = (name: string) => lines.filter((line) => line.check === name).map(({ level }) => level);
+    assert.deepEqual(levels('objects'), ['ok'], JSON.stringify(lines));
+    assert.ok(levels('workloads').length > 0 && levels('workloads').every((level) => level === 'fail'));
+    assert.ok(levels('admission').length > 0 && !levels('admission').includes('fail'), JSON.stringify(lines));
+    assert.equal(code, 1);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();

@@ -1,0 +1,279 @@
+/** `pullwright doctor --all --from`: pods that fail for one cause are one entry; and what is judged of their nodes. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { redact } from '../../runtime/core/redacted.ts';
+import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('pullwright doctor --all');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-doctor-all-'));
+const doctor = (...args: readonly string[]) => runInProcess(['doctor', ...args]);
+const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
+
+const put = (name: string, items: readonly object[]): string => {
+  const file = join(folder, `${name}.json`);
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  return file;
+};
+const config = (hosts: readonly string[]): string =>
+  JSON.stringify({ auths: Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth('all') }])) });
+const secret = (namespace: string, name: string, text: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace },
+  type: 'kubernetes.io/dockerconfigjson',
+  data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
+});
+const pod = (
+  namespace: string,
+  name: string,
+  { image = 'quay.io/shop/web:1', said = 'unauthorized', node = 'n', owner = '' } = {},
+): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace,
+    ...(owner === ''
+      ? {}
+      : {
+          ownerReferences: [
+            { apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid: owner, controller: true },
+          ],
+        }),
+  },
+  spec: { nodeName: node, containers: [{ name: 'a', image }] },
+  status: {
+    phase: said === '' ? 'Running' : 'Pending',
+    containerStatuses: [
+      said === ''
+        ? { name: 'a', state: { running: {} } }
+        : {
+            name: 'a',
+            state: { waiting: { reason: 'ErrImagePull', message: `image "${image}": ${said}` } },
+          },
+    ],
+  },
+});
+
+interface Answer {
+  readonly causes: readonly {
+    readonly link: string;
+    readonly cause: string;
+    readonly pods: number;
+    readonly namespaces: readonly string[];
+    readonly message: string;
+    readonly fix: readonly { readonly kind: string; readonly metadata: { readonly namespace?: string } }[];
+  }[];
+}
+const causesOf = async (...args: readonly string[]): Promise<Answer['causes']> => {
+  const ran = await doctor('--all', '-o', 'json', ...args);
+  assert.equal(ran.stderr, '');
+  return (JSON.parse(ran.stdout) as Answer).causes;
+};
+
+const scene = put('scene', [
+  pod('shop', 'web-0', { owner: 'web' }),
+  pod('shop', 'web-1', { owner: 'web' }),
+  pod('billing', 'api'),
+  pod('billing', 'runs', { said: '' }),
+  pod('shop', 'typo', { said: 'manifest unknown', image: 'r.io/typo:1' }),
+  secret('shop', 'robot', config(['quay.io/shop'])),
+]);
+
+test('pods of several namespaces that fail alike are one cause; one that runs is none', async () => {
+  const causes = await causesOf('-A', '--from', scene);
+  assert.deepEqual(
+    causes.map(({ link, cause, pods, namespaces }) => ({ link, cause, pods, namespaces })),
+    [
+      {
+        link: 'credential',
+        cause: 'no credential that is listed matches: images of quay.io',
+        pods: 3,
+        namespaces: ['billing', 'shop'],
+      },
+      {
+        link: 'registry',
+        cause: 'the last pull failed: r.io does not have the image',
+        pods: 1,
+        namespaces: ['shop'],
+      },
+    ],
+  );
+  assert.deepEqual(
+    causes[0]?.fix.map(({ kind, metadata }) => `${kind}/${metadata.namespace}`),
+    ['ServiceAccount/shop'],
+    'what can be fixed by YAML is in it, once',
+  );
+});
+
+test('one line says how many, where and why, and the fix stands below it once', async () => {
+  const ran = await doctor('--all', '-A', '--from', scene);
+  assert.equal(ran.code, 1);
+  assert.match(ran.stdout, /^4 pods fail to pull, for 2 causes\n\n3 pods in billing, shop: no credential/);
+  assert.equal(ran.stdout.match(/-o yaml prints it/g)?.length, 1, ran.stdout);
+  const yaml = await doctor('--all', '-A', '-o', 'yaml', '--from', scene);
+  assert.match(yaml.stdout, /^apiVersion: v1\nkind: ServiceAccount\n[\s\S]*- name: robot\n$/);
+});
+
+test('without -A it is one namespace', async () => {
+  assert.deepEqual(
+    (await causesOf('-n', 'billing', '--from', scene)).map(({ pods }) => pods),
+    [1],
+  );
+  const ran = await doctor('--all', '-n', 'nowhere', '--from', scene);
+  assert.equal(ran.stdout, 'No pod in namespace "nowhere" fails to pull\n');
+  assert.equal(ran.code, 0);
+});
+
+test('a template that makes no pod for want of its ServiceAccount is a cause without pods', async () => {
+  const template = { spec: { serviceAccountName: 'gone', containers: [{ name: 'a', image: 'r.io/a:1' }] } };
+  const web = (name: string, replicas: number): object => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'shop' },
+    spec: { replicas, selector: {}, template },
+  });
+  const causes = await causesOf('-A', '--from', put('none', [web('a', 1), web('off', 0)]));
+  assert.deepEqual(
+    causes.map(({ cause, pods }) => [cause, pods]),
+    [['the ServiceAccount does not exist: gone', 0]],
+  );
+});
+
+interface NodeCase extends Case {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly objects: readonly object[];
+  readonly cause: RegExp;
+  readonly says?: RegExp;
+}
+
+const GLOBAL = config(['quay.io/shop']);
+const agent = (ready: boolean): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'syncer-x', namespace: 'kube-system', labels: { name: 'global-pull-secret-syncer' } },
+  spec: { nodeName: 'n', containers: [{ name: 'agent', image: 'r.io/pullwright:1' }] },
+  status: {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
+    containerStatuses: [
+      { name: 'agent', state: ready ? { running: {} } : { waiting: { reason: 'CrashLoopBackOff' } } },
+    ],
+  },
+});
+const daemonSet = (...flags: readonly string[]): object => ({
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+  spec: {
+    template: { spec: { containers: [{ name: 'agent', command: ['pullwright', 'agent', ...flags] }] } },
+  },
+  status: { desiredNumberScheduled: 1, numberReady: 1 },
+});
+const report = (sourceDigest: string): object => ({
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullStatus',
+  metadata: { name: 'node-n', namespace: 'kube-system', labels: { 'pullwright.dev/reports': 'node' } },
+  status: {
+    reporter: 'global-pull-secret-agent',
+    conditions: [{ type: 'Ready', status: 'True', reason: 'InSync', message: 'in sync' }],
+    summary: { sourceDigest, resourceVersion: '7' },
+  },
+});
+const DIGEST = sourceDigestOf(redact(GLOBAL)) ?? '';
+const REFUSED = /^the last pull failed: quay\.io wants a credential, and took none that it got$/;
+
+table(
+  test,
+  [
+    {
+      name: 'a node without the label',
+      reason: 'the credential of the cluster is not brought to it',
+      labels: {},
+      objects: [agent(true), daemonSet()],
+      cause: new RegExp(`^no credential that is listed matches: nodes without the label ${LABEL}=true$`),
+    },
+    {
+      name: 'a node without an agent',
+      reason: 'the DaemonSet counts pods, and none is here',
+      objects: [daemonSet()],
+      cause: /^a node lacks the pull secret that is there: n$/,
+      says: /has no pod on node "n"/,
+    },
+    {
+      name: 'an agent that does not start',
+      reason: 'its reason is named',
+      objects: [daemonSet(), agent(false)],
+      cause: /^a node lacks/,
+      says: /agent of node "n" is not ready: syncer-x waits: CrashLoopBackOff/,
+    },
+    {
+      name: 'an agent that reports other content',
+      reason: 'its digest is not that of the Secret',
+      objects: [daemonSet('--report'), agent(true), report(createHash('sha256').update('old').digest('hex'))],
+      cause: /^a node lacks/,
+      says: /does not have the pull secret that is there \(OlderContent\): .*resourceVersion 7/,
+    },
+    {
+      name: 'an agent that has not reported',
+      reason: 'nothing is concluded from the absence of a report',
+      objects: [daemonSet('--report'), agent(true)],
+      cause: /^a node lacks/,
+      says: /\(NotReported\)/,
+    },
+    {
+      name: 'an agent that reports the same content',
+      reason: 'the registry it is, then',
+      objects: [daemonSet('--report'), agent(true), report(DIGEST)],
+      cause: REFUSED,
+    },
+    {
+      name: 'an agent that is ready and does not report',
+      reason: 'nothing more can be known',
+      objects: [daemonSet(), agent(true)],
+      cause: REFUSED,
+    },
+    {
+      name: 'a folder that tells nothing of agents',
+      reason: 'manifests have no pods',
+      objects: [],
+      cause: REFUSED,
+    },
+  ] satisfies readonly NodeCase[] as readonly NodeCase[],
+  async ({ name, labels = { [LABEL]: 'true' }, objects, cause, says = /./ }) => {
+    const file = put(name.replaceAll(' ', '-'), [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels } },
+      secret('kube-system', 'global-pull-secret', GLOBAL),
+      secret('kube-system', 'original-pull-secret', config(['r.io'])),
+      pod('shop', 'web'),
+      ...objects,
+    ]);
+    const [first] = await causesOf('-n', 'shop', '--from', file);
+    assert.match(first?.cause ?? '', cause);
+    assert.match(first?.message ?? '', says);
+  },
+);
+
+table(
+  test,
+  [
+    { name: 'a pod too', reason: 'which is meant', args: ['web', '--all'], says: /--all examines every pod/ },
+    { name: '-A alone', reason: 'one pod has one', args: ['-A'], says: /--all-namespaces goes with --all/ },
+    { name: '-A and -n', reason: 'not both', args: ['--all', '-A', '-n', 'x'], says: /exclude each other/ },
+    { name: 'neither', reason: 'nothing is named', args: [], says: /expected one pod, .*or --all/ },
+  ] satisfies readonly (Case & { args: readonly string[]; says: RegExp })[],
+  async ({ args, says }) => {
+    const ran = await doctor(...args, '--from', scene);
+    assert.equal(ran.code, 2);
+    assert.match(ran.stderr, says);
+  },
+);
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();

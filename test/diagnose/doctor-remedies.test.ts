@@ -1,0 +1,108 @@
+/** What `pullwright doctor` tells somebody to do about a pod without its Secrets: who makes another, and whether that one would get them. */
+import assert from 'node:assert/strict';
+import { doctorChain } from '../../runtime/diagnose/checks/chain.ts';
+import { lookAt } from '../../runtime/diagnose/model/look.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('doctor: remedies');
+
+interface Row extends Case {
+  readonly owner?: { readonly apiVersion: string; readonly kind: string };
+  readonly injecting?: { readonly status: string; readonly reason: string; readonly message: string };
+  /** @default {true} */
+  readonly live?: boolean;
+  readonly advice: RegExp;
+}
+
+const no = (reason: string, message: string) => ({ status: 'False', reason, message });
+const REPLICA_SET = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+const ANOTHER = /^Pod "web": delete it, and its ReplicaSet makes another$/;
+
+const rows: readonly Row[] = [
+  {
+    name: 'no policy is served',
+    reason: 'a new pod would be no better off',
+    owner: REPLICA_SET,
+    injecting: no('PolicyNotServed', 'The cluster serves no MutatingAdmissionPolicy'),
+    advice: /^A new pod would lack it too: PolicyNotServed: The cluster serves no MutatingAdmissionPolicy$/,
+  },
+  {
+    name: 'admission is off',
+    reason: 'the same',
+    owner: REPLICA_SET,
+    injecting: no('AdmissionOff', 'Neither policy nor webhook is switched on'),
+    advice: /^A new pod would lack it too: AdmissionOff: Neither/,
+  },
+  {
+    name: 'no pod of the webhook is ready',
+    reason: 'what is configured is not what works',
+    owner: REPLICA_SET,
+    injecting: no('WebhookDown', 'No pod of the Service is ready'),
+    advice: /^A new pod would lack it too: WebhookDown: /,
+  },
+  {
+    name: 'the policy is being made',
+    reason: 'it is there in a moment',
+    owner: REPLICA_SET,
+    injecting: no('PolicyPending', 'The admission policy is not there yet'),
+    advice: ANOTHER,
+  },
+  {
+    name: 'the policy is at work',
+    reason: 'the pod was before it',
+    owner: REPLICA_SET,
+    injecting: { status: 'True', reason: 'Policy', message: 'New pods get the names' },
+    advice: ANOTHER,
+  },
+  {
+    name: 'a folder, of which nobody knows how admission is',
+    reason: 'what its profile says there is how a reconciler without options would find it',
+    owner: REPLICA_SET,
+    injecting: no('AdmissionOff', 'Neither policy nor webhook is switched on'),
+    live: false,
+    advice: ANOTHER,
+  },
+  {
+    name: 'a pod of a Job',
+    reason: 'a pod that is deleted is one of its tries',
+    owner: { apiVersion: 'batch/v1', kind: 'Job' },
+    advice: /^Pod "web": create its Job again: a pod that is deleted is one of the tries that it has$/,
+  },
+  {
+    name: 'a step of a pipeline',
+    reason: 'its controller ends with it',
+    owner: { apiVersion: 'tekton.dev/v1', kind: 'TaskRun' },
+    advice: /^Pod "web": create it again$/,
+  },
+  { name: 'nobody makes it', reason: 'no pod follows it', advice: /^Pod "web": create it again$/ },
+];
+
+table(test, rows, ({ owner, injecting, live = true, advice }) => {
+  const store = new ObjectStore();
+  const namespace = 'shop';
+  store.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { team: 'a' } } });
+  store.set({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretProfile',
+    metadata: { name: 'team' },
+    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, secrets: [{ name: 'robot' }] },
+    status: { conditions: injecting === undefined ? [] : [{ type: 'Injecting', ...injecting }] },
+  });
+  const ownerReferences = owner === undefined ? [] : [{ ...owner, name: 'web', uid: 'u', controller: true }];
+  store.set({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace, ownerReferences },
+    spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+  });
+  const puller = {
+    namespace,
+    serviceAccount: 'default',
+    pod: { apiVersion: 'v1', kind: 'Pod', name: 'web' },
+  };
+  const links = doctorChain(lookAt(store, puller, { unread: [], hosted: false, live }));
+  assert.match(links.find(({ link }) => link === 'injection')?.advice ?? '', advice);
+});
+
+test.run();

@@ -1,0 +1,173 @@
+// deadline: 600 s
+/** `pullwright doctor` in a cluster: set-ups that are broken, the first broken link, and that the printed YAML fixes it. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { missingControlPlane } from '../control-plane/build.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite, table } from '../support/suite.ts';
+import { account, BRINGING, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
+
+const test = suite('pullwright doctor');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const missing = missingControlPlane();
+
+interface Answer {
+  readonly links: readonly {
+    readonly link: string;
+    readonly state: string;
+    readonly message: string;
+    readonly advice?: string;
+  }[];
+}
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startControlPlane({ crds: 'all' });
+  await installCrd(plane.client, pullSecretProfileCrd());
+  await plane.apply(MIRRORS);
+  await plane.apply(PROFILE);
+  await plane.apply(BRINGING);
+  const ready = { type: 'Ready', status: 'False', reason: 'NotGranted', message: 'nobody says yes' };
+  await plane.client.request(
+    'PATCH',
+    '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/bringing/status',
+    { status: { conditions: [{ ...ready, lastTransitionTime: new Date(0).toISOString() }] } },
+    'application/merge-patch+json',
+  );
+  const doctor = (what: string, namespace: string, ...more: readonly string[]): Promise<ProcessResult> =>
+    runProcess([
+      process.execPath,
+      main,
+      'doctor',
+      what,
+      '-n',
+      namespace,
+      '--kubeconfig',
+      plane.kubeconfig,
+      ...more,
+    ]);
+  const examined = async (what: string, namespace: string): Promise<Answer> => {
+    const ran = await doctor(what, namespace, '--output', 'json');
+    assert.ok(ran.stdout !== '', ran.stderr);
+    return JSON.parse(ran.stdout) as Answer;
+  };
+  const firstBroken = ({ links }: Answer) => links.find(({ state }) => state !== 'ok');
+  let count = 0;
+
+  table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, fixes, advice }) => {
+    count += 1;
+    const namespace = `case-${count}`;
+    await plane.apply({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels: labels ?? {} },
+    });
+    for (const object of objects) {
+      const placed = JSON.parse(JSON.stringify(object).replaceAll('NAMESPACE', namespace)) as TestObject;
+      await plane.apply({ ...placed, metadata: { ...placed.metadata, namespace } });
+    }
+    const found = firstBroken(await examined(what, namespace));
+    assert.equal(found?.link, broken, JSON.stringify(found));
+    assert.equal(found.state, 'broken');
+    assert.match(found.message, says);
+    if (advice !== undefined) assert.match(found.advice ?? '', advice);
+    if (fixes !== true) return;
+    const { stdout: yaml, code } = await doctor(what, namespace, '--output', 'yaml');
+    assert.equal(code, 1);
+    const file = join(plane.folder, `${namespace}.yaml`);
+    writeFileSync(file, yaml);
+    const applied = await plane.kubectl('apply', '--server-side', '--force-conflicts', '-f', file);
+    assert.equal(applied.code, 0, `${yaml}\n${applied.stderr}`);
+    const after = firstBroken(await examined(what, namespace));
+    assert.notEqual(after?.link, broken, `${yaml}\n${JSON.stringify(after)}`);
+    assert.equal(after, undefined, JSON.stringify(after));
+  });
+
+  test('rights that are missing are named, and can be granted as printed', async () => {
+    const namespace = 'case-2';
+    const some = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }];
+    const user = await plane.user({ name: 'nobody', by: 'token', namespaces: { [namespace]: some } });
+    const ask = (where: string, ...more: readonly string[]) =>
+      runProcess([
+        process.execPath,
+        main,
+        'doctor',
+        'deploy/web',
+        '-n',
+        where,
+        '--kubeconfig',
+        user.kubeconfig,
+        ...more,
+      ]);
+    const blind = await ask('case-3');
+    assert.equal(blind.code, 1);
+    assert.match(blind.stderr, /Cannot get "Deployment\/case-3\/web".*403 Forbidden.*Grant the verb "get"/);
+    assert.match(blind.stderr, /Cannot examine Deployment "case-3\/web": it could not be read/);
+    const halfBlind = await ask(namespace);
+    assert.match(halfBlind.stderr, /Cannot list "Secret in case-2".*Grant the verb "list"/);
+    const roles = (await ask(namespace, '--output', 'yaml')).stdout;
+    assert.match(roles, /kind: Role\n[\s\S]*kind: ClusterRole\n/);
+  });
+
+  test('a healthy pod has no broken link, and the text says so', async () => {
+    await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fine' } });
+    for (const object of [account(['good']), GOOD, deployment({})])
+      await plane.apply({ ...object, metadata: { ...object.metadata, namespace: 'fine' } });
+    const ran = await doctor('deploy/web', 'fine');
+    assert.equal(ran.code, 0, ran.stdout);
+    assert.match(ran.stdout, /^Deployment\/fine\/web\n {2}ok +image /);
+  });
+
+  test('a pod that is not there, and a cluster that does not answer', async () => {
+    assert.match((await doctor('web', 'fine')).stderr, /Cannot find Pod "fine\/web"/);
+    assert.equal((await doctor('web/x/y', 'fine')).code, 2);
+  });
+
+  test('--all -A has one entry for each cause, and the YAML for all of them', async () => {
+    const ask = (...more: readonly string[]) =>
+      runProcess([process.execPath, main, 'doctor', ...more, '--kubeconfig', plane.kubeconfig]);
+    const ran = await ask('--all', '-A', '-o', 'json');
+    assert.equal(ran.code, 1, ran.stderr);
+    assert.equal(ran.stderr, '');
+    const { causes, unread } = JSON.parse(ran.stdout) as {
+      readonly causes: readonly { link: string; cause: string; pods: number; namespaces: string[] }[];
+      readonly unread: readonly string[];
+    };
+    assert.deepEqual(unread, []);
+    const refused = causes.find(({ cause }) => cause.includes('refused, or the image is not there'));
+    assert.equal(refused?.link, 'registry');
+    assert.equal(refused.pods, 1, JSON.stringify(causes));
+    const failing = causes.filter(({ pods }) => pods > 0);
+    assert.equal(failing.length, 9, JSON.stringify(failing));
+    assert.ok(
+      failing.some(({ cause }) => cause.endsWith(': PullSecretProfile/bringing')),
+      JSON.stringify(failing),
+    );
+    // The cases of a template alone, each in a namespace of its own: one cause, as the ServiceAccount has the same name everywhere.
+    const lists = causes.find(
+      ({ cause }) => cause === 'no credential that is listed matches: images of quay.io',
+    );
+    // Beside them the one Deployment of which a pod was refused.
+    assert.equal(lists?.pods, 1, JSON.stringify(lists));
+    const [namespace = ''] = refused.namespaces;
+    const one = await ask('--all', '-n', namespace);
+    assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
+    assert.match(
+      one.stdout,
+      /1 pod in case-\d+: the last pull failed: quay\.io refused, or the image is not there/,
+    );
+    assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Check the name/);
+    const fine = await ask('--all', '-n', 'fine');
+    assert.equal(fine.stdout, 'No pod in namespace "fine" fails to pull\n');
+    assert.equal(fine.code, 0, fine.stderr);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+test.run();

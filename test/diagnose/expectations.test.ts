@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { parseImageReference } from '../../runtime/core/image-reference.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { judgeExpectation, readExpectations } from '../../runtime/diagnose/checks/expectations.ts';
+import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('expectations');
+
+const auth = (user: string): string => Buffer.from(`${user}:pw`).toString('base64');
+const source = (name: string, body: string) => ({ name, format: 'config.json', text: redact(body) }) as const;
+const NODE = source(
+  'Secret/kube-system/global-pull-secret',
+  `{"auths":{"quay.io":{"auth":"${auth('node')}"},"m.io":{"auth":"${auth('mirror')}"}}}`,
+);
+const POISON = source('Secret/web/bad', '{"auths":{"x.io":{"auth":"?"}}}');
+const MIRRORS = [
+  {
+    prefix: 'quay.io',
+    location: 'quay.io',
+    blocked: false,
+    insecure: false,
+    mirrors: [
+      { location: 'm.io', pullFrom: 'all' as const },
+      { location: 'bare.io', pullFrom: 'all' as const },
+    ],
+  },
+];
+
+function judge(
+  image: string,
+  expect: unknown,
+  more: { at?: string; poisoned?: boolean } = {},
+): string | undefined {
+  const read = readExpectations({
+    tests: [{ image, expect, ...(more.at === undefined ? {} : { at: more.at }) }],
+  });
+  const parsed = parseImageReference(image);
+  assert.ok(read.ok && parsed.ok && read.expectations[0] !== undefined);
+  const secrets =
+    more.poisoned === true
+      ? [{ name: 'bad', listedBy: 'Pod/web/a', state: 'found' as const, source: POISON }]
+      : [];
+  const merge = {
+    origins: new Map([['quay.io', 'Secret/kube-system/original-pull-secret']]),
+    verdicts: [],
+    additional: 'a',
+  };
+  return judgeExpectation(
+    read.expectations[0],
+    explainImage({ image: parsed.reference, secrets, node: NODE, merge, mirrors: MIRRORS }),
+  );
+}
+
+table(
+  test,
+  [
+    {
+      name: 'the file',
+      reason: 'by the end of its name',
+      image: 'quay.io/a',
+      expect: { secret: 'global-pull-secret' },
+    },
+    {
+      name: 'the Secret behind it',
+      reason: 'by its origin',
+      image: 'quay.io/a',
+      expect: { secret: 'kube-system/original-pull-secret', key: 'quay.io', username: 'node' },
+    },
+    {
+      name: 'another Secret',
+      reason: 'a part of a name is none',
+      image: 'quay.io/a',
+      expect: { secret: 'pull-secret' },
+      fails: /expected Secret "pull-secret", found user "node" by "quay\.io"/,
+    },
+    {
+      name: 'another user',
+      reason: 'told what is there',
+      image: 'quay.io/a',
+      expect: { username: 'x' },
+      fails: /expected user "x"/,
+    },
+    {
+      name: 'a mirror',
+      reason: 'judged at its place',
+      image: 'quay.io/a',
+      at: 'm.io',
+      expect: { username: 'mirror' },
+    },
+    {
+      name: 'a mirror without credential',
+      reason: 'anonymous',
+      image: 'quay.io/a',
+      at: 'bare.io',
+      expect: 'anonymous',
+    },
+    {
+      name: 'a place that is not asked',
+      reason: 'a mistake in the test',
+      image: 'quay.io/a',
+      at: 'z.io',
+      expect: 'anonymous',
+      fails: /nothing is pulled from "z\.io"/,
+    },
+    { name: 'no credential', reason: 'anonymous', image: 'r.io/a', expect: 'anonymous' },
+    { name: 'no credential is denied too', reason: 'nothing is offered', image: 'r.io/a', expect: 'denied' },
+    {
+      name: 'denied, but there is one',
+      reason: 'a leak',
+      image: 'quay.io/a',
+      expect: 'denied',
+      fails: /expected no credential, found user "node"/,
+    },
+    { name: 'a poisoned pod', reason: 'pulls nothing', image: 'quay.io/a', poisoned: true, expect: 'denied' },
+    {
+      name: 'a poisoned pod is not anonymous',
+      reason: 'it makes no attempt',
+      image: 'r.io/a',
+      poisoned: true,
+      expect: 'anonymous',
+      fails: /can pull nothing: Secret\/web\/bad/,
+    },
+  ] as const,
+  (row) => {
+    const failure = judge(row.image, row.expect, row);
+    if ('fails' in row) assert.match(failure ?? '', row.fails);
+    else assert.equal(failure, undefined);
+  },
+);
+
+test('every mistake of a file is told, with its path', () => {
+  const read = readExpectations({
+    tets: 1,
+    from: 7,
+    tests: [{ image: 3, expect: {} }, 'x', { image: 'a', expect: 'yes', pods: 'a' }],
+  });
+  assert.ok(!read.ok);
+  assert.deepEqual(
+    read.problems.map((problem) => problem.split(':')[0]),
+    [
+      'tets',
+      'tests[0].image',
+      'tests[0].expect',
+      'tests[1]',
+      'tests[1].image',
+      'tests[1].expect',
+      'tests[2].pods',
+      'tests[2].expect',
+      'from',
+    ],
+  );
+  assert.equal(readExpectations(undefined).ok, false);
+});
+
+test('a document that is no list of tests says each thing that is wrong with it', () => {
+  const problems = (document: unknown): readonly string[] => {
+    const read = readExpectations(document);
+    return read.ok ? [] : read.problems;
+  };
+  const image = 'quay.io/a';
+  assert.deepEqual(problems({ tests: [] }), ['tests: must be a list with at least one test']);
+  assert.deepEqual(problems({ tests: 'x' }), ['tests: must be a list with at least one test']);
+  assert.deepEqual(problems({ tests: [{ image, expect: { secret: 1 } }] }), [
+    'tests[0].expect.secret: must be a text',
+  ]);
+  assert.deepEqual(problems({ tests: [{ image, expect: {} }] }), [
+    'tests[0].expect: must be secret, key or username',
+  ]);
+  assert.deepEqual(problems({ tests: [{ image, expect: 'denied' }] }), []);
+});
+
+test.run();

@@ -1,0 +1,201 @@
+/** `pullwright report`: the data, the page as text, Markdown and differences, over folders. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
+import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import { findPlanted } from '../support/canary.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+import { HOSTILE, writeContainerdFolder, writeHostileFolder, writeLargeFolder } from './report-scene.ts';
+
+const test = suite('pullwright report');
+const root = new URL('../..', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-report-'));
+const run = (...args: readonly string[]): Promise<ProcessResult> =>
+  runProcess([process.execPath, join(root, 'main.ts'), 'report', ...args], { cwd: root });
+const reportOf = async (...args: readonly string[]): Promise<Report> =>
+  JSON.parse((await run(...args, '-o', 'json')).stdout) as Report;
+const clusterOf = ({ clusters }: Report, name: string): ReportCluster => {
+  const found = clusters.find((one) => one.name === name);
+  assert.ok(found, name);
+  return found;
+};
+
+test('says of every cluster what is wrong, the worst first', async () => {
+  const report = await reportOf('--from', 'examples/troubled');
+  assert.deepEqual(
+    report.clusters.map(({ name, verdict }) => `${name} ${verdict}`),
+    ['clusters/lab broken', 'clusters/shop-eu broken', 'management broken', 'clusters/shop-us attention'],
+  );
+  assert.deepEqual(report.problems.map(({ cause }) => cause).toSorted(), [
+    'credential/ended',
+    'entry/rejected',
+    'entry/shadowed',
+    'link/registry',
+    'link/secrets-there',
+    'mirrors/MirrorInvalid',
+    'nodes/out-of-sync',
+  ]);
+});
+
+test('counts nodes: eligible, in sync, out of sync, not known', async () => {
+  const report = await reportOf('--from', 'examples/troubled');
+  const { list: _list, ...counts } = clusterOf(report, 'clusters/shop-eu').nodes;
+  assert.deepEqual(counts, { total: 8, eligible: 5, inSync: 3, outOfSync: 1, ineligible: 3, unknown: 1 });
+  assert.equal(clusterOf(report, 'clusters/shop-us').nodes.inSync, 6);
+});
+
+test('tells of every registry key who wins, who loses and when it ends', async () => {
+  const { keys } = clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu');
+  const rows = keys.map(({ key, state, source, winner, ends, onNodes }) =>
+    [key, state, source.split('/').at(-1), winner?.key, ends, onNodes].join(' '),
+  );
+  assert.deepEqual(rows, [
+    'broken.example.com rejected additional-pull-secret   0',
+    'ecr.example.com used additional-pull-secret   3',
+    'https://quay.io/ shadowed additional-pull-secret quay.io  0',
+    'mirror.example.com used pull-secret   3',
+    'quay.io used pull-secret   3',
+    'registry.example.com used additional-pull-secret  ended 3',
+    'registry.redhat.io used pull-secret   3',
+  ]);
+});
+
+test('shows the way of an image: places in order, what is sent to each, who lost', async () => {
+  const { pulls } = clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu');
+  const pull = pulls.find(({ object }) => object.startsWith('Pod/payments/'));
+  assert.ok(pull);
+  assert.deepEqual(
+    pull.places.map(({ reference, kind, sent }) => `${reference.split('@')[0]} ${kind} ${sent}`),
+    [
+      'mirror.example.com/shop/payments/api mirror entry',
+      'mirror-2.example.com/shop/payments/api mirror nothing',
+      'registry.example.com/shop/payments/api source kubelet',
+    ],
+  );
+  assert.deepEqual(
+    pull.kubelet.lost.map(({ key }) => key),
+    ['registry.example.com/payments'],
+  );
+});
+
+test('says which runtimes nodes name, and what containerd sends', async () => {
+  const from = join(folder, 'containerd');
+  writeContainerdFolder(from);
+  const [cluster] = (await reportOf('--from', from)).clusters;
+  assert.deepEqual(cluster?.runtimes, ['containerd']);
+  assert.deepEqual(cluster.pulls.map(({ object, containerd }) => `${object} ${containerd}`).toSorted(), [
+    'Deployment/shop/busybox nothing',
+    'Deployment/shop/web kubelet',
+  ]);
+  assert.deepEqual(clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu').runtimes, []);
+});
+
+test('every problem says what to do', async () => {
+  const { problems } = await reportOf('--from', 'examples/troubled');
+  for (const { title, cases } of problems)
+    for (const { advice, fix } of cases) assert.ok(advice !== undefined || fix !== undefined, title);
+});
+
+test('gives the YAML that fixes it', async () => {
+  const { problems } = await reportOf('--from', 'examples/troubled');
+  const missing = problems.find(({ cause }) => cause === 'link/secrets-there');
+  assert.match(missing?.cases[0]?.fix ?? '', /kind: ServiceAccount[\s\S]*name: ci-robot-2026/);
+});
+
+test('what runs is not called broken for what the next pull would lack', async () => {
+  const report = await reportOf('--from', 'examples/fleet');
+  assert.ok(report.clusters.every(({ verdict }) => verdict !== 'broken'));
+  assert.ok(report.problems.some(({ title }) => title.endsWith('it runs until the next pull')));
+});
+
+test('holds no value: passwords, tokens and user names have no place in it', async () => {
+  const large = join(folder, 'canary');
+  writeLargeFolder(large, 3, 4);
+  const page = join(folder, 'canary.html');
+  const ran = await run('--from', large, '--html', page, '-o', 'json');
+  const markdown = await run('--from', large, '--markdown');
+  for (const text of [ran.stdout, markdown.stdout, readFileSync(page, 'utf8')]) {
+    assert.equal(findPlanted(text), undefined);
+    assert.doesNotMatch(text, /"username"|robot:/);
+  }
+});
+
+test('a folder of hostile names gives a page with one script and data that ends nowhere', async () => {
+  const hostile = join(folder, 'hostile');
+  writeHostileFolder(hostile);
+  const page = join(folder, 'hostile.html');
+  const ran = await run('--from', hostile, '--html', page);
+  assert.equal(ran.code, 1, ran.stderr);
+  const text = readFileSync(page, 'utf8');
+  assert.equal(text.match(/<script/g)?.length, 2);
+  assert.equal(text.match(/<\/script/g)?.length, 2);
+  assert.doesNotMatch(text, /<img|<svg|<!--/);
+  const markdown = await run('--from', hostile, '--markdown');
+  assert.doesNotMatch(markdown.stdout, /^[^`]*<img/m);
+  assert.ok(HOSTILE.length > 0);
+});
+
+test('says what is different from an earlier report', async () => {
+  const before = join(folder, 'before.json');
+  const first = await reportOf('--from', 'examples/troubled');
+  const { problems, clusters } = first;
+  const changed = {
+    ...first,
+    problems: problems.slice(1),
+    clusters: clusters.filter(({ name }) => name !== 'clusters/lab'),
+  };
+  writeFileSync(before, JSON.stringify(changed));
+  const { changes } = await reportOf('--from', 'examples/troubled', '--diff', before);
+  const said = changes?.list.map(({ what, change, cluster }) => `${change} ${what} ${cluster}`) ?? [];
+  assert.ok(said.includes('new cluster clusters/lab'), said.join('\n'));
+  assert.ok(said.some((line) => line.startsWith('new problem')));
+  assert.equal(
+    said.some((line) => line.startsWith('gone')),
+    false,
+  );
+});
+
+for (const [name, content, wanted] of [
+  ['no JSON', 'kind: Report', /it is not JSON, expected a report that --output json made/],
+  ['other JSON', '{"version":2}', /Cannot compare with/],
+  ['a list', '[]', /Cannot compare with/],
+] as const)
+  test(`refuses as an earlier report: ${name}`, async () => {
+    const path = join(folder, 'bad.json');
+    writeFileSync(path, content);
+    const ran = await run('--from', 'examples/troubled', '--diff', path);
+    assert.equal(ran.code, 2);
+    assert.match(ran.stderr, wanted);
+  });
+
+test('says which file could not be written', async () => {
+  const ran = await run('--from', 'examples/troubled', '--html', join(folder, 'none/page.html'));
+  assert.equal(ran.code, 1);
+  assert.match(ran.stderr, /Cannot write ".*none\/page.html": ENOENT/);
+});
+
+test('500 clusters with 10,000 nodes are a page of less than 20 MB', async () => {
+  const large = join(folder, 'large');
+  writeLargeFolder(large, 500, 20);
+  const page = join(folder, 'large.html');
+  const ran = await run('--from', large, '--html', page);
+  assert.match(ran.stdout, /clusters\/c-499/);
+  assert.ok(statSync(page).size < 20 * 1024 * 1024, `${statSync(page).size}`);
+});
+
+test('the script of the page is what its sources give', async () => {
+  assert.equal(readFileSync(join(root, PAGE_FILE), 'utf8'), await pageSource(), 'run npm run report:page');
+});
+
+for (const part of ['build/report-page', 'test/browser'])
+  test(`what runs in a browser has the right types: ${part}`, async () => {
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    const ran = await runProcess([tsc, '-p', join(root, part)], { cwd: root });
+    assert.equal(ran.code, 0, ran.stdout);
+  });
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();

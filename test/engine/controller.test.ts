@@ -1,0 +1,270 @@
+/** When a key is looked at again: what the engine wrote itself is news to others, and to nobody twice. */
+import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { ClusterCache } from '../../runtime/engine/cache.ts';
+import { Cluster } from '../../runtime/engine/cluster.ts';
+import type { Key, Outcome, Reconciler, World } from '../../runtime/engine/contract.ts';
+import { Controller } from '../../runtime/engine/controller.ts';
+import { FactCache, noLookUp } from '../../runtime/engine/lookups.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
+import { systemQueueClock } from '../../runtime/engine/queue.ts';
+import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
+import { EventRecorder } from '../../runtime/kube/events.ts';
+import type { Collection } from '../../runtime/kube/resources.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('Controller');
+
+const MANAGER = 'pullwright-copier';
+
+/** ConfigMaps and what watches them. Watches tell when {@link Server.tell} says so. */
+class Server {
+  readonly objects = new Map<string, KubeObject>();
+  readonly writes: string[] = [];
+  #version = 1;
+  #held: WatchEvent[] = [];
+  readonly #watchers = new Set<(event: WatchEvent) => void>();
+
+  get client(): KubeClient {
+    return {
+      list: () =>
+        Promise.resolve({
+          items: [...this.objects.values()],
+          resourceVersion: String(this.#version),
+          bytes: 0,
+        }),
+      watch: (_collection: Collection, options: WatchOptions) => Promise.resolve(this.#watch(options.signal)),
+      get: ({ name }: { name: string }) => Promise.resolve(this.objects.get(name)),
+      create: (object: KubeObject) => Promise.resolve(this.write(object, 'Update')),
+      apply: (object: KubeObject) => Promise.resolve(this.write(object, 'Apply')),
+      mergePatch: ({ name }: { name: string }, patch: object) =>
+        Promise.resolve(this.write({ ...this.objects.get(name), ...patch } as KubeObject, 'Update')),
+      close: () => undefined,
+    } as unknown as KubeClient;
+  }
+
+  /** Stores it as the API server does; watches hear of it with the next {@link tell}. */
+  write(object: KubeObject, operation: 'Update' | 'Apply'): KubeObject {
+    const { name } = object.metadata;
+    this.#version += 1;
+    const fieldsV1 = { 'f:data': { 'f:value': {} } };
+    const stored: KubeObject = {
+      ...object,
+      metadata: {
+        ...object.metadata,
+        uid: `uid-${name}`,
+        resourceVersion: String(this.#version),
+        managedFields: [{ manager: MANAGER, operation, fieldsV1 }],
+      },
+    };
+    this.writes.push(name);
+    this.#held.push({ type: this.objects.has(name) ? 'MODIFIED' : 'ADDED', object: stored });
+    this.objects.set(name, stored);
+    return stored;
+  }
+
+  remove(name: string): void {
+    const object = this.objects.get(name);
+    if (object === undefined) return;
+    this.objects.delete(name);
+    this.#held.push({ type: 'DELETED', object });
+  }
+
+  /** Watches hear of everything up to now; resolves when they have taken it. */
+  async tell(): Promise<void> {
+    for (const event of this.#held.splice(0)) for (const watcher of this.#watchers) watcher(event);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  }
+
+  async *#watch(signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const events: WatchEvent[] = [];
+    let wake = (): void => undefined;
+    const push = (event: WatchEvent): void => {
+      events.push(event);
+      wake();
+    };
+    this.#watchers.add(push);
+    signal.addEventListener('abort', () => wake(), { once: true });
+    while (!signal.aborted) {
+      for (let event = events.shift(); event !== undefined; event = events.shift()) yield event;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    this.#watchers.delete(push);
+  }
+}
+
+const SAMPLE = { name: 'pullwright_test', help: 'A test', value: 1, labels: { of: 'in' } } as const;
+
+function configMap(name: string, value: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'a' }, data: { value } };
+}
+
+const READ = { role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a' } as const;
+
+interface Engine {
+  readonly server: Server;
+  readonly controller: Controller;
+  /** Names of the keys of all passes. */
+  readonly passes: string[];
+  readonly metrics: ReturnType<typeof createMetrics>;
+  readonly settled: () => Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A running controller for keys named after the ConfigMaps `in-*`. */
+async function engineFor(reconcile: (world: World, key: Key) => Outcome, server: Server): Promise<Engine> {
+  const { client } = server;
+  const metrics = createMetrics();
+  const cluster = new Cluster({
+    server: 'https://test.example.com',
+    client,
+    cache: new ClusterCache(client),
+    events: new EventRecorder({ client, controller: 'test', instance: 'test', now: () => 0 }),
+    mayWrite: () => true,
+  });
+  const passes: string[] = [];
+  const controller = new Controller({
+    reconciler: {
+      name: 'copier',
+      reads: [READ],
+      keysFor: KEYS,
+      reconcile: (world, key) => {
+        passes.push(key.name);
+        return reconcile(world, key);
+      },
+    },
+    scope: { name: 'local', controlPlaneNamespace: 'a' },
+    clusters: { hosted: cluster, management: cluster },
+    facts: new FactCache(noLookUp),
+    log: createLogger({ write: () => undefined, level: () => 'error' }),
+    metrics,
+    clock: systemQueueClock,
+    workers: 2,
+    resyncMs: 600_000,
+  });
+  await new Promise<void>((resolve) => {
+    controller.watch(resolve);
+  });
+  controller.work();
+  return {
+    server,
+    controller,
+    passes,
+    metrics,
+    settled: async () => {
+      for (let before = -1; before !== passes.length; ) {
+        before = passes.length;
+        for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+      }
+    },
+    stop: async () => {
+      await controller.stop();
+      cluster.close();
+      // A watch that is parked ends with the next thing that it hears.
+      server.write(configMap('end', ''), 'Update');
+      await server.tell();
+    },
+  };
+}
+
+/** Runs `check` beside a controller that sees the ConfigMap `in`. */
+async function withEngine(
+  reconcile: Parameters<typeof engineFor>[0],
+  check: (engine: Engine) => Promise<void>,
+): Promise<void> {
+  const server = new Server();
+  server.write(configMap('in', '1'), 'Update');
+  await server.tell();
+  const engine = await engineFor(reconcile, server);
+  try {
+    await engine.settled();
+    await check(engine);
+  } finally {
+    await engine.stop();
+  }
+}
+
+/** `in` is copied to `out`; `sum` counts what is there. */
+function copier(plain: boolean): Parameters<typeof engineFor>[0] {
+  return (world, key) => {
+    const source = world.get({ ...READ, name: 'in' });
+    if (key.name !== 'in' || source === undefined) return {};
+    const { value } = source['data'] as { value: string };
+    return {
+      apply: [
+        { role: 'hosted', object: configMap('out', value), plain },
+        { role: 'hosted', object: configMap('out-2', value), plain },
+      ],
+    };
+  };
+}
+
+/** `out*` concerns `in`, which makes it, and `sum`. */
+const KEYS: Reconciler['keysFor'] = (changed, world) => {
+  const key = (name: string): Key => ({ scope: world.scope.name, name });
+  return changed.name.startsWith('out') ? [key('in'), key('sum')] : [key('in')];
+};
+
+test('plain writes are news to others at once, to their author never, and to nobody by the watch', () =>
+  withEngine(copier(true), async ({ server, passes, settled }) => {
+    assert.deepEqual(server.writes, ['in', 'out', 'out-2']);
+    assert.equal(passes.filter((name) => name === 'in').length, 1);
+    assert.ok(passes.includes('sum'));
+    const before = passes.length;
+    await server.tell();
+    await settled();
+    assert.equal(passes.length, before, 'the watch told nothing new');
+  }));
+
+test('applied objects are looked at once more, whatever their number, and not again by the watch', () =>
+  withEngine(copier(false), async ({ server, passes, settled }) => {
+    assert.equal(passes.filter((name) => name === 'in').length, 2);
+    const before = passes.length;
+    await server.tell();
+    await settled();
+    assert.equal(passes.length, before);
+  }));
+
+test('what somebody else makes of our object is news', () =>
+  withEngine(copier(true), async ({ server, passes, settled }) => {
+    await server.tell();
+    const out = server.objects.get('out') as KubeObject;
+    server.write({ ...out, data: { value: 'edited' } }, 'Update');
+    server.writes.length = 0;
+    await server.tell();
+    await settled();
+    assert.equal(passes.filter((name) => name === 'in').length, 2);
+    assert.deepEqual(server.writes, ['out']);
+  }));
+
+test('a key that has nothing to do and owns nothing is forgotten, also when it keeps all', () =>
+  withEngine(
+    (world) => (world.get({ ...READ, name: 'in' }) === undefined ? { keep: 'all' } : { metrics: [SAMPLE] }),
+    async ({ server, controller, settled }) => {
+      assert.deepEqual(
+        controller.keys.map(({ name }) => name),
+        ['in'],
+      );
+      server.remove('in');
+      await server.tell();
+      await settled();
+      assert.deepEqual(controller.keys, []);
+    },
+  ));
+
+test('a controller that stops takes its gauges with it', async () => {
+  const kept = { render: (): Promise<{ readonly text: string }> => Promise.resolve({ text: '' }) };
+  await withEngine(
+    () => ({ metrics: [SAMPLE] }),
+    async ({ metrics }) => {
+      kept.render = () => metrics.render();
+      assert.match((await kept.render()).text, /^pullwright_test\{of="in"\} 1$/m);
+    },
+  );
+  assert.doesNotMatch((await kept.render()).text, /^pullwright_test\{/m);
+});
+
+test.run();

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import {
+  collectMirrors,
+  mergeOrders,
+  mirrorProblem,
+  sourceProblem,
+} from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('collectMirrors');
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+test('mergeOrders() keeps the order of every list that does not contradict another', () => {
+  const letters = fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+  fc.assert(
+    fc.property(
+      letters,
+      fc.array(fc.array(fc.nat(6), { maxLength: 7 }), { maxLength: 4 }),
+      (total, picks) => {
+        const lists = picks.map((pick) => total.filter((_, at) => pick.includes(at)));
+        const { order, conflict } = mergeOrders('source', lists);
+        assert.equal(conflict, undefined);
+        for (const list of lists)
+          assert.deepEqual(
+            order.filter((item) => list.includes(item)),
+            list,
+          );
+      },
+    ),
+    { numRuns: 500, seed: 8 },
+  );
+});
+
+test('collectMirrors() gives the same for every order of the objects', () => {
+  const objects = ['one', 'two', 'three'].flatMap((name, at) => [
+    {
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'ImageDigestMirrorSet',
+      metadata: { name },
+      spec: {
+        imageDigestMirrors: [{ source: 'quay.io/x', mirrors: [`m${at}.example.com`, 'shared.example.com'] }],
+      },
+    },
+    {
+      apiVersion: 'operator.openshift.io/v1alpha1',
+      kind: 'ImageContentSourcePolicy',
+      metadata: { name },
+      spec: {
+        repositoryDigestMirrors: [
+          { source: 'quay.io/x', mirrors: ['shared.example.com', `n${at}.example.com`] },
+        ],
+      },
+    },
+  ]);
+  const wanted = collectMirrors(objects);
+  assert.deepEqual(
+    wanted.rules[0]?.mirrors.map((mirror) => mirror.location.split('.')[0]),
+    ['m0', 'm1', 'm2', 'shared', 'n0', 'n1', 'n2'],
+  );
+  fc.assert(
+    fc.property(fc.shuffledSubarray(objects, { minLength: objects.length }), (shuffled) => {
+      assert.deepEqual(collectMirrors(shuffled), wanted);
+    }),
+    { numRuns: 50, seed: 8 },
+  );
+});
+
+test('one entry that never contacts the source blocks it for all of them, wherever it stands', () => {
+  const set = (name: string, mirrorSourcePolicy: string): object => ({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name },
+    spec: {
+      imageDigestMirrors: [{ source: 'quay.io/x', mirrors: [`${name}.example.com`], mirrorSourcePolicy }],
+    },
+  });
+  const [never, allow] = ['NeverContactSource', 'AllowContactingSource'];
+  for (const [a, b, blocked] of [
+    [never, allow, true],
+    [allow, never, true],
+    [never, never, true],
+    [allow, allow, false],
+  ] as const) {
+    const { rules, problems } = collectMirrors([set('a', a), set('b', b)] as never);
+    assert.deepEqual(
+      rules.map((rule) => rule.blocked),
+      [blocked],
+    );
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      a === b ? [] : ['PolicyConflict'],
+    );
+  }
+});
+
+table(
+  test,
+  [
+    {
+      name: 'no source',
+      reason: 'left out, said',
+      item: { mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'empty source',
+      reason: 'left out, said',
+      item: { source: '', mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'source with digest',
+      reason: 'a rule is for a repository',
+      item: { source: `q.io/a@${DIGEST}`, mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'source with tag',
+      reason: 'a rule is for a repository',
+      item: { source: 'q.io/a:1', mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'source with scheme',
+      reason: 'no URL',
+      item: { source: 'https://q.io', mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'wildcard with path',
+      reason: 'not supported by the runtime',
+      item: { source: '*.q.io/a', mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'port without digits',
+      reason: 'no host',
+      item: { source: 'q.io:/a', mirrors: ['a'] },
+      code: 'SourceInvalid',
+      rules: 0,
+    },
+    {
+      name: 'one bad mirror',
+      reason: 'the good ones stay',
+      item: { source: 'q.io', mirrors: ['', 'ok.example.com'] },
+      code: 'MirrorInvalid',
+      rules: 1,
+    },
+    {
+      name: 'mirror with comma',
+      reason: 'the text format cannot carry it',
+      item: { source: 'q.io', mirrors: ['a,b', 'ok.example.com'] },
+      code: 'MirrorInvalid',
+      rules: 1,
+    },
+    {
+      name: 'only itself as mirror',
+      reason: 'does nothing',
+      item: { source: 'q.io', mirrors: ['q.io'] },
+      code: 'NoMirror',
+      rules: 0,
+    },
+    {
+      name: 'no mirrors',
+      reason: 'does nothing',
+      item: { source: 'q.io', mirrorSourcePolicy: 'NeverContactSource' },
+      code: 'NoMirror',
+      rules: 0,
+    },
+    { name: 'no object', reason: 'never throws', item: null, code: 'SourceInvalid', rules: 0 },
+    {
+      name: 'mirrors is text',
+      reason: 'never throws',
+      item: { source: 'q.io', mirrors: 'm' },
+      code: 'NoMirror',
+      rules: 0,
+    },
+    {
+      name: 'itself as mirror, forbidden',
+      reason: 'a contradiction',
+      item: { source: 'q.io', mirrors: ['q.io', 'm.example.com'], mirrorSourcePolicy: 'NeverContactSource' },
+      code: 'SourceIsMirror',
+      rules: 1,
+    },
+  ],
+  (row) => {
+    const good = { source: 'good.example.com', mirrors: ['m.example.com'] };
+    const { rules, problems } = collectMirrors([
+      {
+        apiVersion: 'config.openshift.io/v1',
+        kind: 'ImageTagMirrorSet',
+        metadata: { name: 'bad' },
+        spec: { imageTagMirrors: [row.item, good] },
+      },
+    ]);
+    assert.deepEqual(
+      problems.map((problem) => problem.code),
+      [row.code],
+    );
+    assert.match(problems[0]?.message ?? '', /^ImageTagMirrorSet\/bad spec\.imageTagMirrors\[0\]/);
+    assert.equal(rules.length, row.rules + 1, 'the good entry stays');
+  },
+);
+
+test('sources and mirrors are judged as the CRDs judge them', () => {
+  const label = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
+  const place = new RegExp(
+    `^(${label}(?:(?:\\.${label})+)?(?::[0-9]+)?)(?:(?:/[a-z0-9]+(?:(?:(?:[._]|__|[-]*)[a-z0-9]+)+)?)+)?$`,
+  );
+  const wildcard = new RegExp(`^\\*(?:\\.${label})+$`);
+  const text = fc
+    .array(fc.constantFrom('a', 'B', '9', '.', '-', '_', '/', ':', '*', '@', ' '), { maxLength: 12 })
+    .map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(text, (asked) => {
+      assert.equal(mirrorProblem(asked) === undefined, place.test(asked), asked);
+      assert.equal(sourceProblem(asked) === undefined, place.test(asked) || wildcard.test(asked), asked);
+    }),
+    { numRuns: 20_000, seed: 8 },
+  );
+});
+
+test.run();
