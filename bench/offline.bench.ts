@@ -25,7 +25,7 @@ const scope = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 const rows = [];
 for (const count of [1000, 10_000]) {
   const text = [pullSecret, ...Array.from({ length: count }, (_, index) => object(index))].join('---\n');
-  const kinds = new Set(reconcilers({}).flatMap((one) => one.reads.map((read) => read.kind)));
+  const kinds = new Set(reconcilers({}).flatMap((one) => one.watches.map((read) => read.kind)));
   const all = folderOf([{ file: 'dump.yaml', text }]);
   const times = await interleaved(
     {

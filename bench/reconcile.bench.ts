@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createLogger } from '../runtime/core/logger.ts';
 import { ClusterCache } from '../runtime/engine/cache.ts';
 import { Cluster } from '../runtime/engine/cluster.ts';
-import type { Outcome, Reconciler } from '../runtime/engine/contract.ts';
+import type { Reconciler, Result } from '../runtime/engine/contract.ts';
 import { FactCache, noLookUp } from '../runtime/engine/lookups.ts';
 import { Manager } from '../runtime/engine/manager.ts';
 import { createMetrics } from '../runtime/engine/metrics.ts';
@@ -160,10 +160,11 @@ function writer(): Reconciler {
   const read = { role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' } as const;
   return {
     name: 'bench-writer',
-    reads: [read],
-    keysFor: ({ name }, world) => (name === 'trigger' ? [{ scope: world.scope.name, name: 'all' }] : []),
-    reconcile: (world): Outcome => {
-      const trigger = world.get({ ...read, name: 'trigger' })?.['data'] as { value: string } | undefined;
+    watches: [read],
+    requestsFor: ({ name }, reader) =>
+      name === 'trigger' ? [{ scope: reader.scope.name, name: 'all' }] : [],
+    reconcile: (reader): Result => {
+      const trigger = reader.get({ ...read, name: 'trigger' })?.['data'] as { value: string } | undefined;
       if (trigger === undefined) return {};
       return {
         apply: Array.from({ length: OBJECTS }, (_, index) => ({

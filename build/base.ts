@@ -53,7 +53,7 @@ function lockedPackage(root: string, name: string): Locked {
     `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
     {
       code: 'BaseNotLocked',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
     },
   );
 }
@@ -81,7 +81,7 @@ function checkArchive(archive: string, name: string, locked: Locked): void {
     `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity}`,
     {
       code: 'BaseChecksum',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Somebody changed the archive on its way: do not build with it',
     },
   );

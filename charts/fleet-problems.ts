@@ -28,7 +28,7 @@ export class FleetError extends PullwrightError {
     const count = counted(problems.length, 'problem');
     super(onOneLine(`Cannot read fleet "${source}": ${count}`), {
       code: 'FleetInvalid',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       details: problems.map((problem) => onOneLine(describeProblem(source, problem))),
     });
     this.name = 'FleetError';

@@ -81,7 +81,7 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
   if (cluster !== undefined && more.length === 0 && cluster.context.kind !== 'hosted') return cluster;
   throw new PullwrightError(
     `Cannot make a chart: the fleet has ${clusters.length} clusters, expected one of kind standalone or management`,
-    { code: 'ChartCannotSay', disposition: 'terminal', hint: 'Render manifests: --format manifests' },
+    { code: 'ChartCannotSay', retryPolicy: 'terminal', hint: 'Render manifests: --format manifests' },
   );
 }
 

@@ -241,7 +241,7 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
     `Cannot write "${path}": ${names.join(' and ')} both belong there, expected one`,
     {
       code: 'SameFile',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Give one of them another name or namespace',
     },
   );
@@ -322,7 +322,7 @@ export function writeTree(
 function leadsElsewhere(path: string): PullwrightError {
   return new PullwrightError(`Cannot write ${JSON.stringify(path)}: it is no path within the folder`, {
     code: 'UnsafeName',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Correct the name in the fleet that the path is made of',
   });
 }
@@ -397,7 +397,7 @@ function inTheWay(folder: string, paths: readonly string[]): PullwrightError {
     `Cannot write to "${folder}": ${counted(paths.length, 'path holds', 'paths hold')} something that was not rendered there: ${shown}`,
     {
       code: 'ForeignFile',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Move them away, or pass --overwrite to lose them. Nothing was written',
     },
   );

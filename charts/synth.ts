@@ -314,7 +314,7 @@ async function importFleet(name: string, file: string): Promise<unknown> {
 function cannotRead(name: string, reason: string, cause?: unknown): PullwrightError {
   return new PullwrightError(`Cannot read fleet "${name}": ${reason}`, {
     code: 'FleetUnreadable',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     cause,
   });
 }

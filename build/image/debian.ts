@@ -147,7 +147,7 @@ function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string
     `Cannot get package "${pin.name}" ${pin.version} (${pin.architecture}) for the base of the image: ${refusals.join('; ')}`,
     {
       code: 'BaseGone',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: `Mirrors drop a version that was replaced: run "npm run base:update" and commit build/image/base-packages.json; or let PULLWRIGHT_DEBIAN_MIRROR name a mirror that has it, or put the file there as ${pin.sha256}.deb in the cache folder`,
     },
   );
@@ -158,7 +158,7 @@ function otherBytes(pin: PinnedPackage, address: string, found: string): Pullwri
     `Cannot use package "${pin.name}" ${pin.version} from ${address}: its SHA-256 is ${found}, build/image/base-packages.json wants ${pin.sha256}`,
     {
       code: 'BaseChecksum',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Somebody changed the package on its way: do not build with it',
     },
   );

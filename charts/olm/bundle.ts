@@ -227,7 +227,7 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
   if (problem === undefined && cluster !== undefined) return cluster;
   throw new PullwrightError(`Cannot make a bundle: ${problem ?? ''}`, {
     code: 'BundleCannotSay',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Give a fleet of one stand-alone cluster with delivery: reconciler',
   });
 }

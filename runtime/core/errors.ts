@@ -7,14 +7,14 @@
  */
 
 /** What the engine does: stop until a person acts, wait for something named, or retry with back-off. */
-export type Disposition = 'terminal' | 'waiting' | 'retry';
+export type RetryPolicy = 'terminal' | 'waiting' | 'retry';
 
 /** Options of {@link PullwrightError}. */
 export interface ErrorOptions {
   /** Stable, CamelCase; used as condition and event reason. */
   readonly code: string;
   /** @default {'retry'} */
-  readonly disposition?: Disposition;
+  readonly retryPolicy?: RetryPolicy;
   /** For `waiting`: look again after this many milliseconds. */
   readonly afterMs?: number;
   /** What the reader should do, in one sentence. Shown after the message. */
@@ -28,7 +28,7 @@ export interface ErrorOptions {
  */
 export class PullwrightError extends Error {
   readonly code: string;
-  readonly disposition: Disposition;
+  readonly retryPolicy: RetryPolicy;
   readonly afterMs: number | undefined;
   readonly hint: string | undefined;
   readonly details: readonly string[] | undefined;
@@ -40,7 +40,7 @@ export class PullwrightError extends Error {
     );
     this.name = 'PullwrightError';
     this.code = options.code;
-    this.disposition = options.disposition ?? 'retry';
+    this.retryPolicy = options.retryPolicy ?? 'retry';
     this.afterMs = options.afterMs;
     this.hint = options.hint;
     this.details = options.details;

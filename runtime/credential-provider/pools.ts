@@ -3,7 +3,7 @@
 import type { Condition } from '../core/kubernetes/conditions.ts';
 import { readSelector, selects } from '../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { World } from '../engine/contract.ts';
+import type { Reader } from '../engine/contract.ts';
 import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from './config.ts';
 import { flagVariable, kubeletCommand, serviceSettings } from './kubelet-unit.ts';
@@ -53,13 +53,13 @@ const POOL = {
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
 /** The built-in pools, by name. */
-export function readPools(world: World): readonly Pool[] {
-  const nodes = world.list(NODE) as readonly NodeObject[];
-  return (world.list(POOL) as readonly PoolObject[])
+export function readPools(reader: Reader): readonly Pool[] {
+  const nodes = reader.list(NODE) as readonly NodeObject[];
+  return (reader.list(POOL) as readonly PoolObject[])
     .filter(({ metadata }) => metadata.labels !== undefined && BUILT_IN in metadata.labels)
     .map((pool) => ({
       name: pool.metadata.name,
-      rendered: renderedConfig(world, pool),
+      rendered: renderedConfig(reader, pool),
       tooOld: nodes.filter((node) => isOf(pool, node)).flatMap(tooOld),
       rollout: rolloutOf(pool),
     }));
@@ -70,9 +70,9 @@ function isOf(pool: PoolObject, node: NodeObject): boolean {
   return selector.ok && selects(selector.requirements, node.metadata.labels ?? {});
 }
 
-function renderedConfig(world: World, pool: PoolObject): KubeObject | undefined {
+function renderedConfig(reader: Reader, pool: PoolObject): KubeObject | undefined {
   const name = pool.spec?.configuration?.name;
-  return name === undefined ? undefined : world.get({ ...POOL, kind: 'MachineConfig', name });
+  return name === undefined ? undefined : reader.get({ ...POOL, kind: 'MachineConfig', name });
 }
 
 function rolloutOf(pool: PoolObject): Rollout {

@@ -5,14 +5,14 @@ import { digestObject } from '../kube/decode.ts';
 import { type Committed, problemOf } from './apply.ts';
 import { fieldManager } from './changes.ts';
 import { type Cluster, withoutFight } from './cluster.ts';
-import type { Action, Problem, Ref, Role } from './contract.ts';
+import type { Action, ReconcileError, Ref, Role } from './contract.ts';
 import { RateLimiter } from './queue.ts';
 
 /** What came of the actions of one pass. */
 export interface Ran {
   /** Objects that were patched, or could not be. */
   readonly patched: readonly Committed[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
 }
 
 export class ActionRunner {
@@ -27,7 +27,7 @@ export class ActionRunner {
 
   /** Runs `actions` in order. What the limit does not let through comes back as a problem that waits. */
   async run(actions: readonly Action[], reconciler: string): Promise<Ran> {
-    const problems: Problem[] = [];
+    const problems: ReconcileError[] = [];
     const patched: Committed[] = [];
     for (const action of actions) {
       const problem = this.#limitProblem(actions.length) ?? (await this.#runOne(action, reconciler));
@@ -39,14 +39,14 @@ export class ActionRunner {
     return { patched, problems };
   }
 
-  #limitProblem(count: number): Problem | undefined {
+  #limitProblem(count: number): ReconcileError | undefined {
     const afterMs = this.#limiter.delayOf('actions');
     if (afterMs <= 0) return undefined;
     const message = `${counted(count, 'action is', 'actions are')} more than may be done at once`;
-    return { disposition: 'waiting', code: 'RateLimited', message, afterMs };
+    return { retryPolicy: 'waiting', code: 'RateLimited', message, afterMs };
   }
 
-  async #runOne(action: Action, reconciler: string): Promise<Problem | undefined> {
+  async #runOne(action: Action, reconciler: string): Promise<ReconcileError | undefined> {
     const cluster = this.#clusters[action.ref.role];
     try {
       cluster.assertMayWrite();
@@ -71,7 +71,7 @@ async function patch({ ref, operations }: Action, cluster: Cluster, reconciler: 
   cluster.cache.observe(written);
 }
 
-function patchedAs(ref: Ref, problem: Problem | undefined): Committed {
+function patchedAs(ref: Ref, problem: ReconcileError | undefined): Committed {
   return problem === undefined ? { verb: 'configured', ref } : { verb: 'failed', ref, problem };
 }
 

@@ -14,9 +14,9 @@ import {
 import { digestObject } from '../kube/decode.ts';
 import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
-import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
+import { type Author, authorText, type ChangeSet, fieldManager, isOurs } from './changes.ts';
 import { type Cluster, withoutFight } from './cluster.ts';
-import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
+import { OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
 // What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding.
 // Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
@@ -71,7 +71,7 @@ export function isForbidden(error: unknown): boolean {
 function cannotChange({ before, desired, refusal }: Replacement): PullwrightError {
   const fields = refusal.causes.filter(({ immutable }) => immutable).map(({ field }) => field);
   const { message, hint } = immutableText(before, desired, fields);
-  return new PullwrightError(message, { code: 'FieldImmutable', disposition: 'terminal', hint });
+  return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
 /** Made again when it has gone; somebody's finalizer takes its time. */
@@ -79,7 +79,7 @@ function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   const finalizers = (metadata.finalizers ?? []).join(', ');
   return new PullwrightError(
     `Cannot make "${describeObject(ref)}" again yet: it is being deleted${finalizers === '' ? '' : `, and waits for ${finalizers}`}`,
-    { code: 'Terminating', disposition: 'waiting', afterMs: 1000 },
+    { code: 'Terminating', retryPolicy: 'waiting', afterMs: 1000 },
   );
 }
 
@@ -89,12 +89,12 @@ export type Committed =
       readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
       readonly ref: Ref;
     }
-  | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
+  | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: ReconcileError };
 
-type Applying = Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>;
+type Applying = Extract<ChangeSet, { verb: 'created' | 'configured' | 'unchanged' }>;
 
 /** Carries out `change`. Never rejects. */
-export async function commit(change: Delta, author: Author, cluster: Cluster): Promise<Committed> {
+export async function commit(change: ChangeSet, author: Author, cluster: Cluster): Promise<Committed> {
   if (change.verb === 'refused') return { verb: 'failed', ref: change.ref, problem: change.problem };
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
@@ -105,7 +105,7 @@ export async function commit(change: Delta, author: Author, cluster: Cluster): P
   }
 }
 
-type Sent = Exclude<Delta, { verb: 'refused' | 'unchanged' }>;
+type Sent = Exclude<ChangeSet, { verb: 'refused' | 'unchanged' }>;
 
 async function send(change: Sent, author: Author, cluster: Cluster): Promise<Committed> {
   if (change.verb === 'removed') return removeObject(change, cluster);
@@ -116,10 +116,10 @@ async function send(change: Sent, author: Author, cluster: Cluster): Promise<Com
 }
 
 /** An error as a problem of `ref`. */
-export function problemOf(error: unknown, ref?: Ref): Problem {
+export function problemOf(error: unknown, ref?: Ref): ReconcileError {
   const failure = asPullwrightError(error);
   return {
-    disposition: failure.disposition,
+    retryPolicy: failure.retryPolicy,
     code: failure.code,
     message: failure.message,
     ...(failure.hint === undefined ? {} : { hint: failure.hint }),
@@ -129,7 +129,7 @@ export function problemOf(error: unknown, ref?: Ref): Problem {
 }
 
 async function removeObject(
-  { ref, before }: Extract<Delta, { verb: 'removed' }>,
+  { ref, before }: Extract<ChangeSet, { verb: 'removed' }>,
   cluster: Cluster,
 ): Promise<Committed> {
   // Already on its way; a finalizer of somebody else is in no hurry.
@@ -230,7 +230,7 @@ async function patchPlainly(
     // The watch will say so in a moment.
     throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
       code: 'Gone',
-      disposition: 'waiting',
+      retryPolicy: 'waiting',
       afterMs: 50,
     });
   }
@@ -247,7 +247,7 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
     code: 'MadeMeanwhile',
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
     afterMs: 50,
   });
 }
@@ -257,7 +257,7 @@ function foreign(ref: Ref): PullwrightError {
     `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
     {
       code: 'ForeignObject',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Delete or rename it, or move what it holds elsewhere',
     },
   );
@@ -273,7 +273,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
   if (fields.length === 0) return asPullwrightError(error);
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
     code: 'FieldConflict',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Let that manager give the field up, or set the wanted value there',
   });
 }
@@ -325,9 +325,9 @@ const REMEMBERED = 10_000;
  * Forgotten when a later write goes through.
  */
 export class RefusedWrites {
-  readonly #refused = new Map<string, Problem>();
+  readonly #refused = new Map<string, ReconcileError>();
 
-  get(ref: Ref): Problem | undefined {
+  get(ref: Ref): ReconcileError | undefined {
     return this.#refused.get(textOf(ref));
   }
 
@@ -363,8 +363,8 @@ const LASTING: readonly string[] = [
 ];
 
 /** Whether it does not pass by itself: what is retried says nothing about the declaration. */
-export function isLasting({ disposition, code }: Problem): boolean {
-  return disposition === 'terminal' || LASTING.includes(code);
+export function isLasting({ retryPolicy, code }: ReconcileError): boolean {
+  return retryPolicy === 'terminal' || LASTING.includes(code);
 }
 
 /**
@@ -375,7 +375,7 @@ export function isLasting({ disposition, code }: Problem): boolean {
  */
 export function failedStatus(
   status: Readonly<Record<string, unknown>>,
-  { code, message, hint }: Problem,
+  { code, message, hint }: ReconcileError,
   present: unknown,
   now: Date,
 ): Readonly<Record<string, unknown>> {

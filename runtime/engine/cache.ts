@@ -255,7 +255,7 @@ export class CachedSource implements Source, InformerSink {
 function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
   return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the cluster does not serve it any more`, {
     code: 'KindNotServed',
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
     hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
   });
 }

@@ -9,19 +9,19 @@ import { plainDrift } from '../kube/plain-patch.ts';
 import {
   type Apply,
   type ApplyObject,
-  type ApplyPart,
+  type FieldPatch,
   KEY_ANNOTATION,
-  type Key,
-  type Outcome,
   OWNER_LABEL,
-  type Problem,
+  type ReconcileError,
   type Ref,
+  type Request,
+  type Result,
   type Role,
 } from './contract.ts';
 import type { ObjectStore } from './store.ts';
 
 /** One object, and what happens to it. */
-export type Delta =
+export type ChangeSet =
   | {
       readonly verb: 'created' | 'configured' | 'unchanged';
       readonly ref: Ref;
@@ -34,12 +34,12 @@ export type Delta =
       readonly take?: boolean;
     }
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
-  | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: Problem };
+  | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: ReconcileError };
 
 /** Whose outcome it is. */
 export interface Author {
   readonly reconciler: string;
-  readonly key: Key;
+  readonly key: Request;
 }
 
 /** Name under which a reconciler applies. */
@@ -48,7 +48,7 @@ export function fieldManager(reconciler: string): string {
 }
 
 /** `<scope>|<namespace>|<name>`: value of the key annotation, and the key's identity in queues. */
-export function keyText(key: Key): string {
+export function keyText(key: Request): string {
   return `${key.scope}|${key.namespace ?? ''}|${key.name}`;
 }
 
@@ -59,18 +59,20 @@ export function authorText({ reconciler, key }: Author): string {
 
 /** The writes that `outcome` asks for, given what the caches hold. Order: applies as listed, then removals. */
 export function changesOf(
-  outcome: Outcome,
+  result: Result,
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): readonly Delta[] {
-  const applies = (outcome.apply ?? []).map((apply) => changeOf(apply, author, stores));
+): readonly ChangeSet[] {
+  const applies = (result.apply ?? []).map((apply) => changeOf(apply, author, stores));
   const wanted = new Set(applies.map((change) => refText(change.ref, stores)));
-  const kept = new Set(outcome.keep === 'all' ? [] : (outcome.keep ?? []).map((ref) => refText(ref, stores)));
+  const kept = new Set(
+    result.retain === 'all' ? [] : (result.retain ?? []).map((ref) => refText(ref, stores)),
+  );
   const pruned =
-    outcome.keep === 'all'
+    result.retain === 'all'
       ? []
       : prunable(author, stores).filter((change) => !kept.has(refText(change.ref, stores)));
-  const removals = [...explicitRemovals(outcome, stores), ...pruned];
+  const removals = [...explicitRemovals(result, stores), ...pruned];
   const seen = new Set<string>();
   return [
     ...applies,
@@ -81,7 +83,7 @@ export function changesOf(
   ];
 }
 
-function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
+function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): ChangeSet {
   return 'part' in apply ? partChange(apply, author, stores) : objectChange(apply, author, stores);
 }
 
@@ -89,7 +91,7 @@ function objectChange(
   apply: ApplyObject,
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Delta {
+): ChangeSet {
   const { object, role } = apply;
   const plain = apply.plain === true ? { plain: true } : {};
   const ref = refOf(role, object);
@@ -106,7 +108,7 @@ function objectChange(
   const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
   if (before.metadata.deletionTimestamp !== undefined)
     return refused(seen, 'Terminating', 'is being deleted', 'It is made again once it is gone');
-  if (apply.adopt !== true && !isOurs(before, author)) {
+  if (apply.forceOwnership !== true && !isOurs(before, author)) {
     return refused(
       seen,
       'ForeignObject',
@@ -121,13 +123,13 @@ function objectChange(
   return { verb, ref: seen, desired, before, differences, ...plain };
 }
 
-function refused(ref: Ref, code: string, state: string, hint: string): Delta {
+function refused(ref: Ref, code: string, state: string, hint: string): ChangeSet {
   const waiting = code === 'Terminating';
   return {
     verb: 'refused',
     ref,
     problem: {
-      disposition: waiting ? 'waiting' : 'terminal',
+      retryPolicy: waiting ? 'waiting' : 'terminal',
       code,
       message: `Cannot apply "${describeObject(ref)}": it ${state}`,
       hint,
@@ -137,7 +139,11 @@ function refused(ref: Ref, code: string, state: string, hint: string): Delta {
   };
 }
 
-function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
+function partChange(
+  apply: FieldPatch,
+  author: Author,
+  stores: Readonly<Record<Role, ObjectStore>>,
+): ChangeSet {
   const ref = apply.part;
   const before = stores[ref.role].get(ref);
   if (before === undefined || before.metadata.uid !== ref.uid) {
@@ -145,7 +151,7 @@ function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Ro
       verb: 'refused',
       ref,
       problem: {
-        disposition: 'waiting',
+        retryPolicy: 'waiting',
         afterMs: 1000,
         code: 'Gone',
         message: `Cannot set fields of "${describeObject(ref)}": the object that was seen is gone`,
@@ -156,11 +162,18 @@ function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Ro
   const desired = partObject(apply);
   const differences = drift(desired, before, fieldManager(author.reconciler));
   const verb = differences.length === 0 ? 'unchanged' : 'configured';
-  return { verb, ref, desired, before, differences, ...(apply.take === true ? { take: true } : {}) };
+  return {
+    verb,
+    ref,
+    desired,
+    before,
+    differences,
+    ...(apply.forceOwnership === true ? { take: true } : {}),
+  };
 }
 
 /** What is sent for a part: identity with the uid, so that it can never create, and the fields. */
-export function partObject(apply: ApplyPart): KubeObject {
+export function partObject(apply: FieldPatch): KubeObject {
   const { role: _role, apiVersion, kind, namespace, name, uid } = apply.part;
   return {
     apiVersion,
@@ -171,10 +184,10 @@ export function partObject(apply: ApplyPart): KubeObject {
 }
 
 function explicitRemovals(
-  outcome: Outcome,
+  result: Result,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<Delta, { verb: 'removed' }>[] {
-  return (outcome.remove ?? []).flatMap((ref) => {
+): Extract<ChangeSet, { verb: 'removed' }>[] {
+  return (result.remove ?? []).flatMap((ref) => {
     const before = stores[ref.role].get(ref);
     return before === undefined || before.metadata.uid !== ref.uid
       ? []
@@ -185,7 +198,7 @@ function explicitRemovals(
 function prunable(
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<Delta, { verb: 'removed' }>[] {
+): Extract<ChangeSet, { verb: 'removed' }>[] {
   const roles: readonly Role[] = stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
   return roles.flatMap((role) =>
     stores[role].owned(author.reconciler, keyText(author.key)).map((before) => ({
@@ -241,14 +254,14 @@ function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string 
 
 /** What the object is after the change: for engines without a server. */
 export function resultOf(
-  change: Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>,
+  change: Extract<ChangeSet, { verb: 'created' | 'configured' | 'unchanged' }>,
   author: Author,
 ): KubeObject {
   return applied(change.desired, change.before, fieldManager(author.reconciler));
 }
 
 /** The key that a marked object of this reconciler and scope was made for. */
-export function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Key | undefined {
+export function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Request | undefined {
   if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
   const text = object.metadata.annotations?.[KEY_ANNOTATION];
   const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];

@@ -130,7 +130,7 @@ function assertNoFight(
     `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
     {
       code: 'ManagedElsewhere',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint,
     },
   );

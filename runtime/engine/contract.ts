@@ -7,19 +7,19 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Disposition } from '../core/errors.ts';
+import type { RetryPolicy } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 
 /** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
 export type Role = 'hosted' | 'management';
 
-/** Stands in {@link Read.namespace} for the namespace of the hosted control plane, which differs per scope. */
+/** Stands in {@link Watch.namespace} for the namespace of the hosted control plane, which differs per scope. */
 export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
 
-/** Stands in {@link Read.namespace} for the namespace of the HostedCluster and its NodePools. */
+/** Stands in {@link Watch.namespace} for the namespace of the HostedCluster and its NodePools. */
 export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
 
-/** Stands in {@link Read.name}, also within it, for the name of the HostedCluster. */
+/** Stands in {@link Watch.name}, also within it, for the name of the HostedCluster. */
 export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
 
 /** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
@@ -28,7 +28,7 @@ export const OWNER_LABEL = 'pullwright.dev/owner';
 export const KEY_ANNOTATION = 'pullwright.dev/key';
 
 /** What is reconciled: one name within one scope. */
-export interface Key {
+export interface Request {
   /** `<namespace>/<HostedCluster>`, or `local` for a stand-alone cluster. */
   readonly scope: string;
   readonly namespace?: string;
@@ -46,7 +46,7 @@ export interface Ref {
 }
 
 /** One kind a reconciler reads, as narrow as can be: the caches hold, and RBAC grants, exactly this. */
-export interface Read {
+export interface Watch {
   readonly role: Role;
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,19 +57,19 @@ export interface Read {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /**
-   * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, of the others the metadata alone. Not of a namespace
+   * Of Secrets: the values of those that {@link Reconciler.secretsToRead} names are read, of the others the metadata alone. Not of a namespace
    * that differs by scope.
    */
   readonly values?: 'on-demand';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
-  /** The account may lack the right to it: said once, {@link World.isUnreadable} tells, and the rest goes on. */
+  /** The account may lack the right to it: said once, {@link Reader.isUnreadable} tells, and the rest goes on. */
   readonly dispensable?: boolean;
   /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */
   readonly preview?: boolean;
 }
 
-/** Selects cached objects. Only what some {@link Read} of the reconciler covers can be found. */
+/** Selects cached objects. Only what some {@link Watch} of the reconciler covers can be found. */
 export interface Query {
   readonly role: Role;
   readonly apiVersion: string;
@@ -79,7 +79,7 @@ export interface Query {
 }
 
 /** The pair of clusters that a key's scope names. */
-export interface Scope {
+export interface ClusterPair {
   readonly name: string;
   /** Namespace of the hosted control plane in the management cluster; in a stand-alone cluster the namespace that holds the platform's pull secret. */
   readonly controlPlaneNamespace: string;
@@ -88,7 +88,7 @@ export interface Scope {
 }
 
 /** A look-up outside the API server. The engine runs it, caches the answer and requeues; offline, `facts.yaml` answers. */
-export interface Need {
+export interface Lookup {
   readonly kind: 'registry-digest';
   readonly image: string;
   /** Secret of the management cluster whose credentials are tried first: those of the cluster that it is asked for. */
@@ -97,13 +97,13 @@ export interface Need {
   readonly asked?: true;
 }
 
-/** Answer to a {@link Need}. */
-export type Fact =
+/** Answer to a {@link Lookup}. */
+export type LookupResult =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly reason: string };
 
 /** A pod that the API server is asked to make in a dry run, to see what admission makes of it. */
-export interface PodTrial {
+export interface AdmissionDryRun {
   readonly role: Role;
   readonly pod: KubeObject;
   /** Names of pull secrets that it should come back with. */
@@ -114,29 +114,29 @@ export interface PodTrial {
   readonly lastsMs?: number;
 }
 
-/** Answer to a {@link PodTrial}: the names that the pod came back without, or why it could not be tried. */
-export type TrialAnswer =
+/** Answer to a {@link AdmissionDryRun}: the names that the pod came back without, or why it could not be tried. */
+export type AdmissionDryRunResult =
   | { readonly ok: true; readonly lacks: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
 /** What can be seen, synchronously, from caches. Objects are raw JSON; Secret values are `Redacted`. */
-export interface World {
-  readonly scope: Scope;
+export interface Reader {
+  readonly scope: ClusterPair;
   readonly now: Date;
   get(ref: Ref): KubeObject | undefined;
   /** Sorted by namespace, then name. */
   list(query: Query): readonly KubeObject[];
-  fact(need: Need): Fact | undefined;
+  lookup(need: Lookup): LookupResult | undefined;
   /** The last answer; undefined when there is none yet, and in a folder. */
-  trial(one: PodTrial): TrialAnswer | undefined;
+  dryRun(one: AdmissionDryRun): AdmissionDryRunResult | undefined;
   /**
    * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: somebody else's has the name,
    * which no read shows.
    */
-  refusal(ref: Ref): Problem | undefined;
-  /** Whether the account may not read the object of a dispensable {@link Read}: that it is not seen says nothing then. */
+  refusal(ref: Ref): ReconcileError | undefined;
+  /** Whether the account may not read the object of a dispensable {@link Watch}: that it is not seen says nothing then. */
   isUnreadable(ref: Ref): boolean;
-  /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */
+  /** Whether the cluster knows the kind (an optional {@link Watch} whose CRD is missing answers false). */
   serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
 }
 
@@ -145,7 +145,7 @@ export interface ApplyObject {
   readonly role: Role;
   readonly object: KubeObject;
   /** Take over an object of this name that somebody else made. Without it, such an object is a `ForeignObject` problem. */
-  readonly adopt?: boolean;
+  readonly forceOwnership?: boolean;
   /** Create it when missing, then leave it alone. */
   readonly createOnly?: boolean;
   /**
@@ -156,15 +156,15 @@ export interface ApplyObject {
 }
 
 /** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */
-export interface ApplyPart {
+export interface FieldPatch {
   readonly part: Ref & { readonly uid: string };
   /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */
   readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
   /** Take the fields from managers that claim them. Only where a person said that they are ours. */
-  readonly take?: boolean;
+  readonly forceOwnership?: boolean;
 }
 
-export type Apply = ApplyObject | ApplyPart;
+export type Apply = ApplyObject | FieldPatch;
 
 /** A change of a list that others write too. Run under a rate limit. */
 export interface Action {
@@ -203,8 +203,8 @@ export interface Sample {
 }
 
 /** Why the key is not as it should be. */
-export interface Problem {
-  readonly disposition: Disposition;
+export interface ReconcileError {
+  readonly retryPolicy: RetryPolicy;
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
@@ -213,20 +213,20 @@ export interface Problem {
 }
 
 /** What should be true now. Absent lists are empty. */
-export interface Outcome {
+export interface Result {
   readonly apply?: readonly Apply[];
   /** Owned objects that stay as they are although they are not in `apply`: the last good result while input is bad. `all`: remove nothing. */
-  readonly keep?: readonly Ref[] | 'all';
+  readonly retain?: readonly Ref[] | 'all';
   /** With the uid that was seen. */
   readonly remove?: readonly (Ref & { readonly uid: string })[];
   readonly actions?: readonly Action[];
-  readonly needs?: readonly Need[];
-  readonly trials?: readonly PodTrial[];
+  readonly lookups?: readonly Lookup[];
+  readonly dryRuns?: readonly AdmissionDryRun[];
   readonly status?: readonly StatusPatch[];
   readonly events?: readonly EventNote[];
   readonly metrics?: readonly Sample[];
   readonly requeueAfterMs?: number;
-  readonly problems?: readonly Problem[];
+  readonly errors?: readonly ReconcileError[];
 }
 
 export interface Reconciler {
@@ -234,23 +234,23 @@ export interface Reconciler {
   readonly name: string;
   /** Names of the scopes it works on. Absent: on all of them. Set by the configuration, not by the system. */
   readonly only?: ReadonlySet<string>;
-  readonly reads: readonly Read[];
+  readonly watches: readonly Watch[];
   /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
   readonly workers?: number;
   /**
    * Milliseconds that `key` may wait while other keys are worked on; when there is nothing else to do, it comes at once. For
    * keys that sum up what the others do. @default {0}
    */
-  patienceMs?(key: Key): number;
+  debounceMs?(key: Request): number;
   /**
    * `<namespace>/<name>` of the Secrets whose values it reads, of those that are read without (`Read.values`). The same set as
    * long as it says the same.
    */
-  valuesOf?(world: World): ReadonlySet<string>;
+  secretsToRead?(reader: Reader): ReadonlySet<string>;
   /** Keys to look at again after `changed` changed. */
-  keysFor(changed: Ref, world: World): readonly Key[];
+  requestsFor(changed: Ref, reader: Reader): readonly Request[];
   /** Total: never throws for anything that can be in a cluster. */
-  reconcile(world: World, key: Key): Outcome;
+  reconcile(reader: Reader, key: Request): Result;
 }
 
 // The uid that a server would give, for objects of a folder: the same in every run, and recognisable.

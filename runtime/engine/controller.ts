@@ -12,19 +12,19 @@ import {
   problemOf,
   RefusedWrites,
 } from './apply.ts';
-import { type Author, authorText, changesOf, type Delta, keyText, leftBehind, refOf } from './changes.ts';
+import { type Author, authorText, type ChangeSet, changesOf, keyText, leftBehind, refOf } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-import type { Key, Outcome, Problem, Reconciler, Role, Scope, World } from './contract.ts';
+import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { inParallel, neighbours, type QueueClock, WorkQueue } from './queue.ts';
-import { Readings } from './readings.ts';
+import { CacheSync } from './readings.ts';
 import { Reporter } from './reporter.ts';
 import { worldView } from './store.ts';
 
 export interface ControllerOptions {
   readonly reconciler: Reconciler;
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   /** The same cluster twice when it stands alone. */
   readonly clusters: Readonly<Record<Role, Cluster>>;
   readonly facts: FactCache;
@@ -49,8 +49,8 @@ export class Controller {
   readonly #trials: PodTrials;
   readonly #refused = new RefusedWrites();
   readonly #log: Logger;
-  readonly #readings: Readings;
-  readonly #keys = new Map<string, Key>();
+  readonly #readings: CacheSync;
+  readonly #keys = new Map<string, Request>();
   readonly #endDepth: () => unknown;
   readonly #workers: Promise<void>[] = [];
   #onSynced: (() => void) | undefined;
@@ -68,8 +68,8 @@ export class Controller {
     });
     this.#endDepth = queue.depth(name, () => this.#queue.depth);
     this.#reporter = new Reporter(options);
-    this.#readings = new Readings({
-      reads: options.reconciler.reads,
+    this.#readings = new CacheSync({
+      reads: options.reconciler.watches,
       scope: options.scope,
       clusters: options.clusters,
       // Where the fleet names the hosted clusters, the rights end at their namespaces.
@@ -84,7 +84,7 @@ export class Controller {
   }
 
   /** What it reads: whether all of it has been seen once, and what is in the way. */
-  get readings(): Pick<Readings, 'synced' | 'waitingFor' | 'hostedFailure'> {
+  get readings(): Pick<CacheSync, 'synced' | 'waitingFor' | 'hostedFailure'> {
     return this.#readings;
   }
 
@@ -109,7 +109,7 @@ export class Controller {
   }
 
   /** The keys that are known now. */
-  get keys(): readonly Key[] {
+  get keys(): readonly Request[] {
     return [...this.#keys.values()];
   }
 
@@ -128,31 +128,31 @@ export class Controller {
   #changed(role: Role, object: KubeObject, knownTo?: string): void {
     const { clusters, reconciler } = this.#options;
     const ref = refOf(clusters.hosted === clusters.management ? 'hosted' : role, object);
-    const world = this.#world();
+    const reader = this.#world();
     const keys = reconciler
-      .keysFor(ref, world)
+      .requestsFor(ref, reader)
       .filter((key) => knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo);
-    this.#readings.readValues(reconciler.valuesOf?.(world));
+    this.#readings.readValues(reconciler.secretsToRead?.(reader));
     this.#enqueue(keys);
   }
 
   /** Once values that are wanted are there: thousands of keys that look for one on its way would all have to look again. */
-  #enqueue(keys: readonly Key[]): void {
+  #enqueue(keys: readonly Request[]): void {
     this.#readings.whenRead(() => {
       for (const key of keys) {
         this.#keys.set(keyText(key), key);
-        this.#queue.add(keyText(key), this.#options.reconciler.patienceMs?.(key));
+        this.#queue.add(keyText(key), this.#options.reconciler.debounceMs?.(key));
       }
     });
   }
 
-  #world(): World {
+  #world(): Reader {
     const { clusters, reconciler, scope, facts, now = () => new Date() } = this.#options;
     return worldView({
       scope,
       now: now(),
       stores: { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store },
-      reads: reconciler.reads,
+      reads: reconciler.watches,
       serves: (role, kind) => this.#readings.serves(role, kind),
       fact: (need) => facts.get(need),
       trial: (one) => this.#trials.get(one),
@@ -184,45 +184,45 @@ export class Controller {
     if (key === undefined) return 'idle';
     const startedAt = clock.now();
     const author: Author = { reconciler: reconciler.name, key };
-    const { outcome, problems } = this.#decide(key);
+    const { outcome: result, problems } = this.#decide(key);
     const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
-    const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
+    const changes = problems.length > 0 ? [] : changesOf(result, author, stores);
     // Before anything is waited for: what comes meanwhile makes the key known again.
-    if (changes.length + problems.length === 0 && this.#isNothing(outcome, author)) this.#keys.delete(id);
+    if (changes.length + problems.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
-    const unsaid = await this.#writeStatus(outcome, author, failuresOf(committed));
-    const ran = await this.#actions.run(outcome.actions ?? [], reconciler.name);
-    this.#ask(outcome, id);
+    const unsaid = await this.#writeStatus(result, author, failuresOf(committed));
+    const ran = await this.#actions.run(result.actions ?? [], reconciler.name);
+    this.#ask(result, id);
     // It is told to whom it concerns.
     if (this.#refused.learn([...committed, ...ran.patched])) this.#queue.add(id);
     const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
     return this.#reporter.report({
       author,
       committed,
-      problems: [...problems, ...(outcome.problems ?? []), ...rest],
-      events: outcome.events ?? [],
-      samples: outcome.metrics ?? [],
-      ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
+      problems: [...problems, ...(result.errors ?? []), ...rest],
+      events: result.events ?? [],
+      samples: result.metrics ?? [],
+      ...(result.requeueAfterMs === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,
     });
   }
 
   /** The key comes again with each answer. */
-  #ask({ needs = [], trials = [] }: Outcome, id: string): void {
+  #ask({ lookups: needs = [], dryRuns: trials = [] }: Result, id: string): void {
     const { facts, reconciler } = this.#options;
     facts.request(needs, () => this.#queue.add(id));
     this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
   }
 
   /** Whether there is no reason to look at the key again: nothing is wanted, and nothing is there that was made for it. */
-  #isNothing(outcome: Outcome, { reconciler, key }: Author): boolean {
+  #isNothing(result: Result, { reconciler, key }: Author): boolean {
     const { hosted, management } = this.#options.clusters;
     const owned = [hosted, management].flatMap(({ cache }) => cache.store.owned(reconciler, keyText(key)));
-    return isEmpty(outcome) && owned.length === 0;
+    return isEmpty(result) && owned.length === 0;
   }
 
   /** A reconciler that throws has a defect; it must not take the others with it. */
-  #decide(key: Key): { readonly outcome: Outcome; readonly problems: readonly Problem[] } {
+  #decide(key: Request): { readonly outcome: Result; readonly problems: readonly ReconcileError[] } {
     const { reconciler } = this.#options;
     try {
       return { outcome: reconciler.reconcile(this.#world(), key), problems: [] };
@@ -236,14 +236,14 @@ export class Controller {
       });
       const message = `Cannot reconcile "${key.name}": ${reconciler.name} has a defect, see the log`;
       return {
-        outcome: { keep: 'all' },
-        problems: [{ disposition: 'retry', code: 'ReconcilerThrew', message }],
+        outcome: { retain: 'all' },
+        problems: [{ retryPolicy: 'retry', code: 'ReconcilerThrew', message }],
       };
     }
   }
 
   /** In order; neighbours of one kind together. */
-  async #commitAll(changes: readonly Delta[], author: Author): Promise<readonly Committed[]> {
+  async #commitAll(changes: readonly ChangeSet[], author: Author): Promise<readonly Committed[]> {
     const { clusters } = this.#options;
     const committed: Committed[] = [];
     for (const group of neighbours(changes, (change) => `${change.verb} ${change.ref.kind}`))
@@ -257,14 +257,14 @@ export class Controller {
 
   /** What the reconciler says, unless a write has failed that it takes for done. */
   async #writeStatus(
-    outcome: Outcome,
+    result: Result,
     author: Author,
-    failures: readonly Problem[],
-  ): Promise<readonly Problem[]> {
+    failures: readonly ReconcileError[],
+  ): Promise<readonly ReconcileError[]> {
     const { clusters, now = () => new Date() } = this.#options;
     const failure = failures.find(isLasting);
-    const problems: Problem[] = [];
-    for (const patch of outcome.status ?? []) {
+    const problems: ReconcileError[] = [];
+    for (const patch of result.status ?? []) {
       const cluster = clusters[patch.ref.role];
       const present = cluster.cache.store.get(patch.ref)?.status as { conditions?: unknown } | undefined;
       const status =
@@ -281,11 +281,11 @@ export class Controller {
   }
 }
 
-function failuresOf(committed: readonly Committed[]): readonly Problem[] {
+function failuresOf(committed: readonly Committed[]): readonly ReconcileError[] {
   return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
 }
 
 /** What is to be kept aside. */
-function isEmpty({ keep: _keep, ...lists }: Outcome): boolean {
+function isEmpty({ retain: _keep, ...lists }: Result): boolean {
   return Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
 }

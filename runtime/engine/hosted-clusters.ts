@@ -14,7 +14,7 @@ import { asPullwrightError, isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Source } from './cache.ts';
 import type { Cluster } from './cluster.ts';
-import type { Scope } from './contract.ts';
+import type { ClusterPair } from './contract.ts';
 import { hostedClustersSaid, type SeenCluster } from './hosted-status.ts';
 import type { Manager } from './manager.ts';
 import type { Metrics } from './metrics.ts';
@@ -70,7 +70,7 @@ export class HostedReport {
   }
 
   /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
-  tell({ name, controlPlaneNamespace }: Scope, { code, message, hint = '' }: PullwrightError): void {
+  tell({ name, controlPlaneNamespace }: ClusterPair, { code, message, hint = '' }: PullwrightError): void {
     const { management } = this.#options;
     if (!management.mayWrite || this.#told.get(name) === message) return;
     this.#told.set(name, message);
@@ -255,7 +255,7 @@ export class Discovery {
     for (const [name, follower] of this.#followers) if (!names.has(name)) this.#leave(name, follower);
   }
 
-  #follow(scope: Scope): void {
+  #follow(scope: ClusterPair): void {
     this.#options.log.info('hosted cluster found', { scope: scope.name });
     const follower: Follower = {
       scope,
@@ -280,7 +280,7 @@ export class Discovery {
   }
 
   /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
-  async #keepConnected(scope: Scope, follower: Follower): Promise<void> {
+  async #keepConnected(scope: ClusterPair, follower: Follower): Promise<void> {
     const { manager, refreshMs = 60_000 } = this.#options;
     const { signal } = follower.stop;
     while (!signal.aborted) {
@@ -303,7 +303,7 @@ export class Discovery {
     await manager.remove(scope.name);
   }
 
-  #failed(scope: Scope, follower: Follower, error: unknown): void {
+  #failed(scope: ClusterPair, follower: Follower, error: unknown): void {
     const failure = asPullwrightError(error);
     const { code, message, hint } = failure;
     if (message !== follower.failure?.message)
@@ -321,13 +321,13 @@ export class Discovery {
   }
 
   /** Reads the kubeconfig; opens the cluster when it changed. */
-  async #look(scope: Scope, follower: Follower): Promise<void> {
+  async #look(scope: ClusterPair, follower: Follower): Promise<void> {
     const kubeconfig = await this.#options.hosted.read(scope);
     const { used } = follower;
     if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(scope, kubeconfig, follower);
   }
 
-  async #connect(scope: Scope, kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
+  async #connect(scope: ClusterPair, kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
     const { manager, hosted, management } = this.#options;
     const { signal } = follower.stop;
     const cluster = await hosted.open(kubeconfig, scope);
@@ -364,7 +364,7 @@ export class Discovery {
    *
    * @throws PullwrightError `SameCluster`
    */
-  #claim(scope: Scope, uid: string | undefined): void {
+  #claim(scope: ClusterPair, uid: string | undefined): void {
     const { name } = scope;
     const [taken] =
       uid === undefined ? [] : ([...this.#uids].find(([other, its]) => other !== name && its === uid) ?? []);
@@ -388,17 +388,17 @@ export class Discovery {
 /** How to reach the hosted clusters. */
 export interface HostedClusters {
   /** The kubeconfig as it is now. */
-  read(scope: Scope): Promise<Redacted<string>>;
-  open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
+  read(scope: ClusterPair): Promise<Redacted<string>>;
+  open(kubeconfig: Redacted<string>, scope: ClusterPair): Promise<Cluster>;
   /** What holds the kubeconfig, for people. */
-  subject(scope: Scope): string;
+  subject(scope: ClusterPair): string;
 }
 
 export interface DiscoveryOptions {
   readonly management: Cluster;
   readonly manager: Manager;
   /** Hosted clusters of this process, by what the store holds. */
-  readonly scopesOf: (store: ObjectStore) => readonly Scope[];
+  readonly scopesOf: (store: ObjectStore) => readonly ClusterPair[];
   readonly hosted: HostedClusters;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -410,7 +410,7 @@ export interface DiscoveryOptions {
 
 /** One hosted cluster that is followed, and how its last look ended. */
 export interface Follower {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly stop: AbortController;
   done: Promise<void>;
   /** The kubeconfig that the open connection is made of. */
@@ -437,7 +437,7 @@ const HYPERSHIFT_MAKES = 'admin-kubeconfig';
  */
 export async function readHostedKubeconfig(
   management: Cluster,
-  scope: Scope,
+  scope: ClusterPair,
   name: string,
 ): Promise<Redacted<string>> {
   const namespace = scope.controlPlaneNamespace;

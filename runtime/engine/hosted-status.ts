@@ -1,7 +1,7 @@
 /** Shards of hosted clusters, and what is said of how each cluster fares. */
 
 import { readiness } from '../core/kubernetes/conditions.ts';
-import type { PullStatusInput, Verdict } from '../core/kubernetes/pull-status.ts';
+import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
 import { countedOf } from '../core/text.ts';
 
 /** On a HostedCluster: the shard whose reconciler looks after it. Without it, the reconciler without a shard does. */
@@ -44,7 +44,7 @@ export function hostedClustersSaid(
 function conditionsOf(count: {
   readonly all: number;
   readonly starting: number;
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
 }): PullStatusInput['conditions'] {
   const { all, starting, verdicts } = count;
   if (all === 0)
@@ -73,7 +73,7 @@ function conditionsOf(count: {
   });
 }
 
-function verdictOf({ scope, state, trouble }: SeenCluster): readonly Verdict[] {
+function verdictOf({ scope, state, trouble }: SeenCluster): readonly EntryStatus[] {
   if (trouble === undefined || (state !== 'failing' && state !== 'refused')) return [];
   const { code, message, hint } = trouble;
   return [

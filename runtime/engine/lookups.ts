@@ -8,7 +8,7 @@ import { describeError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-import type { Fact, Need, PodTrial, Role, TrialAnswer } from './contract.ts';
+import type { AdmissionDryRun, AdmissionDryRunResult, Lookup, LookupResult, Role } from './contract.ts';
 
 /** An API server takes a policy or a webhook in a moment after it was stored: who lacks names is tried again after these. */
 const AGAIN_MS: readonly number[] = [250, 500, 1000, 2000, 4000, 8000];
@@ -19,7 +19,7 @@ const AT_ONCE = 4;
 const REMEMBERED = 5000;
 
 interface Known {
-  readonly answer: TrialAnswer;
+  readonly answer: AdmissionDryRunResult;
   readonly until: number;
 }
 
@@ -43,12 +43,12 @@ export class PodTrials {
   }
 
   /** The last answer, if there is one: one that is to be asked for again counts until then. */
-  get(trial: PodTrial): TrialAnswer | undefined {
+  get(trial: AdmissionDryRun): AdmissionDryRunResult | undefined {
     return this.#known.get(idOf(trial))?.answer;
   }
 
   /** Makes the trials that are due, and calls `answered` after each. */
-  request(trials: readonly PodTrial[], reconciler: string, answered: () => void): void {
+  request(trials: readonly AdmissionDryRun[], reconciler: string, answered: () => void): void {
     for (const trial of trials) {
       const id = idOf(trial);
       if ((this.#known.get(id)?.until ?? 0) > this.#now() || this.#pending.has(id)) continue;
@@ -68,7 +68,7 @@ export class PodTrials {
     this.#running -= 1;
   }
 
-  #remember(trial: PodTrial, answer: TrialAnswer): void {
+  #remember(trial: AdmissionDryRun, answer: AdmissionDryRunResult): void {
     const id = idOf(trial);
     this.#known.delete(id);
     this.#known.set(id, { answer, until: this.#now() + lastsMs(answer, trial) });
@@ -76,7 +76,7 @@ export class PodTrials {
     if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
   }
 
-  async #make(trial: PodTrial, reconciler: string): Promise<TrialAnswer> {
+  async #make(trial: AdmissionDryRun, reconciler: string): Promise<AdmissionDryRunResult> {
     let answer = await this.#ask(trial, reconciler);
     for (const waitMs of AGAIN_MS) {
       if (isFinal(answer)) break;
@@ -86,7 +86,7 @@ export class PodTrials {
     return answer;
   }
 
-  async #ask({ role, pod, wants }: PodTrial, reconciler: string): Promise<TrialAnswer> {
+  async #ask({ role, pod, wants }: AdmissionDryRun, reconciler: string): Promise<AdmissionDryRunResult> {
     const cluster = this.#clusters[role];
     try {
       cluster.assertMayWrite();
@@ -105,11 +105,11 @@ function unwatched(ms: number): Promise<unknown> {
 }
 
 /** A namespace that was made a moment ago has no service account yet; who may not ask will not be let in a second later. */
-function isFinal(answer: TrialAnswer): boolean {
+function isFinal(answer: AdmissionDryRunResult): boolean {
   return answer.ok ? answer.lacks.length === 0 : answer.reason.includes('cannot create resource');
 }
 
-function lastsMs(answer: TrialAnswer, trial: PodTrial): number {
+function lastsMs(answer: AdmissionDryRunResult, trial: AdmissionDryRun): number {
   if (!answer.ok) return REFUSED_MS;
   return answer.lacks.length === 0 ? (trial.lastsMs ?? Number.POSITIVE_INFINITY) : LACKING_MS;
 }
@@ -120,14 +120,14 @@ export function pullSecretsIn({ spec }: KubeObject): readonly string[] {
   return imagePullSecrets.flatMap(({ name }) => name ?? []);
 }
 
-function idOf({ role, pod, wants, change }: PodTrial): string {
+function idOf({ role, pod, wants, change }: AdmissionDryRun): string {
   return JSON.stringify([role, pod, wants, change]);
 }
 
 // Answers to what reconcilers need from outside the API server: looked up once, kept for a while, each look-up once at a time.
 
 /** Looks a need up. Never rejects: that it is not known is an answer. */
-export type LookUp = (need: Need) => Promise<Fact>;
+export type LookUp = (need: Lookup) => Promise<LookupResult>;
 
 /** How long a good and a bad answer are believed. */
 const GOOD_MS = 600_000;
@@ -137,7 +137,7 @@ const LOOKUPS_REMEMBERED = 1000;
 export class FactCache {
   readonly #lookUp: LookUp;
   readonly #now: () => number;
-  readonly #facts = new Map<string, { readonly fact: Fact; readonly until: number }>();
+  readonly #facts = new Map<string, { readonly fact: LookupResult; readonly until: number }>();
   readonly #pending = new Set<string>();
 
   constructor(lookUp: LookUp, now: () => number = () => performance.now()) {
@@ -146,13 +146,13 @@ export class FactCache {
   }
 
   /** The answer, if there is one that may still be believed. */
-  get(need: Need): Fact | undefined {
+  get(need: Lookup): LookupResult | undefined {
     const known = this.#facts.get(idOfOfLookups(need));
     return known !== undefined && known.until > this.#now() ? known.fact : undefined;
   }
 
   /** Looks up what is not known, and calls `answered` for each answer. */
-  request(needs: readonly Need[], answered: () => void): void {
+  request(needs: readonly Lookup[], answered: () => void): void {
     for (const need of needs) {
       const id = idOfOfLookups(need);
       if (this.get(need) !== undefined || this.#pending.has(id)) continue;
@@ -161,7 +161,7 @@ export class FactCache {
     }
   }
 
-  async #answer(need: Need, id: string, answered: () => void): Promise<void> {
+  async #answer(need: Lookup, id: string, answered: () => void): Promise<void> {
     const fact = await this.#lookUp(need);
     this.#pending.delete(id);
     this.#facts.set(id, { fact, until: this.#now() + (fact.ok ? GOOD_MS : BAD_MS) });
@@ -172,7 +172,7 @@ export class FactCache {
 }
 
 /** Clusters with other credentials get other answers. */
-function idOfOfLookups({ kind, image, pullSecret, asked }: Need): string {
+function idOfOfLookups({ kind, image, pullSecret, asked }: Lookup): string {
   return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
 }
 

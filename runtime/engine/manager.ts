@@ -4,7 +4,7 @@ import type { PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { afterAttended } from '../http/client.ts';
 import type { Cluster } from './cluster.ts';
-import type { Reconciler, Role, Scope } from './contract.ts';
+import type { ClusterPair, Reconciler, Role } from './contract.ts';
 import { Controller } from './controller.ts';
 import type { FactCache } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
@@ -27,7 +27,7 @@ export interface ManagerOptions {
 type Clusters = Readonly<Record<Role, Cluster>>;
 
 interface Member {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly clusters: Clusters;
   readonly controllers: readonly Controller[];
 }
@@ -43,7 +43,7 @@ export class Manager {
     this.#options = options;
   }
 
-  get scopes(): readonly Scope[] {
+  get scopes(): readonly ClusterPair[] {
     return [...this.#members.values()].map(({ scope }) => scope);
   }
 
@@ -55,7 +55,7 @@ export class Manager {
   }
 
   /** Starts to watch a pair, and to work on it once {@link work} was called. */
-  add(scope: Scope, clusters: Clusters): void {
+  add(scope: ClusterPair, clusters: Clusters): void {
     const { reconcilers, workers = 2, resyncMs = 600_000, log } = this.#options;
     const controllers = reconcilers
       .filter((reconciler) => reconciler.only?.has(scope.name) ?? true)

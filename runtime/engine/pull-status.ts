@@ -7,7 +7,7 @@ import {
   pullStatus,
   pullStatusName,
 } from '../core/kubernetes/pull-status.ts';
-import type { Apply, Ref, StatusPatch, World } from './contract.ts';
+import type { Apply, Reader, Ref, StatusPatch } from './contract.ts';
 
 /** Where the PullStatus of an object is: beside it, in the cluster of `role`. */
 export function pullStatusRef(
@@ -32,11 +32,11 @@ type Said = Omit<PullStatusInput, 'present' | 'now'>;
  * @param role the cluster of what is spoken of.
  */
 export function reportPullStatus(
-  world: World,
+  reader: Reader,
   role: Ref['role'],
   said: Said,
 ): { readonly apply: Apply; readonly status: StatusPatch } {
   const ref = pullStatusRef(role, said.about);
-  const { object, status } = pullStatus({ ...said, present: world.get(ref), now: world.now });
+  const { object, status } = pullStatus({ ...said, present: reader.get(ref), now: reader.now });
   return { apply: { role, object }, status: { ref, status } };
 }

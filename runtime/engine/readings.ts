@@ -7,19 +7,19 @@ import { isApiError } from '../kube/api-error.ts';
 import type { ClusterCache, Selection, Source } from './cache.ts';
 import type { Cluster } from './cluster.ts';
 import {
+  type ClusterPair,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
-  type Read,
   type Ref,
   type Role,
-  type Scope,
+  type Watch,
 } from './contract.ts';
 import { readName, readNamespace } from './store.ts';
 
 export interface ReadingsOptions {
-  readonly reads: readonly Read[];
-  readonly scope: Scope;
+  readonly reads: readonly Watch[];
+  readonly scope: ClusterPair;
   readonly clusters: Readonly<Record<Role, Cluster>>;
   /** Whether the rights reach the namespaces of all hosted clusters: they share their watches. */
   readonly isWide: boolean;
@@ -30,13 +30,13 @@ export interface ReadingsOptions {
 }
 
 interface Reading {
-  readonly read: Read;
+  readonly read: Watch;
   readonly source: Source;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-export class Readings {
+export class CacheSync {
   readonly #options: ReadingsOptions;
   readonly #readings: Reading[] = [];
   readonly #ends: (() => unknown)[] = [];
@@ -151,14 +151,14 @@ export class Readings {
     );
   }
 
-  #statusChanged(read: Read, source: Source): void {
+  #statusChanged(read: Watch, source: Source): void {
     this.#say(read, source);
     if (this.#synced && source.status.error === undefined) this.#options.onReadable();
     else this.#checkSynced();
   }
 
   /** Once per change. */
-  #say(read: Read, source: Source): void {
+  #say(read: Watch, source: Source): void {
     const { log } = this.#options;
     const { is, error } = source.status;
     const text = error?.message ?? is;
@@ -190,7 +190,7 @@ export class Readings {
 const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
 
 /** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once, where the rights reach so far. */
-function sourceOf(cache: ClusterCache, read: Read, scope: Scope, isWide: boolean): Source | undefined {
+function sourceOf(cache: ClusterCache, read: Watch, scope: ClusterPair, isWide: boolean): Source | undefined {
   const { apiVersion, kind, labelSelector, fieldSelector, values } = read;
   const namespace = readNamespace(read, scope);
   const name = readName(read, scope);
@@ -218,6 +218,6 @@ function isSettled({ read, source }: Reading): boolean {
   );
 }
 
-function isDispensed({ dispensable }: Read, { status }: Source): boolean {
+function isDispensed({ dispensable }: Watch, { status }: Source): boolean {
   return dispensable === true && isApiError(status.error, 403);
 }

@@ -6,14 +6,14 @@ import type { EventInput } from '../kube/events.ts';
 import { type Committed, isLasting } from './apply.ts';
 import { type Author, keyText } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-import type { EventNote, Problem, Ref, Role, Sample } from './contract.ts';
+import type { EventNote, ReconcileError, Ref, Role, Sample } from './contract.ts';
 import type { Metrics, ReconcileResult } from './metrics.ts';
 
 /** What one pass over a key came to. */
 export interface Pass {
   readonly author: Author;
   readonly committed: readonly Committed[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
   readonly events: readonly EventNote[];
   readonly samples: readonly Sample[];
   readonly requeueAfterMs?: number;
@@ -74,14 +74,14 @@ export class Reporter {
     log.info('object written', { verb: done.verb, role: done.ref.role, object: describeObject(done.ref) });
   }
 
-  #reportProblems(problems: readonly Problem[], source: string, log: Logger): void {
+  #reportProblems(problems: readonly ReconcileError[], source: string, log: Logger): void {
     const before = this.#saidProblems.get(source) ?? new Set<string>();
     const now = new Set(problems.map(identityOf));
     for (const problem of problems) {
-      const { code, disposition, message, hint } = problem;
-      const passes = disposition === 'waiting' && !isLasting(problem);
+      const { code, retryPolicy, message, hint } = problem;
+      const passes = retryPolicy === 'waiting' && !isLasting(problem);
       const level = before.has(identityOf(problem)) ? 'debug' : passes ? 'info' : 'warn';
-      log[level]('reconciliation has a problem', { code, disposition, problem: message, hint });
+      log[level]('reconciliation has a problem', { code, retryPolicy, problem: message, hint });
     }
     if (before.size > 0 && now.size === 0) log.info('reconciliation has no problem any more');
     remember(this.#saidProblems, source, now);
@@ -109,40 +109,45 @@ export class Reporter {
     }
   }
 
-  #count(controller: string, problems: readonly Problem[], result: ReconcileResult, seconds: number): void {
+  #count(
+    controller: string,
+    problems: readonly ReconcileError[],
+    result: ReconcileResult,
+    seconds: number,
+  ): void {
     const { metrics } = this.#options;
     metrics.reconciled(controller, result, seconds);
-    for (const { disposition } of problems)
-      if (disposition !== 'waiting') metrics.failed(controller, disposition === 'terminal');
+    for (const { retryPolicy } of problems)
+      if (retryPolicy !== 'waiting') metrics.failed(controller, retryPolicy === 'terminal');
   }
 }
 
-function nextOf(problems: readonly Problem[], requeueAfterMs: number | undefined): Next {
-  if (problems.some(({ disposition }) => disposition === 'retry')) return 'retry';
+function nextOf(problems: readonly ReconcileError[], requeueAfterMs: number | undefined): Next {
+  if (problems.some(({ retryPolicy }) => retryPolicy === 'retry')) return 'retry';
   const waits = problems
-    .filter(({ disposition }) => disposition === 'waiting')
+    .filter(({ retryPolicy }) => retryPolicy === 'waiting')
     .map(({ afterMs }) => afterMs ?? DEFAULT_WAIT_MS);
   // Refused a moment ago and not sent again: what an event has changed in the meantime must not wait for the next resync.
-  for (const { disposition, afterMs } of problems)
-    if (disposition === 'terminal' && afterMs !== undefined) waits.push(afterMs);
+  for (const { retryPolicy, afterMs } of problems)
+    if (retryPolicy === 'terminal' && afterMs !== undefined) waits.push(afterMs);
   if (requeueAfterMs !== undefined) waits.push(requeueAfterMs);
   return waits.length === 0 ? 'idle' : { afterMs: Math.min(...waits) };
 }
 
-function resultOf(problems: readonly Problem[], next: Next): ReconcileResult {
-  if (problems.some(({ disposition }) => disposition !== 'waiting')) return 'error';
+function resultOf(problems: readonly ReconcileError[], next: Next): ReconcileResult {
+  if (problems.some(({ retryPolicy }) => retryPolicy !== 'waiting')) return 'error';
   return next === 'idle' ? 'success' : 'requeue_after';
 }
 
 /** A person must act: tell where that person looks. */
-function eventOf(problem: Problem): EventNote[] {
+function eventOf(problem: ReconcileError): EventNote[] {
   const { regarding, code, message, hint } = problem;
   if (!isLasting(problem) || regarding === undefined) return [];
   const note = hint === undefined ? message : `${message}. ${hint}`;
   return [{ regarding, type: 'Warning', reason: code, action: 'Reconcile', note }];
 }
 
-function identityOf({ code, message }: Problem): string {
+function identityOf({ code, message }: ReconcileError): string {
   return `${code} ${message}`;
 }
 

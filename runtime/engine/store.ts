@@ -6,21 +6,21 @@
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
+  type AdmissionDryRun,
+  type AdmissionDryRunResult,
+  type ClusterPair,
   CONTROL_PLANE_NAMESPACE,
-  type Fact,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
   KEY_ANNOTATION,
-  type Need,
+  type Lookup,
+  type LookupResult,
   OWNER_LABEL,
-  type PodTrial,
   type Query,
-  type Read,
+  type Reader,
   type Ref,
   type Role,
-  type Scope,
-  type TrialAnswer,
-  type World,
+  type Watch,
 } from './contract.ts';
 
 // Objects in the order of their places, kept in order one change at a time: a list of thousands is not sorted again for each.
@@ -218,7 +218,7 @@ function ownerKey(object: KubeObject): string | undefined {
 // Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster.
 
 /** The namespace that `read` means in `scope`, or undefined for all. */
-export function readNamespace(read: Read, scope: Scope): string | undefined {
+export function readNamespace(read: Watch, scope: ClusterPair): string | undefined {
   if (read.namespace === CONTROL_PLANE_NAMESPACE) return scope.controlPlaneNamespace;
   // A stand-alone cluster has no HostedCluster: the name of no namespace, so that nothing is covered.
   if (read.namespace === HOSTED_CLUSTER_NAMESPACE) return scope.hostedCluster?.namespace ?? '-';
@@ -226,12 +226,12 @@ export function readNamespace(read: Read, scope: Scope): string | undefined {
 }
 
 /** The name that `read` means in `scope`, or undefined for all. */
-export function readName(read: Read, scope: Scope): string | undefined {
+export function readName(read: Watch, scope: ClusterPair): string | undefined {
   return read.name?.replace(HOSTED_CLUSTER_NAME, scope.hostedCluster?.name ?? '-');
 }
 
 /** Whether `object`, of the cluster of `read.role`, is covered by `read`. */
-export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
+export function covers(read: Watch, object: KubeObject, scope: ClusterPair): boolean {
   if (read.apiVersion !== object.apiVersion || read.kind !== object.kind) return false;
   const namespace = readNamespace(read, scope);
   if (namespace !== undefined && namespace !== (object.metadata.namespace ?? '')) return false;
@@ -241,7 +241,7 @@ export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
 
 /** Whether the selectors of `read` select `object`. */
 export function matchesSelectors(
-  read: Pick<Read, 'labelSelector' | 'fieldSelector'>,
+  read: Pick<Watch, 'labelSelector' | 'fieldSelector'>,
   object: KubeObject,
 ): boolean {
   return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
@@ -309,25 +309,25 @@ function readTerms(selector: string): readonly Term[] {
 
 /** Input of {@link worldView}. */
 export interface WorldInput {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly now: Date;
   readonly stores: Readonly<Record<Role, ObjectStore>>;
-  readonly reads: readonly Read[];
+  readonly reads: readonly Watch[];
   /** Whether the cluster of `role` knows the kind. */
   readonly serves: (role: Role, kind: string) => boolean;
-  readonly fact: (need: Need) => Fact | undefined;
+  readonly fact: (need: Lookup) => LookupResult | undefined;
   /** @default nothing was tried */
-  readonly trial?: (one: PodTrial) => TrialAnswer | undefined;
+  readonly trial?: (one: AdmissionDryRun) => AdmissionDryRunResult | undefined;
   /** Whether the account may not read what covers the object. @default {() => false} */
   readonly isUnreadable?: (ref: Ref) => boolean;
   /** @default {no write was refused} */
-  readonly refusal?: World['refusal'];
+  readonly refusal?: Reader['refusal'];
 }
 
 /** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
-export function worldView(input: WorldInput): World {
+export function worldView(input: WorldInput): Reader {
   const { scope, stores, reads } = input;
-  const readsOf = (role: Role, kind: string): readonly Read[] => {
+  const readsOf = (role: Role, kind: string): readonly Watch[] => {
     const found = byKind(reads).get(kind) ?? [];
     return stores.hosted === stores.management ? found : found.filter((read) => read.role === role);
   };
@@ -348,25 +348,25 @@ export function worldView(input: WorldInput): World {
         (object) => selected(query, object) && found.some((read) => covers(read, object, scope)),
       );
     },
-    fact: input.fact,
-    trial: (one) => input.trial?.(one),
+    lookup: input.fact,
+    dryRun: (one) => input.trial?.(one),
     refusal: (ref) => input.refusal?.(ref),
     isUnreadable: (ref) => input.isUnreadable?.(ref) ?? false,
     serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };
 }
 
-const indexes = new WeakMap<readonly Read[], ReadonlyMap<string, readonly Read[]>>();
+const indexes = new WeakMap<readonly Watch[], ReadonlyMap<string, readonly Watch[]>>();
 
 /** In a stand-alone cluster both roles are one store, and a read of either role covers it. */
-function byKind(reads: readonly Read[]): ReadonlyMap<string, readonly Read[]> {
+function byKind(reads: readonly Watch[]): ReadonlyMap<string, readonly Watch[]> {
   const known = indexes.get(reads) ?? Map.groupBy(reads, kindKey);
   indexes.set(reads, known);
   return known;
 }
 
 /** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
-function coversAll({ namespace, name, labelSelector, fieldSelector }: Read): boolean {
+function coversAll({ namespace, name, labelSelector, fieldSelector }: Watch): boolean {
   return (
     namespace === undefined &&
     name === undefined &&

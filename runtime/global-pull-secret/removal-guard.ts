@@ -29,7 +29,7 @@ export interface RemovalOptions {
 }
 
 /** A removal that is held. */
-export interface HeldEntryRemoval {
+export interface PendingRemoval {
   /** Names the removal in the annotation that confirms it. Says nothing of any credential. */
   readonly hash: string;
   readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share' | 'CopyDeleted';
@@ -65,7 +65,7 @@ const DEFAULT_SHARE = 0.5;
 /**
  * Judges a change; undefined when it may go on as it is.
  */
-export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefined {
+export function heldEntryRemoval(input: RemovalInput): PendingRemoval | undefined {
   const kept = new Set(input.after.flatMap(({ key }) => key.identities));
   const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
   if (gone.length === 0) return undefined;
@@ -79,9 +79,9 @@ export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefi
 }
 
 function whileWaiting(
-  held: HeldEntryRemoval,
+  held: PendingRemoval,
   { options: { delayMs }, now }: Pick<RemovalInput, 'options' | 'now'>,
-): HeldEntryRemoval | undefined {
+): PendingRemoval | undefined {
   if (delayMs === undefined) return held;
   const until = new Date(Date.parse(held.since) + delayMs);
   const waitMs = until.getTime() - now.getTime();
@@ -91,7 +91,7 @@ function whileWaiting(
 function judge(
   { before, after, release, options }: RemovalInput,
   gone: readonly Keyed[],
-): Pick<HeldEntryRemoval, 'reason' | 'message'> | undefined {
+): Pick<PendingRemoval, 'reason' | 'message'> | undefined {
   if (after.length === 0)
     return {
       reason: 'Everything',
@@ -105,7 +105,7 @@ function judge(
 function ofShare(
   before: readonly Keyed[],
   gone: readonly Keyed[],
-): Pick<HeldEntryRemoval, 'reason' | 'message'> {
+): Pick<PendingRemoval, 'reason' | 'message'> {
   return {
     reason: 'Share',
     message: `removes ${gone.length} of ${counted(before.length, 'registry', 'registries')}`,
@@ -125,7 +125,7 @@ export function lostRemoval({
   confirmed,
   options,
   now,
-}: Pick<RemovalInput, 'held' | 'confirmed' | 'options' | 'now'>): HeldEntryRemoval | undefined {
+}: Pick<RemovalInput, 'held' | 'confirmed' | 'options' | 'now'>): PendingRemoval | undefined {
   if (held === undefined || confirmed.includes(held.hash)) return undefined;
   const message = 'had lost entries when the copy that kept them was deleted';
   return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, { options, now });
@@ -140,7 +140,7 @@ const MAX_NAMES = 5;
 /**
  * What a removal would take and where it is not taken, for a sentence.
  */
-export function removalText({ message, keys }: Pick<HeldEntryRemoval, 'message' | 'keys'>): string {
+export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 'keys'>): string {
   if (keys.length === 0) return `${message}: those that nodes have stay`;
   const names = keys
     .slice(0, MAX_NAMES)

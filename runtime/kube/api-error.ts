@@ -2,7 +2,7 @@
  * A refusal by the API server, as an error that is safe to show: HTTP status, reason, object and the fields concerned. The
  * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
  */
-import { type Disposition, PullwrightError } from '../core/errors.ts';
+import { PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
 
 // Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
@@ -125,7 +125,7 @@ export class ApiError extends PullwrightError {
       readonly code: string;
       readonly status: number;
       readonly causes: readonly ApiCause[];
-      readonly disposition: Disposition;
+      readonly retryPolicy: RetryPolicy;
       readonly afterMs?: number;
       readonly hint?: string;
     },
@@ -152,7 +152,7 @@ export function apiErrorOf(refusal: Refusal): ApiError {
     code,
     status,
     causes: details.causes,
-    disposition: dispositionOf(status, code),
+    retryPolicy: dispositionOf(status, code),
     ...(hint === undefined ? {} : { hint }),
     ...(afterMs === undefined ? {} : { afterMs }),
   });
@@ -203,7 +203,7 @@ function waitOf(status: number, code: string): number | undefined {
   return status === 403 || ADMISSION.includes(code) ? 10_000 : undefined;
 }
 
-function dispositionOf(status: number, code: string): Disposition {
+function dispositionOf(status: number, code: string): RetryPolicy {
   if (status === 429 || status === 403 || ADMISSION.includes(code)) return 'waiting';
   return status === 400 || status === 413 || status === 422 ? 'terminal' : 'retry';
 }

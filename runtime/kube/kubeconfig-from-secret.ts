@@ -136,7 +136,7 @@ function serverProblems(server: unknown, policy: AddressPolicy): string[] {
 function refused(input: SecretKubeconfig, problems: readonly string[]): PullwrightError {
   return new PullwrightError(`Cannot use the kubeconfig in "${input.subject}": ${problems.join('; ')}`, {
     code: 'KubeconfigRefused',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: `Allowed are ${[...CLUSTER_FIELDS, ...USER_FIELDS].join(', ')}, all inline`,
   });
 }

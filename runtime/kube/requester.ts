@@ -59,7 +59,7 @@ function judge(url: URL, addresses: readonly string[], policy: AddressPolicy): v
   if (bad === undefined) return;
   throw new PullwrightError(`Cannot contact "${url.origin}": its address ${bad} is ${REFUSED_SERVER}`, {
     code: 'KubeconfigRefused',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Correct "server" in the kubeconfig, or allow the address by --allow-address',
   });
 }

@@ -118,7 +118,7 @@ function expectName(what: string, text: string): void {
     `Cannot ask for ${what} "${text.slice(0, 100)}": no object has it; expected a name without "/" and "%" that is neither empty nor a step of a path`,
     {
       code: 'UnsafeName',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Correct the name in the object that it comes from',
     },
   );
@@ -143,7 +143,7 @@ export function describeCollection({ kind, namespace }: Collection): string {
 export function notServed({ apiVersion, kind }: Collection): never {
   throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the cluster does not serve it`, {
     code: 'KindNotServed',
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
     afterMs: 60_000,
     hint: 'Install its CustomResourceDefinition',
   });

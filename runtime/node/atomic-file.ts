@@ -24,7 +24,7 @@ import { type Redacted, redact, reveal } from '../core/redacted.ts';
 
 // Turns what the operating system answers into an error that names the file and says what to do.
 
-interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'disposition'> {
+interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'retryPolicy'> {
   readonly state: string;
 }
 
@@ -56,10 +56,10 @@ const KNOWN: Readonly<Record<string, Known>> = {
     code: 'IsSymlink',
     state: 'it is a symbolic link, expected a regular file',
     hint: 'Remove the link: a link here would let its owner choose the file that root reads or writes',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
   },
-  EISDIR: { code: 'NotAFile', state: 'it is a folder, expected a regular file', disposition: 'terminal' },
-  ENOTDIR: { code: 'NoFolder', state: 'its folder is not a folder', disposition: 'terminal' },
+  EISDIR: { code: 'NotAFile', state: 'it is a folder, expected a regular file', retryPolicy: 'terminal' },
+  ENOTDIR: { code: 'NoFolder', state: 'its folder is not a folder', retryPolicy: 'terminal' },
   ENOENT: { code: 'NoFolder', state: 'it does not exist', hint: 'Create the folder, or mount it' },
 };
 
@@ -250,7 +250,7 @@ function readBack(path: string, wanted: Uint8Array): void {
 function notAFile(action: string, path: string): PullwrightError {
   return new PullwrightError(`Cannot ${action} "${path}": it is no regular file`, {
     code: 'NotAFile',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Remove what is there',
   });
 }

@@ -6,7 +6,7 @@
 import { describeError, PullwrightError } from '../core/errors.ts';
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts';
 import type { Clock } from './clock.ts';
-import type { Journal } from './journal.ts';
+import type { Checkpoint } from './journal.ts';
 import {
   attemptRestart,
   type RestartEnd,
@@ -18,7 +18,14 @@ import type { Turns } from './restart-leases.ts';
 import { after, type Decision, decide, type Ended, type Policy, type Step } from './rollout.ts';
 import { giveToRoot, type StateFolder, type Stored } from './state.ts';
 import type { Systemd } from './systemd.ts';
-import { type Ledger, type Look, type NodeEvent, type NodeState, type NodeTask, stateOf } from './task.ts';
+import {
+  type NodeEvent,
+  type NodeState,
+  type NodeTask,
+  type Observation,
+  type OwnedEntries,
+  stateOf,
+} from './task.ts';
 
 /** What the engine works with. */
 export interface EngineOptions {
@@ -45,8 +52,8 @@ export interface Rest {
 
 export class NodeEngine {
   readonly #options: EngineOptions;
-  #journal: Journal;
-  #ledger: Ledger;
+  #journal: Checkpoint;
+  #ledger: OwnedEntries;
 
   /** Reads the journal, and sweeps what killed runs left. */
   constructor(options: EngineOptions) {
@@ -88,12 +95,12 @@ export class NodeEngine {
   static preview(
     options: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
     stored: Stored,
-  ): { readonly look: Look; readonly decision: Decision; readonly state: NodeState } {
+  ): { readonly look: Observation; readonly decision: Decision; readonly state: NodeState } {
     const { look, decision } = lookAndDecide(options, stored);
     return { look, decision, state: stateOf(decision.step, look) };
   }
 
-  #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Look): Rest {
+  #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Observation): Rest {
     const state = stateOf(step, look);
     // A unit that did not come up keeps its turn until it is up again, with whatever content.
     if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.turns?.done();
@@ -109,7 +116,12 @@ export class NodeEngine {
   }
 
   /** Takes one step. Gives a rest when the journal could not be stored, or the step was told to stop. */
-  async #take(step: Acting, decision: Decision, look: Look, signal: AbortSignal): Promise<Rest | undefined> {
+  async #take(
+    step: Acting,
+    decision: Decision,
+    look: Observation,
+    signal: AbortSignal,
+  ): Promise<Rest | undefined> {
     const { clock, policy, turns } = this.#options;
     const state = stateOf(step, look);
     try {
@@ -135,7 +147,7 @@ export class NodeEngine {
   }
 
   /** The journal goes first; before it only the copy, which the journal says is there. */
-  #begin(step: Acting, decision: Decision, look: Look): void {
+  #begin(step: Acting, decision: Decision, look: Observation): void {
     const { folder, task } = this.#options;
     if (step.do !== 'write') return this.#store(decision.journal, this.#ledger);
     if (step.save) folder.saveCopy(readWhole(task.file));
@@ -143,7 +155,7 @@ export class NodeEngine {
     this.#store(decision.journal, look.wanted?.ledgerDuring ?? this.#ledger);
   }
 
-  async #perform(step: Acting, look: Look, signal: AbortSignal): Promise<Ended | 'stopped'> {
+  async #perform(step: Acting, look: Observation, signal: AbortSignal): Promise<Ended | 'stopped'> {
     switch (step.do) {
       case 'write':
         return this.#write(look);
@@ -156,7 +168,7 @@ export class NodeEngine {
     }
   }
 
-  async #write(look: Look): Promise<Ended> {
+  async #write(look: Observation): Promise<Ended> {
     const { task, systemd, report } = this.#options;
     try {
       if (look.wanted === undefined)
@@ -253,7 +265,7 @@ export class NodeEngine {
     };
   }
 
-  #store(journal: Journal, ledger: Ledger): void {
+  #store(journal: Checkpoint, ledger: OwnedEntries): void {
     if (same(journal, this.#journal) && same(ledger, this.#ledger)) return;
     this.#options.folder.store({ journal, ledger });
     this.#journal = journal;
@@ -264,8 +276,8 @@ export class NodeEngine {
 function lookAndDecide(
   { task, clock, policy }: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
   { journal, ledger }: Stored,
-): { look: Look; decision: Decision } {
-  let look: Look;
+): { look: Observation; decision: Decision } {
+  let look: Observation;
   try {
     look = task.look(readWhole(task.file), ledger);
   } catch (error) {

@@ -38,7 +38,7 @@ export interface Change {
 }
 
 /** What survives a kill. */
-export interface Journal {
+export interface Checkpoint {
   readonly version: typeof JOURNAL_VERSION;
   readonly change?: Change;
   readonly breakers: Breakers;
@@ -46,12 +46,12 @@ export interface Journal {
   readonly restarts: readonly number[];
 }
 
-export const EMPTY_JOURNAL: Journal = { version: 1, breakers: {}, restarts: [] };
+export const EMPTY_JOURNAL: Checkpoint = { version: 1, breakers: {}, restarts: [] };
 
 /**
  * Reads a stored journal. Anything that is not a journal of this version, whole and well-formed, gives undefined.
  */
-export function parseJournal(document: unknown): Journal | undefined {
+export function parseJournal(document: unknown): Checkpoint | undefined {
   if (!isRecord(document) || document['version'] !== JOURNAL_VERSION) return undefined;
   const { change, breakers, restarts } = document;
   if (!isRecord(breakers) || !Object.values(breakers).every(isBreaker)) return undefined;

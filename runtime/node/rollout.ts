@@ -9,10 +9,10 @@
 import { exponentialMs } from '../core/back-off.ts';
 import {
   type Change,
+  type Checkpoint,
   type FailureKind,
   inWindow,
   isOpen,
-  type Journal,
   opened,
   retryInMs,
   type Window,
@@ -84,12 +84,12 @@ export type Step =
 
 export interface Decision {
   /** To be stored before the step is taken, when it differs. */
-  readonly journal: Journal;
+  readonly journal: Checkpoint;
   readonly step: Step;
 }
 
 /** The next step. */
-export function decide(journal: Journal, seen: Seen, policy: Policy): Decision {
+export function decide(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   const { change } = journal;
   if (change === undefined) return fromRest(journal, seen, policy);
   if (supersedes(journal, change, seen)) return supersede(journal, change, seen, policy);
@@ -104,7 +104,7 @@ export function decide(journal: Journal, seen: Seen, policy: Policy): Decision {
   }
 }
 
-function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
+function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   const { wanted } = seen;
   if (wanted === undefined) return { journal, step: { do: 'rest', ready: false, reason: 'NoSource' } };
   if (wanted.digest === seen.present) return atRest(journal);
@@ -124,14 +124,14 @@ function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
 }
 
 /** The wanted content changed under way, and the newer content is not known to be bad. A rollback is always finished first. */
-function supersedes(journal: Journal, change: Change, seen: Seen): boolean {
+function supersedes(journal: Checkpoint, change: Change, seen: Seen): boolean {
   if (seen.wanted === undefined || seen.wanted.digest === change.wanted) return false;
   if (change.phase === 'rolling-back') return false;
   return !isOpen(journal.breakers, seen.wanted.source, seen.now);
 }
 
 /** Goes on with the newer content. What was saved stays saved: it is the last content that is known to be good. */
-function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
+function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   const wanted = seen.wanted as Wanted;
   const recovered = change.phase === 'recovering';
   const next: Change = {
@@ -152,7 +152,7 @@ function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy)
   };
 }
 
-function forward(before: Journal, change: Change, seen: Seen, policy: Policy): Decision {
+function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   const journal = { ...before, change };
   if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
   if (!change.restart) return atRest(settled(journal, change));
@@ -190,7 +190,7 @@ function limitedMs(restarts: readonly number[], now: number, policy: Policy): nu
 }
 
 /** The write did not happen yet, or somebody undid it. */
-function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
+function rewrite(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
   if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
@@ -209,13 +209,13 @@ function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): 
   };
 }
 
-function giveUp(journal: Journal, change: Change, now: number): Decision {
+function giveUp(journal: Checkpoint, change: Change, now: number): Decision {
   const breakers = opened(journal.breakers, { source: change.source, kind: change.failedBy ?? 'unit', now });
   const next: Change = { ...change, phase: 'rolling-back', failures: 0, notBefore: now, waitMs: 0 };
   return { journal: { ...journal, breakers, change: next }, step: { do: 'roll-back' } };
 }
 
-function broken(journal: Journal, source: string, now: number): Decision {
+function broken(journal: Checkpoint, source: string, now: number): Decision {
   const wakeInMs = retryInMs(journal.breakers, source, now);
   const step = { do: 'rest', ready: false, reason: 'BreakerOpen' } as const;
   return { journal, step: wakeInMs === undefined ? step : { ...step, wakeInMs } };
@@ -228,7 +228,7 @@ export type Ended =
   | { readonly step: Step['do']; readonly ok: false; readonly kind: FailureKind };
 
 /** The journal after a step. */
-export function after(journal: Journal, ended: Ended, now: number, policy: Policy): Journal {
+export function after(journal: Checkpoint, ended: Ended, now: number, policy: Policy): Checkpoint {
   const { change } = journal;
   if (change === undefined) return journal;
   if (!ended.ok) return { ...journal, change: failed(change, ended.kind, now) };
@@ -271,11 +271,11 @@ function failed(change: Change, kind: FailureKind, now: number): Change {
   };
 }
 
-function settled(journal: Journal, change: Change): Journal {
+function settled(journal: Checkpoint, change: Change): Checkpoint {
   return without({ ...journal, breakers: withoutBreaker(journal.breakers, change.source) });
 }
 
-function without(journal: Journal): Journal {
+function without(journal: Checkpoint): Checkpoint {
   return { version: 1, breakers: journal.breakers, restarts: journal.restarts };
 }
 
@@ -287,7 +287,7 @@ function recovery({ invocation, failedBy }: Change): Step {
   return { do: 'recover', invocation, touched: failedBy === 'unit' };
 }
 
-function atRest(journal: Journal): Decision {
+function atRest(journal: Checkpoint): Decision {
   return { journal, step: { do: 'rest', ready: true, reason: 'Settled' } };
 }
 

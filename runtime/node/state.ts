@@ -35,8 +35,8 @@ import {
   replaceFile,
   sweepLeftovers,
 } from './atomic-file.ts';
-import { EMPTY_JOURNAL, type Journal, parseJournal } from './journal.ts';
-import type { Ledger } from './task.ts';
+import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './journal.ts';
+import type { OwnedEntries } from './task.ts';
 
 // Who owns what is written on a node. The kubelet runs as root what it finds, and reads its credentials as root, so that
 // nobody else may own these files; an earlier version, or a container started with another user, may have left them so.
@@ -79,8 +79,8 @@ export const STATE_VERSION = 1;
 
 /** What is stored in one file, so that journal and ledger cannot disagree. */
 export interface Stored {
-  readonly journal: Journal;
-  readonly ledger: Ledger;
+  readonly journal: Checkpoint;
+  readonly ledger: OwnedEntries;
 }
 
 /** Nothing is written before the first change. */
@@ -210,12 +210,12 @@ function isNewer(value: Readonly<Record<string, unknown>>): boolean {
   return typeof version === 'number' && version > STATE_VERSION;
 }
 
-function parseLedger(value: unknown): Ledger | undefined {
+function parseLedger(value: unknown): OwnedEntries | undefined {
   if (!isRecord(value)) return undefined;
   const whole = Object.values(value).every(
     (digests) => Array.isArray(digests) && digests.every((digest) => typeof digest === 'string'),
   );
-  return whole ? (value as Ledger) : undefined;
+  return whole ? (value as OwnedEntries) : undefined;
 }
 
 /** What the file says; undefined for an absent file and for what is not JSON. */

@@ -6,19 +6,19 @@ import type { FileContent } from './atomic-file.ts';
 import type { Step, Wanted } from './rollout.ts';
 
 /** Which entries of the file are ours: entry to digests of what we wrote. Kept by the engine, understood by the task. */
-export type Ledger = Readonly<Record<string, readonly string[]>>;
+export type OwnedEntries = Readonly<Record<string, readonly string[]>>;
 
 /** What the file should be, and how to get there. */
 export interface WantedContent extends Wanted {
   readonly bytes: Redacted<Uint8Array>;
   /** Stored before the write: whatever is ours before or after it. */
-  readonly ledgerDuring: Ledger;
+  readonly ledgerDuring: OwnedEntries;
   /** Stored when the change is settled. */
-  readonly ledgerAfter: Ledger;
+  readonly ledgerAfter: OwnedEntries;
 }
 
 /** One look at the sources and the file. */
-export interface Look {
+export interface Observation {
   /** Digest of the file, or `absent`. */
   readonly present: string;
   readonly wanted: WantedContent | undefined;
@@ -41,7 +41,7 @@ export interface NodeTask {
   readonly file: string;
   readonly unit: string;
   /** Looks at the sources. Never throws for what they hold. */
-  look(present: FileContent | undefined, ledger: Ledger): Look;
+  look(present: FileContent | undefined, ledger: OwnedEntries): Observation;
 }
 
 // What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it.
@@ -90,7 +90,7 @@ export interface NodeState {
   readonly message: string;
   /** A change is under way: not ready, and nothing that a person must look at. */
   readonly busy?: boolean;
-  /** What was looked at; see {@link Look.facts}. */
+  /** What was looked at; see {@link Observation.facts}. */
   readonly facts?: Readonly<Record<string, string>>;
 }
 
@@ -108,12 +108,12 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /** The state that goes with a step that is about to be taken. */
-export function stateOf(step: Step, look: Look): NodeState {
+export function stateOf(step: Step, look: Observation): NodeState {
   const state = bareState(step, look);
   return look.facts === undefined ? state : { ...state, facts: look.facts };
 }
 
-function bareState(step: Step, look: Look): NodeState {
+function bareState(step: Step, look: Observation): NodeState {
   if (step.do === 'wait')
     return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '', busy: true };
   if (step.do !== 'rest') {
@@ -134,12 +134,12 @@ function bareState(step: Step, look: Look): NodeState {
   if (idle !== undefined && problem === undefined)
     return { ready: true, reason: 'NothingToBring', message: idle };
   if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
-  const busy = problem.disposition === 'waiting' ? { busy: true } : {};
+  const busy = problem.retryPolicy === 'waiting' ? { busy: true } : {};
   return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }
 
 /** A part of the source that no reader can use is no fault of the node, and is not kept from those who look at it. */
-function settled({ problem }: Look): NodeState {
+function settled({ problem }: Observation): NodeState {
   const message = 'The file means what is wanted';
   if (problem === undefined) return { ready: true, reason: 'InSync', message };
   return {

@@ -172,7 +172,7 @@ export function refused(verb: string, subject: string, answer: Answer): Pullwrig
         : isTooLarge(answer)
           ? 'AnswerTooLarge'
           : 'ApiUnavailable',
-    ...(own ? { disposition: 'terminal' as const } : {}),
+    ...(own ? { retryPolicy: 'terminal' as const } : {}),
     ...(hint === undefined ? {} : { hint }),
   });
 }
@@ -213,7 +213,7 @@ export class HyperfleetApi {
     const problem = read.ok ? 'the API answered with another cluster' : read.reason;
     throw new PullwrightError(`Cannot read cluster "${id}": ${problem}`, {
       code: 'ClusterFetchFailed',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
     });
   }
 

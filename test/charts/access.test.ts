@@ -9,8 +9,8 @@ import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
-  type Read,
   type Role,
+  type Watch,
 } from '../../runtime/engine/contract.ts';
 import { suite } from '../support/suite.ts';
 
@@ -42,7 +42,7 @@ function grantsOf(objects: readonly KubeObject[]): readonly Grant[] {
   });
 }
 
-function covers({ namespace, rule }: Grant, read: Read, verb: 'list' | 'watch'): boolean {
+function covers({ namespace, rule }: Grant, read: Watch, verb: 'list' | 'watch'): boolean {
   const group = read.apiVersion.includes('/') ? (read.apiVersion.split('/')[0] ?? '') : '';
   return (
     (namespace === undefined || namespace === read.namespace) &&
@@ -59,7 +59,7 @@ function pluralOf(kind: string): string {
 }
 
 /** Reads that nothing grants, as text. */
-function missing(reads: readonly Read[], grants: readonly Grant[]): readonly string[] {
+function missing(reads: readonly Watch[], grants: readonly Grant[]): readonly string[] {
   return reads
     .filter(
       (read) =>
@@ -71,7 +71,7 @@ function missing(reads: readonly Read[], grants: readonly Grant[]): readonly str
 const image = 'registry.example.com/pullwright:0.1.0';
 const names = { [CONTROL_PLANE_NAMESPACE]: 'openshift-config' };
 
-function placed(read: Read, namespaces: Readonly<Record<string, string>>): Read {
+function placed(read: Watch, namespaces: Readonly<Record<string, string>>): Watch {
   return read.namespace === undefined
     ? read
     : { ...read, namespace: namespaces[read.namespace] ?? read.namespace };
@@ -82,13 +82,13 @@ const systems = SYSTEMS.filter(
 );
 
 for (const { name, kinds } of systems) {
-  const readsOf = async (role: Role | 'both'): Promise<readonly Read[]> => {
+  const readsOf = async (role: Role | 'both'): Promise<readonly Watch[]> => {
     const load = RECONCILERS[name];
     assert.ok(load !== undefined, `${name} has rights to reconcile, and no reconciler`);
     const reconcilers = (await load())({});
     // What only a preview reads is never asked of a cluster.
     return reconcilers
-      .flatMap((one) => one.reads)
+      .flatMap((one) => one.watches)
       .filter((read) => read.preview !== true && (role === 'both' || read.role === role));
   };
 

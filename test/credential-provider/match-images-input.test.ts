@@ -18,16 +18,16 @@ function reconcile(spec: unknown): {
   const objects = clusterObjects({ platform: 'AWS', pools: ['worker'] }).map((object) =>
     object.kind === 'CRIOCredentialProviderConfig' ? { ...object, spec } : object,
   );
-  const outcome = reconciler.reconcile(worldOf(objects), { scope: 'local', name: 'cluster' });
-  const [config] = (outcome.apply ?? []).flatMap((one) =>
+  const result = reconciler.reconcile(worldOf(objects), { scope: 'local', name: 'cluster' });
+  const [config] = (result.apply ?? []).flatMap((one) =>
     'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
   );
   return {
     text: config === undefined ? '' : [...filesOf(config).values()].join(),
-    problems: (outcome.problems ?? []).map(
-      ({ disposition, code, message }) => `${disposition} ${code} ${message}`,
+    problems: (result.errors ?? []).map(
+      ({ retryPolicy, code, message }) => `${retryPolicy} ${code} ${message}`,
     ),
-    status: JSON.stringify(outcome.status),
+    status: JSON.stringify(result.status),
   };
 }
 

@@ -33,8 +33,8 @@ function pod(name: string, secrets: unknown, serviceAccountName = 'app', phase =
 
 function rulesFor(objects: readonly KubeObject[]): unknown {
   const reconciler = reconcilers(OPTIONS)[1];
-  const outcome = reconciler?.reconcile(worldOf(objects), { scope: 'local', name: 'team-a' });
-  const [applied] = outcome?.apply ?? [];
+  const result = reconciler?.reconcile(worldOf(objects), { scope: 'local', name: 'team-a' });
+  const [applied] = result?.apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
   assert.equal(applied.object.metadata.namespace, 'team-a');
   return applied.object['rules'];

@@ -157,12 +157,12 @@ test('hosted clusters: the ConfigMap of the NodePools brings it beside the kubel
   const options = parseReconcilerOptions(part?.options ?? {});
   const nodes = [{ name: 'w', pool: 'worker' }];
   const configIn = (matchImages: readonly string[]): IgnitionConfig => {
-    const world = worldOf(clusterObjects({ hosted: true, platform: 'AWS', nodes, matchImages }), true);
-    const outcome = credentialProviderReconciler(options).reconcile(world, {
+    const reader = worldOf(clusterObjects({ hosted: true, platform: 'AWS', nodes, matchImages }), true);
+    const result = credentialProviderReconciler(options).reconcile(reader, {
       scope: 'clusters/east',
       name: 'cluster',
     });
-    const [applied] = outcome.apply ?? [];
+    const [applied] = result.apply ?? [];
     assert.ok(applied !== undefined && 'object' in applied);
     const { config } = applied.object['data'] as { readonly config: string };
     return (JSON.parse(config) as { readonly spec: { readonly config: IgnitionConfig } }).spec.config;

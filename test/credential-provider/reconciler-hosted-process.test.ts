@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { hostedClusterAccess } from '../../charts/credential-provider/access.ts';
-import type { Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -114,7 +114,7 @@ else {
       kind: 'PullStatus',
       metadata: { name: 'criocredentialproviderconfig-cluster', namespace: 'clusters-east' },
     });
-    const verdicts = (status?.['status']?.verdicts ?? []) as readonly Verdict[];
+    const verdicts = (status?.['status']?.verdicts ?? []) as readonly EntryStatus[];
     const found = verdicts.find((one) => one.subject === subject);
     return found === undefined ? 'absent' : `${found.verdict} ${found.reason}`;
   };

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import type { Outcome } from '../../runtime/engine/contract.ts';
+import type { Result } from '../../runtime/engine/contract.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
 
@@ -40,10 +40,10 @@ function nodePool({ name, config, cluster = 'east', conditions = {}, observed = 
 }
 
 interface Seen {
-  readonly outcome: Outcome;
+  readonly outcome: Result;
   readonly isRendered: boolean;
   readonly ready: string;
-  readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly verdicts: ReadonlyMap<string, EntryStatus>;
 }
 
 function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = [], raw: object = {}): Seen {
@@ -54,36 +54,41 @@ function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = [
     nodes: nodes ?? [],
     more: pools.map(nodePool),
   };
-  const outcome = reconciler.reconcile(worldOf(clusterObjects(shape), true), {
+  const result = reconciler.reconcile(worldOf(clusterObjects(shape), true), {
     scope: 'clusters/east',
     name: 'cluster',
   });
-  const status = outcome.status?.find(({ ref }) => ref.kind === 'PullStatus')?.status as {
+  const status = result.status?.find(({ ref }) => ref.kind === 'PullStatus')?.status as {
     readonly conditions: readonly {
       readonly type: string;
       readonly status: string;
       readonly reason: string;
     }[];
-    readonly verdicts: readonly Verdict[];
+    readonly verdicts: readonly EntryStatus[];
   };
   const ready = status.conditions.find(({ type }) => type === 'Ready');
   return {
-    outcome,
-    isRendered: (outcome.apply ?? []).some((one) => 'object' in one && one.object.kind === 'ConfigMap'),
+    outcome: result,
+    isRendered: (result.apply ?? []).some((one) => 'object' in one && one.object.kind === 'ConfigMap'),
     ready: `${ready?.status} ${ready?.reason}`,
     verdicts: new Map(status.verdicts.map((one) => [one.subject, one])),
   };
 }
 
 test('a NodePool that does not refer is told what to set, what it has already kept', () => {
-  const { outcome, isRendered, ready, verdicts } = reconcile([{ name: 'workers', config: ['chrony'] }]);
+  const {
+    outcome: result,
+    isRendered,
+    ready,
+    verdicts,
+  } = reconcile([{ name: 'workers', config: ['chrony'] }]);
   assert.ok(isRendered);
   assert.equal(ready, 'False NodePoolsNotConfigured');
   const verdict = verdicts.get('NodePool clusters/workers');
   assert.deepEqual([verdict?.verdict, verdict?.reason], ['Pending', 'NotReferenced']);
   const pasted = verdict?.message.slice(verdict.message.indexOf('spec:')) ?? '';
   assert.deepEqual(parse(pasted), { spec: { config: [{ name: 'chrony' }, { name: CONFIG_MAP }] } });
-  const told = (outcome.problems ?? []).map(({ code, regarding }) => ({ code, regarding }));
+  const told = (result.errors ?? []).map(({ code, regarding }) => ({ code, regarding }));
   const apiVersion = 'hypershift.openshift.io/v1beta1';
   const regarding = {
     role: 'management',
@@ -220,9 +225,9 @@ test('each hosted cluster has its own options', () => {
   const raw = {
     clusters: { 'clusters/east': { secretAnnotation: true }, 'clusters/west': { mode: 'observe' } },
   };
-  const { outcome } = reconcile([], [], raw);
-  assert.match(JSON.stringify(outcome.apply), /"data":\{"config":/);
-  const config = outcome.apply?.flatMap((one) => ('object' in one ? [one.object] : []))[0] as unknown as {
+  const { outcome: result } = reconcile([], [], raw);
+  assert.match(JSON.stringify(result.apply), /"data":\{"config":/);
+  const config = result.apply?.flatMap((one) => ('object' in one ? [one.object] : []))[0] as unknown as {
     data: { config: string };
   };
   const [file] = JSON.parse(config.data.config).spec.config.storage.files;

@@ -22,16 +22,16 @@ async function withPlane(): Promise<void> {
     const matchImages = ['docker.io', '*.dkr.ecr.us-east-1.amazonaws.com'];
     const stored = await plane.apply(credentialProviderConfig(matchImages));
     const others = clusterObjects({ platform: 'AWS', deleted: true, pools: ['worker'] });
-    const outcome = reconciler.reconcile(worldOf([{ ...stored, spec: { matchImages } }, ...others]), {
+    const result = reconciler.reconcile(worldOf([{ ...stored, spec: { matchImages } }, ...others]), {
       scope: 'local',
       name: 'cluster',
     });
-    const objects = (outcome.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
+    const objects = (result.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
     const [config] = objects.filter(({ kind }) => kind === 'MachineConfig');
     assert.ok(config !== undefined);
     const made = await plane.apply(config);
     assert.deepEqual(made['spec'], config.spec);
-    const patch = outcome.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig');
+    const patch = result.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig');
     const body = {
       apiVersion: 'config.openshift.io/v1',
       kind: 'CRIOCredentialProviderConfig',
@@ -56,8 +56,8 @@ async function withPlane(): Promise<void> {
 
   test('our own status does not look like that of another manager', async () => {
     const { body } = await plane.client.request('GET', PATH);
-    const world = worldOf([body, ...clusterObjects({ platform: 'AWS', deleted: true, pools: ['worker'] })]);
-    const { apply = [] } = reconciler.reconcile(world, { scope: 'local', name: 'cluster' });
+    const reader = worldOf([body, ...clusterObjects({ platform: 'AWS', deleted: true, pools: ['worker'] })]);
+    const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
     assert.ok(apply.some((one) => 'object' in one && one.object.kind === 'MachineConfig'));
   });
 

@@ -4,7 +4,7 @@ import type { Condition } from '../../runtime/core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import type { Outcome } from '../../runtime/engine/contract.ts';
+import type { Result } from '../../runtime/engine/contract.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
@@ -100,32 +100,32 @@ const rows: readonly Row[] = [
   },
 ];
 
-function reconcile(shape: ClusterShape, options: object = {}): Outcome {
-  const world = worldOf(clusterObjects({ pools: ['worker'], ...shape }));
-  return credentialProviderReconciler(parseReconcilerOptions({ ...options })).reconcile(world, {
+function reconcile(shape: ClusterShape, options: object = {}): Result {
+  const reader = worldOf(clusterObjects({ pools: ['worker'], ...shape }));
+  return credentialProviderReconciler(parseReconcilerOptions({ ...options })).reconcile(reader, {
     scope: 'local',
     name: 'cluster',
   });
 }
 
 table(test, rows, ({ shape, options, paths, says }) => {
-  const outcome = reconcile(shape, options);
-  const config = outcome.apply?.flatMap((one) =>
+  const result = reconcile(shape, options);
+  const config = result.apply?.flatMap((one) =>
     'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
   )[0];
   assert.deepEqual(config === undefined ? [] : [...filesOf(config).keys()], paths);
   if (says === undefined) return;
-  const status = outcome.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig')?.status;
+  const status = result.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig')?.status;
   const { conditions } = status as { conditions: readonly Condition[] };
   const rendered = conditions.find(({ type }) => type === 'MachineConfigRendered');
   assert.deepEqual([rendered?.status, rendered?.reason], ['False', 'MachineConfigRenderingFailed']);
   assert.match(rendered?.message ?? '', says);
-  assert.ok(outcome.keep !== undefined && outcome.keep !== 'all' && outcome.keep.length === 1, 'it stays');
+  assert.ok(result.retain !== undefined && result.retain !== 'all' && result.retain.length === 1, 'it stays');
 });
 
 test('without entries nothing is unclear', () => {
-  const outcome = reconcile({ platform: null, matchImages: null });
-  assert.ok(outcome.apply?.some((one) => 'object' in one && one.object.kind === 'MachineConfig'));
+  const result = reconcile({ platform: null, matchImages: null });
+  assert.ok(result.apply?.some((one) => 'object' in one && one.object.kind === 'MachineConfig'));
 });
 
 test.run();

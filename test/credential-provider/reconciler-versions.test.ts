@@ -6,7 +6,11 @@ import { reconcile } from './support/reconcile-once.ts';
 const test = suite('credential provider reconciler, versions');
 
 test('an old kubelet holds back its pool alone, and what is rendered stays', () => {
-  const { configs, outcome, conditions } = reconcile({
+  const {
+    configs,
+    outcome: result,
+    conditions,
+  } = reconcile({
     platform: 'AWS',
     nodes: [
       { name: 'm', pool: 'master' },
@@ -18,8 +22,8 @@ test('an old kubelet holds back its pool alone, and what is rendered stays', () 
     ['97-master-generated-credentialproviderconfig'],
   );
   assert.ok(
-    outcome.keep !== 'all' &&
-      outcome.keep?.some(({ name }) => name === '97-worker-generated-credentialproviderconfig'),
+    result.retain !== 'all' &&
+      result.retain?.some(({ name }) => name === '97-worker-generated-credentialproviderconfig'),
   );
   const rendered = conditions.get('MachineConfigRendered');
   assert.equal(rendered?.reason, 'UnsupportedVersion');

@@ -21,9 +21,9 @@ test('an object under another name, which no API server takes, is a problem besi
     [...cluster, bad],
     [...cluster.filter((one) => one !== good), bad],
   ]) {
-    const outcome = reconciler.reconcile(worldOf(objects, undefined), KEY);
+    const result = reconciler.reconcile(worldOf(objects, undefined), KEY);
     assert.deepEqual(
-      outcome.problems?.map(({ code, disposition, message }) => [code, disposition, message]),
+      result.errors?.map(({ code, retryPolicy, message }) => [code, retryPolicy, message]),
       [
         [
           'RefusedByDefinition',
@@ -32,7 +32,7 @@ test('an object under another name, which no API server takes, is a problem besi
         ],
       ],
     );
-    assert.equal((outcome.apply ?? []).length > 0, objects.includes(good));
+    assert.equal((result.apply ?? []).length > 0, objects.includes(good));
   }
 });
 
@@ -208,14 +208,14 @@ test('alone in a folder, it is ours to judge, again when our own status is in it
   });
   const first = reconcile({ pools: [], deleted: true, more: [alone()] });
   assert.equal(first.conditions.get('Validated')?.reason, 'ConfigurationPartiallyApplied');
-  assert.equal(first.outcome.problems?.length, 1, 'what the definition refuses');
+  assert.equal(first.outcome.errors?.length, 1, 'what the definition refuses');
   const again = reconcile({
     pools: [],
     deleted: true,
     more: [alone({ conditions: [...first.conditions.values()] })],
   });
   assert.equal(again.reported.get('ManagedElsewhere'), undefined);
-  assert.equal(again.outcome.problems?.length, 1);
+  assert.equal(again.outcome.errors?.length, 1);
 });
 
 test('options that do not exist are named', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { type RegistryLookUpOptions, registryLookUp } from '../../runtime/diagnose/model/registries.ts';
-import type { Need } from '../../runtime/engine/contract.ts';
+import type { Lookup } from '../../runtime/engine/contract.ts';
 import { FactCache, NOT_ASKED } from '../../runtime/engine/lookups.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { missingTool, ociLayout, push, scratch, startRegistry, USER } from '../registry/docker-registry.ts';
@@ -60,7 +60,7 @@ else {
   };
   const file = path('auth.json');
   writeFileSync(file, document(registry.password));
-  const need = (cluster: string, more: Partial<Need> = { asked: true }): Need => ({
+  const need = (cluster: string, more: Partial<Lookup> = { asked: true }): Lookup => ({
     kind: 'registry-digest',
     image,
     pullSecret: { namespace: `clusters-${cluster}`, name: 'pull-secret' },

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { verifyObjects } from '../../charts/verify/objects.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { reconcilers } from '../../runtime/diagnose/commands/verify.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
@@ -111,8 +111,8 @@ else {
     assert.ok(found !== undefined, 'no PullStatus');
     return found;
   };
-  const verdicts = async (): Promise<readonly Verdict[]> =>
-    ((await stored()).status as { verdicts: readonly Verdict[] }).verdicts;
+  const verdicts = async (): Promise<readonly EntryStatus[]> =>
+    ((await stored()).status as { verdicts: readonly EntryStatus[] }).verdicts;
   const events = async (): Promise<readonly string[]> => {
     const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/web/events');
     return (body as { items: { reason: string; regarding: { kind: string; name: string } }[] }).items.map(
@@ -150,8 +150,8 @@ else {
     store.set(await stored());
     const [reconciler] = reconcilers({});
     assert.ok(reconciler !== undefined);
-    const world = { scope: { name: 'local' }, get: (ref: object) => store.get(ref as never) } as never;
-    const { metrics: samples = [] } = reconciler.reconcile(world, { scope: 'local', name: 'x' });
+    const reader = { scope: { name: 'local' }, get: (ref: object) => store.get(ref as never) } as never;
+    const { metrics: samples = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'x' });
     const metrics = createMetrics();
     metrics.samples('verify', samples);
     const { text } = await metrics.render();

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { ClusterCache } from '../../runtime/engine/cache.ts';
 import { Cluster } from '../../runtime/engine/cluster.ts';
-import type { Key, Outcome, Reconciler, World } from '../../runtime/engine/contract.ts';
+import type { Reader, Reconciler, Request, Result } from '../../runtime/engine/contract.ts';
 import { Controller } from '../../runtime/engine/controller.ts';
 import { FactCache, noLookUp } from '../../runtime/engine/lookups.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
@@ -115,7 +115,10 @@ interface Engine {
 }
 
 /** A running controller for keys named after the ConfigMaps `in-*`. */
-async function engineFor(reconcile: (world: World, key: Key) => Outcome, server: Server): Promise<Engine> {
+async function engineFor(
+  reconcile: (reader: Reader, key: Request) => Result,
+  server: Server,
+): Promise<Engine> {
   const { client } = server;
   const metrics = createMetrics();
   const cluster = new Cluster({
@@ -129,11 +132,11 @@ async function engineFor(reconcile: (world: World, key: Key) => Outcome, server:
   const controller = new Controller({
     reconciler: {
       name: 'copier',
-      reads: [READ],
-      keysFor: KEYS,
-      reconcile: (world, key) => {
+      watches: [READ],
+      requestsFor: KEYS,
+      reconcile: (reader, key) => {
         passes.push(key.name);
-        return reconcile(world, key);
+        return reconcile(reader, key);
       },
     },
     scope: { name: 'local', controlPlaneNamespace: 'a' },
@@ -189,8 +192,8 @@ async function withEngine(
 
 /** `in` is copied to `out`; `sum` counts what is there. */
 function copier(plain: boolean): Parameters<typeof engineFor>[0] {
-  return (world, key) => {
-    const source = world.get({ ...READ, name: 'in' });
+  return (reader, key) => {
+    const source = reader.get({ ...READ, name: 'in' });
     if (key.name !== 'in' || source === undefined) return {};
     const { value } = source['data'] as { value: string };
     return {
@@ -203,8 +206,8 @@ function copier(plain: boolean): Parameters<typeof engineFor>[0] {
 }
 
 /** `out*` concerns `in`, which makes it, and `sum`. */
-const KEYS: Reconciler['keysFor'] = (changed, world) => {
-  const key = (name: string): Key => ({ scope: world.scope.name, name });
+const KEYS: Reconciler['requestsFor'] = (changed, reader) => {
+  const key = (name: string): Request => ({ scope: reader.scope.name, name });
   return changed.name.startsWith('out') ? [key('in'), key('sum')] : [key('in')];
 };
 
@@ -242,7 +245,8 @@ test('what somebody else makes of our object is news', () =>
 
 test('a key that has nothing to do and owns nothing is forgotten, also when it keeps all', () =>
   withEngine(
-    (world) => (world.get({ ...READ, name: 'in' }) === undefined ? { keep: 'all' } : { metrics: [SAMPLE] }),
+    (reader) =>
+      reader.get({ ...READ, name: 'in' }) === undefined ? { retain: 'all' } : { metrics: [SAMPLE] },
     async ({ server, controller, settled }) => {
       assert.deepEqual(
         controller.keys.map(({ name }) => name),

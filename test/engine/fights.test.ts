@@ -1,7 +1,7 @@
 /** commit(): who undoes our writes is given way to; an API server that refuses them is nobody of the kind. */
 import assert from 'node:assert/strict';
 import { commit } from '../../runtime/engine/apply.ts';
-import type { Author, Delta } from '../../runtime/engine/changes.ts';
+import type { Author, ChangeSet } from '../../runtime/engine/changes.ts';
 import { type Cluster, FightBreaker } from '../../runtime/engine/cluster.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -10,7 +10,7 @@ const test = suite('commit() and whoever undoes it');
 const AUTHOR: Author = { reconciler: 'global-pull-secret', key: { scope: 'local', name: 'global' } };
 const metadata = { name: 'a', namespace: 'web', labels: { 'pullwright.dev/owner': AUTHOR.reconciler } };
 const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, uid: 'u' } };
-const change: Delta = {
+const change: ChangeSet = {
   verb: 'configured',
   ref: { role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'web', name: 'a' },
   desired: { ...object, data: { key: 'wanted' } },

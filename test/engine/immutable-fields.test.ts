@@ -5,7 +5,7 @@ import type { CommandIo } from '../../runtime/cli/command.ts';
 import { openKubeconfig } from '../../runtime/commands/reconcile/live.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Committed, commit } from '../../runtime/engine/apply.ts';
-import { type Delta, fieldManager, marked } from '../../runtime/engine/changes.ts';
+import { type ChangeSet, fieldManager, marked } from '../../runtime/engine/changes.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { Ref } from '../../runtime/engine/contract.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
@@ -147,7 +147,7 @@ else {
     await by.client.apply(there, { manager, force: true });
     return (await cluster.client.get(refOf(there))) as KubeObject;
   };
-  const changing = (row: Row, before: KubeObject): Delta & { readonly desired: KubeObject } => ({
+  const changing = (row: Row, before: KubeObject): ChangeSet & { readonly desired: KubeObject } => ({
     verb: 'configured',
     ref: refOf(row.wanted),
     desired: marked(row.wanted, AUTHOR),
@@ -161,8 +161,8 @@ else {
   };
   const refusal = (done: Committed): string => {
     assert.equal(done.verb, 'failed');
-    const { code, disposition, message, hint = '' } = done.verb === 'failed' ? done.problem : never();
-    assert.deepEqual([code, disposition], ['FieldImmutable', 'terminal'], message);
+    const { code, retryPolicy, message, hint = '' } = done.verb === 'failed' ? done.problem : never();
+    assert.deepEqual([code, retryPolicy], ['FieldImmutable', 'terminal'], message);
     assert.match(hint, /kubectl -n web delete \w+ one$/);
     return message;
   };
@@ -203,7 +203,7 @@ else {
     const before = await make(marked(held, AUTHOR), fieldManager(AUTHOR.reconciler));
     const done = await commit(changing(row, before), AUTHOR, cluster);
     const problem = done.verb === 'failed' ? done.problem : never();
-    assert.deepEqual([problem.code, problem.disposition], ['Terminating', 'waiting']);
+    assert.deepEqual([problem.code, problem.retryPolicy], ['Terminating', 'waiting']);
     assert.match(problem.message, /waits for example\.com\/backup/);
     await cluster.client.jsonPatch(
       refOf(row.there),
@@ -211,7 +211,7 @@ else {
       'somebody',
     );
     const { ref, desired } = changing(row, before);
-    const made: Delta = { verb: 'created', ref, desired, differences: [] };
+    const made: ChangeSet = { verb: 'created', ref, desired, differences: [] };
     assert.equal((await commit(made, AUTHOR, cluster)).verb, 'created');
     await empty(row);
   });

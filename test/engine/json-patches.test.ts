@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ActionRunner } from '../../runtime/engine/actions.ts';
 import { type Cluster, FightBreaker } from '../../runtime/engine/cluster.ts';
-import type { Action, Problem, Ref } from '../../runtime/engine/contract.ts';
+import type { Action, ReconcileError, Ref } from '../../runtime/engine/contract.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { suite } from '../support/suite.ts';
 
@@ -30,7 +30,7 @@ interface Scene {
   fails: boolean;
   sent: number;
   last: readonly object[];
-  run(...actions: readonly Action[]): Promise<readonly Problem[]>;
+  run(...actions: readonly Action[]): Promise<readonly ReconcileError[]>;
 }
 
 function scene(): Scene {
@@ -67,7 +67,7 @@ test('a list that is set back each time is left after the fifth time, and who se
     assert.deepEqual(await one.run(replace(round)), []);
   }
   const [problem] = await one.run(replace(5));
-  assert.deepEqual([problem?.code, problem?.disposition], ['ManagedElsewhere', 'terminal']);
+  assert.deepEqual([problem?.code, problem?.retryPolicy], ['ManagedElsewhere', 'terminal']);
   assert.match(problem?.message ?? '', /changed back again and again, by "argocd-controller"/);
   assert.match(problem?.hint ?? '', /stop the other, or no longer ask for this here/);
   assert.equal(one.sent, 5);
@@ -99,7 +99,7 @@ test('a hundred go at once, and fifty more a second; the rest waits and is said 
   const one = scene();
   const many = Array.from({ length: 150 }, (_, at) => replace(0, [`list ${at}`]));
   const [problem, ...more] = await one.run(...many);
-  assert.deepEqual([problem?.code, problem?.disposition, more.length], ['RateLimited', 'waiting', 0]);
+  assert.deepEqual([problem?.code, problem?.retryPolicy, more.length], ['RateLimited', 'waiting', 0]);
   assert.ok((problem?.afterMs ?? 0) > 0);
   assert.equal(one.sent, 100);
   one.now += 1000;

@@ -68,8 +68,8 @@ function clusterOf(client: KubeClient): Cluster {
 
 const WRITER: Reconciler = {
   name: 'writer',
-  reads: [{ role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a' }],
-  keysFor: (_changed, { scope }) => [{ scope: scope.name, name: 'in' }],
+  watches: [{ role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a' }],
+  requestsFor: (_changed, { scope }) => [{ scope: scope.name, name: 'in' }],
   reconcile: () => ({
     apply: ['out-1', 'out-2'].map((name) => ({
       role: 'hosted',

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Key, Outcome, Reconciler, Ref, Role, Scope, World } from '../../runtime/engine/contract.ts';
+import type {
+  ClusterPair,
+  Reader,
+  Reconciler,
+  Ref,
+  Request,
+  Result,
+  Role,
+} from '../../runtime/engine/contract.ts';
 import { folderOf } from '../../runtime/engine/offline/manifests.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('runOffline()');
-const SCOPE: Scope = { name: 'local', controlPlaneNamespace: 'openshift-config' };
+const SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 const NOW = new Date(0);
 
 const configMap = (
@@ -37,10 +45,10 @@ function storeOf(objects: readonly KubeObject[]): ObjectStore {
 
 function reconciler(
   name: string,
-  reconcile: (world: World, key: Key) => Outcome,
-  reads: Reconciler['reads'] = [{ role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap' }],
+  reconcile: (reader: Reader, key: Request) => Result,
+  reads: Reconciler['watches'] = [{ role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap' }],
 ): Reconciler {
-  return { name, reads, keysFor: () => [{ scope: 'local', name }], reconcile };
+  return { name, watches: reads, requestsFor: () => [{ scope: 'local', name }], reconcile };
 }
 
 function run(reconcilers: readonly Reconciler[], objects: readonly KubeObject[]) {
@@ -55,8 +63,8 @@ function run(reconcilers: readonly Reconciler[], objects: readonly KubeObject[])
 }
 
 /** Copies `source` to `source-copy` while it is there. */
-const copier = reconciler('copier', (world) => {
-  const source = world.get(ref('source'));
+const copier = reconciler('copier', (reader) => {
+  const source = reader.get(ref('source'));
   return source === undefined
     ? {}
     : {
@@ -91,7 +99,7 @@ test('prunes what it made and no longer wants', () => {
 test('keeps what it made when the outcome says so', () => {
   const { store } = run([copier], [configMap('source')]);
   store.delete(ref('source'));
-  const keeper = reconciler('copier', () => ({ keep: [ref('source-copy')] }));
+  const keeper = reconciler('copier', () => ({ retain: [ref('source-copy')] }));
   assert.deepEqual(run([keeper], [...store]).verbs, []);
 });
 
@@ -102,7 +110,7 @@ test('never touches an object of the same name that somebody else made', () => {
   );
   assert.deepEqual(store.get(ref('source-copy'))?.['data'], { mine: 'yes' });
   assert.deepEqual(
-    result.reports[0]?.problems.map((problem) => [problem.code, problem.disposition]),
+    result.reports[0]?.problems.map((problem) => [problem.code, problem.retryPolicy]),
     [['ForeignObject', 'terminal']],
   );
   assert.match(result.reports[0]?.problems[0]?.message ?? '', /ConfigMap\/ns\/source-copy/);
@@ -110,14 +118,14 @@ test('never touches an object of the same name that somebody else made', () => {
 
 test('adopts when told so', () => {
   const adopter = reconciler('a', () => ({
-    apply: [{ role: 'hosted', object: configMap('x', { k: 'v' }), adopt: true }],
+    apply: [{ role: 'hosted', object: configMap('x', { k: 'v' }), forceOwnership: true }],
   }));
   assert.deepEqual(run([adopter], [configMap('x', { k: 'old', other: 'stays' })]).verbs, ['configured x']);
 });
 
 test('lets one reconciler see what another made', () => {
-  const second = reconciler('second', (world) =>
-    world.get(ref('source-copy')) === undefined
+  const second = reconciler('second', (reader) =>
+    reader.get(ref('source-copy')) === undefined
       ? {}
       : { apply: [{ role: 'hosted', object: configMap('end') }] },
   );
@@ -130,8 +138,8 @@ test('lets one reconciler see what another made', () => {
 test('hides what no read covers', () => {
   const blind = reconciler(
     'blind',
-    (world) =>
-      world.get(ref('source')) === undefined
+    (reader) =>
+      reader.get(ref('source')) === undefined
         ? {}
         : { apply: [{ role: 'hosted', object: configMap('seen') }] },
     [{ role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', name: 'elsewhere' }],
@@ -141,8 +149,8 @@ test('hides what no read covers', () => {
 
 test('a loop that does not settle is an error that names the two objects', () => {
   const follow = (name: string, from: string, to: string): Reconciler =>
-    reconciler(name, (world) => {
-      const seen = Number((world.get(ref(from))?.['data'] as { n?: string } | undefined)?.n ?? 0);
+    reconciler(name, (reader) => {
+      const seen = Number((reader.get(ref(from))?.['data'] as { n?: string } | undefined)?.n ?? 0);
       return { apply: [{ role: 'hosted', object: configMap(to, { n: String(seen + 1) }) }] };
     });
   assert.throws(() => run([follow('left', 'b', 'a'), follow('right', 'a', 'b')], [configMap('start')]), {
@@ -153,8 +161,8 @@ test('a loop that does not settle is an error that names the two objects', () =>
 
 test('a part never creates, and is given up when it is no longer wanted', () => {
   const labelled = (wanted: boolean): Reconciler =>
-    reconciler('labeller', (world) => {
-      const target = world.get(ref('source'));
+    reconciler('labeller', (reader) => {
+      const target = reader.get(ref('source'));
       const part = { ...ref('source'), uid: target?.metadata.uid ?? 'gone' };
       return { apply: [{ part, fields: wanted ? { metadata: { labels: { ours: '1' } } } : {} }] };
     });
@@ -173,7 +181,7 @@ test('an object that is being deleted is waited for', () => {
     [configMap('source'), configMap('source-copy', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
   );
   assert.deepEqual(verbs, []);
-  assert.equal(result.reports[0]?.problems[0]?.disposition, 'waiting');
+  assert.equal(result.reports[0]?.problems[0]?.retryPolicy, 'waiting');
 });
 
 test('a dump that holds an object twice is refused with both places', () => {

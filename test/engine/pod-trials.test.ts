@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { RefusedWrites } from '../../runtime/engine/apply.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
-import type { PodTrial } from '../../runtime/engine/contract.ts';
+import type { AdmissionDryRun } from '../../runtime/engine/contract.ts';
 import { PodTrials } from '../../runtime/engine/lookups.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('trials of pods');
-const TRIAL: PodTrial = {
+const TRIAL: AdmissionDryRun = {
   role: 'hosted',
   pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'trial', namespace: 'shop' } },
   wants: ['reg'],
@@ -46,7 +46,7 @@ function cluster(...answers: readonly (readonly string[] | Error)[]): Scene {
   return scene;
 }
 
-function answered(trials: PodTrials, trial: PodTrial): Promise<void> {
+function answered(trials: PodTrials, trial: AdmissionDryRun): Promise<void> {
   return new Promise((resolve) => trials.request([trial], 'pull-secret-injection', resolve));
 }
 
@@ -96,7 +96,7 @@ test('who may not ask is told so, is not asked again at once, and the old answer
 test('a lasting refusal of a write is known until one goes through; what passes by itself is not', () => {
   const ref = { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'reg' } as const;
   const failed = (code: string, message = '') =>
-    [{ verb: 'failed', ref, problem: { disposition: 'retry', code, message } }] as const;
+    [{ verb: 'failed', ref, problem: { retryPolicy: 'retry', code, message } }] as const;
   const refused = new RefusedWrites();
   assert.equal(refused.learn(failed('ConnectionLost')), false);
   assert.equal(refused.get(ref), undefined);

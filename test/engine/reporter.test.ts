@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createLogger } from '../../runtime/core/logger.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
-import type { Problem } from '../../runtime/engine/contract.ts';
+import type { ReconcileError } from '../../runtime/engine/contract.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { type Next, Reporter } from '../../runtime/engine/reporter.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -10,13 +10,13 @@ import { type Case, suite, table } from '../support/suite.ts';
 const test = suite('Reporter');
 
 interface Row extends Case {
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
   readonly requeueAfterMs?: number;
   readonly next: Next;
 }
 
-function problem(disposition: Problem['disposition'], afterMs?: number): Problem {
-  return { code: 'Tried', message: 'a problem', disposition, ...(afterMs === undefined ? {} : { afterMs }) };
+function problem(retryPolicy: ReconcileError['retryPolicy'], afterMs?: number): ReconcileError {
+  return { code: 'Tried', message: 'a problem', retryPolicy, ...(afterMs === undefined ? {} : { afterMs }) };
 }
 
 const rows: readonly Row[] = [

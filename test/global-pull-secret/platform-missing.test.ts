@@ -1,7 +1,7 @@
 /** A platform pull secret that is not there: a fault where it is missed, none where nobody ever had one. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Scope } from '../../runtime/engine/contract.ts';
+import type { ClusterPair } from '../../runtime/engine/contract.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
@@ -13,7 +13,7 @@ const BEFORE = config({ 'quay.io': auth('quay') });
 const TENANT = config({ 'tenant.example.com': auth('tenant') });
 
 test('faults are counted: none where there is nothing yet in a stand-alone cluster, one where a pull secret is missed', () => {
-  const faults = (scope: Scope, objects: readonly KubeObject[]): number | undefined => {
+  const faults = (scope: ClusterPair, objects: readonly KubeObject[]): number | undefined => {
     const store = new ObjectStore();
     for (const object of [eligibleNode, ...objects]) store.set(object);
     const { reports } = runOffline({

@@ -148,7 +148,7 @@ test('without a platform secret nothing is removed, and the wait is named', () =
     [],
   );
   assert.deepEqual(
-    reports[0]?.problems.map((problem) => [problem.code, problem.disposition]),
+    reports[0]?.problems.map((problem) => [problem.code, problem.retryPolicy]),
     [['OriginalMissing', 'waiting']],
   );
 });

@@ -11,7 +11,7 @@ interface Row extends Case {
   readonly status: number;
   readonly body: unknown;
   readonly says: RegExp;
-  readonly disposition: string;
+  readonly retryPolicy: string;
 }
 
 const SECRET = plantedPassword('body');
@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
       details: { causes: [cause('FieldValueInvalid', 'data[.dockerconfigjson]')] },
     },
     says: /422 Invalid \(data\[\.dockerconfigjson\]: FieldValueInvalid\)/,
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
   },
   {
     name: 'a conflict of field managers',
@@ -39,7 +39,7 @@ const ROWS: readonly Row[] = [
       details: { causes: [cause('FieldManagerConflict', '.data', 'conflict with "helm" using v1')] },
     },
     says: /\.data is owned by "helm"/,
-    disposition: 'retry',
+    retryPolicy: 'retry',
   },
   {
     name: 'no right',
@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
     status: 403,
     body: { message: SECRET },
     says: /403 Forbidden.*Grant the verb "patch"/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'too many requests',
@@ -55,7 +55,7 @@ const ROWS: readonly Row[] = [
     status: 429,
     body: undefined,
     says: /429 TooManyRequests/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'a namespace that terminates',
@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
     status: 403,
     body: { reason: 'Forbidden', details: { causes: [cause('NamespaceTerminating', 'metadata.namespace')] } },
     says: /its namespace is being deleted/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'no right, in the words of the API server',
@@ -74,7 +74,7 @@ const ROWS: readonly Row[] = [
       message: `secrets "${SECRET}" is forbidden: User "system:serviceaccount:pullwright-system:pullwright-reconciler" cannot create resource "secrets" in API group "" in the namespace "shop"`,
     },
     says: /403 Forbidden\. Grant the verb "create" on secrets in namespace "shop" to "system:serviceaccount:pullwright-system:pullwright-reconciler" by RBAC$/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'no right to what has no namespace',
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
         'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope',
     },
     says: /Grant the verb "list" on nodes for the cluster to "ann" by RBAC$/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'a quota',
@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
         'secrets "a" is forbidden: exceeded quota: none, requested: count/secrets=1, used: count/secrets=4',
     },
     says: /"Secret\/ns\/a": the ResourceQuota "none" is used up\. Raise it/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'an admission webhook',
@@ -108,7 +108,7 @@ const ROWS: readonly Row[] = [
       message: `admission webhook "policy.example.com" denied the request: ${SECRET}`,
     },
     says: /the admission webhook "policy\.example\.com" refuses it/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'an admission policy',
@@ -119,7 +119,7 @@ const ROWS: readonly Row[] = [
       message: `secrets "a" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: ${SECRET}`,
     },
     says: /the ValidatingAdmissionPolicy "no-secrets" \(binding "all"\) refuses it/,
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
   },
   {
     name: 'an admission webhook that is down',
@@ -130,7 +130,7 @@ const ROWS: readonly Row[] = [
       message: `Internal error occurred: failed calling webhook "policy.example.com": ${SECRET}`,
     },
     says: /the admission webhook "policy\.example\.com" does not answer the API server/,
-    disposition: 'retry',
+    retryPolicy: 'retry',
   },
   {
     name: 'a page of a proxy',
@@ -138,7 +138,7 @@ const ROWS: readonly Row[] = [
     status: 502,
     body: undefined,
     says: /502 ServerError/,
-    disposition: 'retry',
+    retryPolicy: 'retry',
   },
   {
     name: 'a reason that is a text',
@@ -146,15 +146,15 @@ const ROWS: readonly Row[] = [
     status: 400,
     body: { reason: `no ${SECRET}` },
     says: /400 BadRequest/,
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
   },
 ];
 
-table(test, ROWS, ({ status, body, says, disposition }) => {
+table(test, ROWS, ({ status, body, says, retryPolicy }) => {
   const error = apiErrorOf({ verb: 'apply', subject: 'Secret/ns/a', status, body });
   assert.match(describeError(error), says);
   assert.match(error.message, /Secret\/ns\/a/);
-  assert.equal(error.disposition, disposition);
+  assert.equal(error.retryPolicy, retryPolicy);
   assert.equal(describeError(error).includes(SECRET), false);
 });
 

@@ -26,7 +26,7 @@ function recorder(): {
     create: (object: KubeObject) => {
       if (answer.status !== undefined)
         return Promise.reject(
-          new ApiError('no', { code: 'No', status: answer.status, causes: [], disposition: 'retry' }),
+          new ApiError('no', { code: 'No', status: answer.status, causes: [], retryPolicy: 'retry' }),
         );
       sent.created.push(object);
       return Promise.resolve(object);

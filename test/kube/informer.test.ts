@@ -180,7 +180,7 @@ test('says once that it cannot read, and once that it can again', async () => {
 
 test('a watch that is refused is said once, asked for more and more rarely, and goes on from where it was', async () => {
   const refused = (): AsyncGenerator<WatchEvent> => {
-    throw new ApiError('Cannot watch', { code: 'Forbidden', status: 403, causes: [], disposition: 'retry' });
+    throw new ApiError('Cannot watch', { code: 'Forbidden', status: 403, causes: [], retryPolicy: 'retry' });
   };
   const { sink, informer, watchedFrom } = run({
     lists: [() => page('5', 'a')],
@@ -201,7 +201,7 @@ test('a kind that is not served is named once and looked for again', async () =>
   const unknown = (): ListPage => {
     throw new PullwrightError('Cannot find kind "v1 ConfigMap"', {
       code: 'KindNotServed',
-      disposition: 'waiting',
+      retryPolicy: 'waiting',
     });
   };
   const { sink, informer, limits } = run({

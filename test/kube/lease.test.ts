@@ -31,7 +31,7 @@ function server(): { client: KubeClient; lease: () => KubeObject | undefined; fa
     return stored;
   };
   const conflict = (): never => {
-    throw new ApiError('Cannot update', { code: 'Conflict', status: 409, causes: [], disposition: 'retry' });
+    throw new ApiError('Cannot update', { code: 'Conflict', status: 409, causes: [], retryPolicy: 'retry' });
   };
   const client = {
     get: () => (fail.now ? Promise.reject(new Error('down')) : Promise.resolve(stored)),

@@ -52,7 +52,7 @@ export class Recorder implements InformerSink {
 
 /** It does not know the version that it has just given. */
 export function expired(): AsyncGenerator<WatchEvent> {
-  throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], disposition: 'retry' });
+  throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], retryPolicy: 'retry' });
 }
 
 export function run(

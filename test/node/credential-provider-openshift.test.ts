@@ -36,9 +36,9 @@ function hostedConfig(): TestObject {
   const part = credentialProviderSystem.managementReconciler?.({} as never, [east as never], undefined);
   const nodes = [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }];
   const matchImages = ['quay.example.com'];
-  const world = worldOf(clusterObjects({ hosted: true, platform: 'BareMetal', nodes, matchImages }), true);
+  const reader = worldOf(clusterObjects({ hosted: true, platform: 'BareMetal', nodes, matchImages }), true);
   const reconciler = credentialProviderReconciler(parseReconcilerOptions(part?.options ?? {}));
-  const [applied] = reconciler.reconcile(world, { scope: 'clusters/east', name: 'cluster' }).apply ?? [];
+  const [applied] = reconciler.reconcile(reader, { scope: 'clusters/east', name: 'cluster' }).apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
   return JSON.parse((applied.object['data'] as { readonly config: string }).config) as TestObject;
 }

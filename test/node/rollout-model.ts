@@ -1,5 +1,5 @@
 /** What the rollout machine sees and decides upon in its tests, and a model of a node whose agent may die at any time. */
-import { EMPTY_JOURNAL, type Journal } from '../../runtime/node/journal.ts';
+import { type Checkpoint, EMPTY_JOURNAL } from '../../runtime/node/journal.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 
 export const NOW: number = 1_700_000_000_000;
@@ -19,7 +19,7 @@ export function seen(wanted: string | undefined, present: string, now: number = 
 export interface Node {
   file: string;
   saved: string | undefined;
-  stored: Journal;
+  stored: Checkpoint;
   /** What the kubelet read when it last came up; undefined while it is down. */
   runsWith: string | undefined;
   invocation: number;
@@ -33,7 +33,7 @@ export function agentStep(node: Node, wanted: string | undefined, dies: number):
   const { step } = decision;
   if (step.do === 'write' && step.save) node.saved = node.file;
   if (dies === 0) return 'on';
-  node.stored = JSON.parse(JSON.stringify(decision.journal)) as Journal;
+  node.stored = JSON.parse(JSON.stringify(decision.journal)) as Checkpoint;
   if (step.do === 'rest') return 'rest';
   if (step.do === 'wait') {
     node.now += step.ms;
@@ -42,7 +42,7 @@ export function agentStep(node: Node, wanted: string | undefined, dies: number):
   if (dies === 1) return 'on';
   const ended = perform(node, step, wanted);
   if (dies === 2) return 'on';
-  node.stored = JSON.parse(JSON.stringify(after(node.stored, ended, node.now, policy))) as Journal;
+  node.stored = JSON.parse(JSON.stringify(after(node.stored, ended, node.now, policy))) as Checkpoint;
   return 'on';
 }
 

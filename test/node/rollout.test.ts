@@ -1,6 +1,6 @@
 /** The rollout machine, step by step. */
 import assert from 'node:assert/strict';
-import { EMPTY_JOURNAL, type Journal, parseJournal } from '../../runtime/node/journal.ts';
+import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from '../../runtime/node/journal.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 import { suite } from '../support/suite.ts';
 import { NOW, policy, seen } from './rollout-model.ts';
@@ -8,22 +8,22 @@ import { NOW, policy, seen } from './rollout-model.ts';
 const test = suite('rollout');
 /** Steps until a rest or a wait; every step ends as `end` says. */
 function steps(
-  start: Journal,
-  world: Seen,
+  start: Checkpoint,
+  reader: Seen,
   end: (step: Step) => Ended,
-): { steps: string[]; journal: Journal; last: Step } {
+): { steps: string[]; journal: Checkpoint; last: Step } {
   let journal = start;
-  let present = world.present;
+  let present = reader.present;
   const taken: string[] = [];
   for (let round = 0; round < 50; round += 1) {
-    const decision = decide(journal, { ...world, present }, policy);
+    const decision = decide(journal, { ...reader, present }, policy);
     const { step } = decision;
     if (step.do === 'rest' || step.do === 'wait')
       return { steps: taken, journal: decision.journal, last: step };
     taken.push(step.do);
     const ended = end(step);
     if (ended.ok && step.do === 'write') present = decision.journal.change?.wanted ?? present;
-    journal = after(decision.journal, ended, world.now, policy);
+    journal = after(decision.journal, ended, reader.now, policy);
   }
   throw new Error(`no rest after ${taken.join(', ')}`);
 }
@@ -66,8 +66,8 @@ test('restart never: the file is written and nothing else', () => {
 test('restart on removal: an added entry does not restart, a removed one does', () => {
   const onRemoval: Policy = { ...policy, restart: 'on-removal' };
   for (const removes of [true, false]) {
-    const world = { now: NOW, present: 'a', wanted: { digest: 'b', source: 'b', removes } };
-    assert.equal(decide(EMPTY_JOURNAL, world, onRemoval).journal.change?.restart, removes);
+    const reader = { now: NOW, present: 'a', wanted: { digest: 'b', source: 'b', removes } };
+    assert.equal(decide(EMPTY_JOURNAL, reader, onRemoval).journal.change?.restart, removes);
   }
 });
 
@@ -99,17 +99,17 @@ test('a restart that has not begun when the unit has read the file by itself is 
     rereadMs: 300_000,
   };
   for (const removes of [true, false]) {
-    const world = (present: string, now: number): Seen => ({
+    const reader = (present: string, now: number): Seen => ({
       now,
       present,
       wanted: { digest: 'b', source: 'b', removes },
     });
-    const first = decide(EMPTY_JOURNAL, world('a', NOW), late);
+    const first = decide(EMPTY_JOURNAL, reader('a', NOW), late);
     const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
     const wait = { do: 'wait', ms: removes ? 600_000 : 300_000, reason: 'Spread' };
-    assert.deepEqual(decide(then, world('b', NOW), late).step, wait);
-    assert.equal(decide(then, world('b', NOW + 300_000), late).step.do, removes ? 'wait' : 'rest');
-    assert.equal(decide(then, world('b', NOW + 600_000), late).step.do, removes ? 'restart' : 'rest');
+    assert.deepEqual(decide(then, reader('b', NOW), late).step, wait);
+    assert.equal(decide(then, reader('b', NOW + 300_000), late).step.do, removes ? 'wait' : 'rest');
+    assert.equal(decide(then, reader('b', NOW + 600_000), late).step.do, removes ? 'restart' : 'rest');
   }
 });
 
@@ -164,7 +164,7 @@ const broken = (step: Step): Ended =>
   step.do === 'restart' ? { step: 'restart', ok: false, kind: 'unit' } : works(step);
 
 /** Runs the three attempts with their waits, then the rollback. */
-function failThrice(start: Journal, now: number): { journal: Journal; waits: number[] } {
+function failThrice(start: Checkpoint, now: number): { journal: Checkpoint; waits: number[] } {
   let journal = start;
   let at = now;
   let present = 'a';

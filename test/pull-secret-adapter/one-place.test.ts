@@ -29,8 +29,8 @@ function bench(ask: (id: string) => Promise<void>): Bench {
       return ask(id);
     },
     logger: createLogger({ write: () => undefined, level: () => 'error' }),
-    count: (outcome) => {
-      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    count: (result) => {
+      counts[result] = (counts[result] ?? 0) + 1;
     },
     pause: (ms, signal) => sleep(ms, undefined, { signal: AbortSignal.any([signal, ended.signal]) }),
   });
@@ -79,7 +79,7 @@ table<Row>(
     end();
     if (ask === fails)
       assert.deepEqual(await other, { outcome: 'again' }, 'given back when the process ends');
-    assert.ok((await Promise.all(sent)).every(({ outcome }) => outcome === 'done'));
+    assert.ok((await Promise.all(sent)).every(({ outcome: result }) => result === 'done'));
   },
 );
 
@@ -118,7 +118,7 @@ test('each cluster has a place of its own', async () => {
   await turn();
   assert.equal(open(), 3);
   end();
-  const outcomes = (await Promise.all(sent)).map(({ outcome }) => outcome).sort();
+  const outcomes = (await Promise.all(sent)).map(({ outcome: result }) => result).sort();
   assert.deepEqual(outcomes, ['again', 'again', 'again', 'done', 'done', 'done']);
 });
 

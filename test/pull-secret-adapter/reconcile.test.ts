@@ -13,7 +13,7 @@ const test = suite('reconcile');
 const NOTHING = { record: undefined, namespaces: {} };
 
 table(test, [...RECONCILE_CASES, ...DELETION_CASES, ...MEMORY_CASES], (row) => {
-  const outcome = reconcile({
+  const result = reconcile({
     cluster: row.of ?? cluster(),
     statuses: row.statuses ?? READY,
     jobs: row.jobs ?? [],
@@ -24,28 +24,28 @@ table(test, [...RECONCILE_CASES, ...DELETION_CASES, ...MEMORY_CASES], (row) => {
     now: NOW,
   });
   const shown = (type: string): string => {
-    const found = outcome.report.conditions.find((one) => one.type === type);
+    const found = result.report.conditions.find((one) => one.type === type);
     return `${found?.status} ${found?.reason}`;
   };
-  assert.equal(outcome.phase, row.phase);
+  assert.equal(result.phase, row.phase);
   assert.deepEqual(
-    outcome.effects.map((effect) => effect.do),
+    result.effects.map((effect) => effect.do),
     row.effects,
   );
   assert.deepEqual(
-    outcome.afterReport.map((effect) => effect.do),
+    result.afterReport.map((effect) => effect.do),
     row.after ?? [],
   );
-  const started = outcome.effects.find((effect) => effect.do === 'start');
+  const started = result.effects.find((effect) => effect.do === 'start');
   if (row.starts !== undefined) assert.deepEqual(started?.places, row.starts);
-  if (row.receipt !== undefined) assert.deepEqual(outcome.report.data['receipt'], row.receipt);
+  if (row.receipt !== undefined) assert.deepEqual(result.report.data['receipt'], row.receipt);
   assert.equal(shown('Available'), row.available);
   assert.equal(shown('Finalized'), row.finalized ?? 'False InUse');
   assert.deepEqual(
-    outcome.report.conditions.map((one) => one.type),
+    result.report.conditions.map((one) => one.type),
     ['Available', 'Applied', 'Health', 'Finalized'],
   );
-  assert.equal(findPlanted(JSON.stringify(outcome)), undefined);
+  assert.equal(findPlanted(JSON.stringify(result)), undefined);
 });
 
 test('pauses end, and what was stored is looked at again, exactly when they are due', () => {
@@ -60,8 +60,8 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
       secret: undefined,
       ...NOTHING,
     };
-    const outcome = reconcile({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
-    return { phase: outcome.phase, after: outcome.requeueAfterMs };
+    const result = reconcile({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
+    return { phase: result.phase, after: result.requeueAfterMs };
   };
   const at = Date.parse('2026-01-01T00:00:00Z');
   const metadata = { attempt: 1, completed_time: new Date(at).toISOString() };

@@ -77,8 +77,8 @@ export class Scene {
     this.#handler = eventHandler({
       ask: (id) => this.queue.ask(id),
       logger,
-      count: (outcome) => {
-        this.counts[outcome] = (this.counts[outcome] ?? 0) + 1;
+      count: (result) => {
+        this.counts[result] = (this.counts[result] ?? 0) + 1;
       },
       pause,
       tries: 2,

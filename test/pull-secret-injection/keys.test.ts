@@ -29,7 +29,7 @@ function setUp(): (object: KubeObject | { readonly gone: KubeObject }) => readon
     const ref: Ref = { role: 'hosted', ...object, ...object.metadata };
     if ('gone' in change) store.delete(ref);
     else store.set(object);
-    const keys = reconciler.keysFor(ref, worldOf(store));
+    const keys = reconciler.requestsFor(ref, worldOf(store));
     return [...new Set(keys.map((key) => [key.namespace, key.name].filter(Boolean).join(' ')))].sort();
   };
 }

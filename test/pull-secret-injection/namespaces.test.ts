@@ -47,7 +47,7 @@ table<ReadRow>(
     },
   ],
   ({ options, secrets }) => {
-    const { reads } = pullSecretInjection(options);
+    const { watches: reads } = pullSecretInjection(options);
     const found = reads.filter(({ kind }) => kind === 'Secret');
     assert.deepEqual(
       found.map(({ namespace: place = '*', name = '*', values = 'whole' }) => `${place}/${name} ${values}`),
@@ -82,14 +82,14 @@ const said = (
   return `${found?.status} ${found?.reason} ${found?.message}`;
 };
 const TEAM = ['PullSecretProfile', 'team'] as const;
-const world = (): readonly KubeObject[] => [
+const reader = (): readonly KubeObject[] => [
   ...['hub', 'a', 'b', 'kube-system'].map((name) => namespace(name)),
   source('hub/quay', ['quay.io']),
   profile('team', spec),
 ];
 
 test('a profile is served in these alone; one of the cluster is not served for being among them', () => {
-  const after = scene(world(), { namespaces: ['hub', 'a', 'kube-system'] });
+  const after = scene(reader(), { namespaces: ['hub', 'a', 'kube-system'] });
   assert.deepEqual(after.registries('a', 'reg'), ['quay.io']);
   for (const name of ['b', 'kube-system']) assert.equal(after.registries(name, 'reg'), undefined, name);
   assert.match(
@@ -107,7 +107,7 @@ test('a source that is not read takes nothing away, not for want of it either', 
     metadata: { name: 'quay', namespace: 'hub' },
     spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces: ['a'] },
   };
-  const before = scene([...world(), profile('team', removes), grant]);
+  const before = scene([...reader(), profile('team', removes), grant]);
   assert.deepEqual(before.registries('a', 'reg'), ['quay.io']);
   const objects = ['Namespace', 'Secret', 'PullSecretProfile', 'PullSecretGrant'].flatMap((kind) =>
     before.store.list({ apiVersion: kind.startsWith('Pull') ? 'pullwright.dev/v1alpha1' : 'v1', kind }),

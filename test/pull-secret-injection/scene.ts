@@ -2,7 +2,7 @@
 
 import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
-import { type Reconciler, type World, withIdentity } from '../../runtime/engine/contract.ts';
+import { type Reader, type Reconciler, withIdentity } from '../../runtime/engine/contract.ts';
 import { type OfflineResult, runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore, worldView } from '../../runtime/engine/store.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
@@ -151,12 +151,12 @@ function registriesOf(secret: SecretObject | undefined): readonly string[] | und
 }
 
 /** What the reconciler sees of a store. */
-export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): World {
+export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): Reader {
   return worldView({
     scope: SCOPE,
     now: NOW,
     stores: { hosted: store, management: store },
-    reads: pullSecretInjection(options).reads,
+    reads: pullSecretInjection(options).watches,
     serves: () => true,
     fact: () => undefined,
   });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { registryLookUp } from '../../runtime/diagnose/model/registries.ts';
-import type { Fact } from '../../runtime/engine/contract.ts';
+import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { certificates, startServer, stopServers, type TestServer } from '../registry/https-server.ts';
 import { suite, table } from '../support/suite.ts';
@@ -38,7 +38,7 @@ async function settled(host: string): Promise<ReturnType<typeof run>> {
   });
   const pairs = ['closed', 'open'].map((path) => `registry.redhat.io/redhat=${host}/${path}`);
   const cluster = hostedCluster({ [IS_REGISTRY_OVERRIDES]: pairs.join(',') });
-  const facts: Record<string, Fact> = {};
+  const facts: Record<string, LookupResult> = {};
   for (;;) {
     const out = run([cluster, OTHER_STREAM], { ...CATALOGS, facts });
     if (out.needs.length === 0) return out;

@@ -1,12 +1,12 @@
 /** The world of the catalog tests: what registries answered, and what there is of catalogs after a run. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Fact } from '../../runtime/engine/contract.ts';
+import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
 
 export const DIGEST: string = `sha256:${'c'.repeat(64)}`;
-const THERE: Fact = { ok: true, value: DIGEST };
+const THERE: LookupResult = { ok: true, value: DIGEST };
 export const CATALOGS: RunInput = { options: { catalogs: true } };
 
 /** Something of the kind is there, so the cluster serves it. */
@@ -17,7 +17,10 @@ export const OTHER_STREAM: KubeObject = {
 };
 
 /** The answer of a registry for each of the three indexes. */
-export function facts(image: (index: string) => string, fact: Fact = THERE): Readonly<Record<string, Fact>> {
+export function facts(
+  image: (index: string) => string,
+  fact: LookupResult = THERE,
+): Readonly<Record<string, LookupResult>> {
   return Object.fromEntries(
     ['certified-operator', 'community-operator', 'redhat-operator'].map((index) => [
       image(`${index}-index`),
@@ -43,7 +46,7 @@ export function images(out: RunOutput): readonly string[] {
 }
 
 /** The newest version of every catalog is at its source. */
-export const KNOWN: Readonly<Record<string, Fact>> = facts(
+export const KNOWN: Readonly<Record<string, LookupResult>> = facts(
   (index) => `registry.redhat.io/redhat/${index}:v4.22`,
 );
 /** An image that the annotations may name. */

@@ -1,7 +1,7 @@
 /** Catalogs of hosted clusters: what is asked of registries, and what is written of the answers. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { Fact } from '../../runtime/engine/contract.ts';
+import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { NOT_ASKED } from '../../runtime/engine/lookups.ts';
 import { suite } from '../support/suite.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
@@ -27,8 +27,8 @@ import {
 } from './world.ts';
 
 const test = suite('registry-overrides catalogs');
-const ABSENT: Fact = { ok: false, reason: 'manifest unknown' };
-const DOWN: Fact = { ok: false, reason: 'the registry did not answer within 5 s' };
+const ABSENT: LookupResult = { ok: false, reason: 'manifest unknown' };
+const DOWN: LookupResult = { ok: false, reason: 'the registry did not answer within 5 s' };
 
 test('asks for the digest of the newest version first', () => {
   const out = run([hostedCluster(), OTHER_STREAM], CATALOGS);
@@ -161,7 +161,7 @@ test('a hosted cluster that wants no default sources gets none', () => {
 });
 
 test('where no registry may be asked, nothing is wrong and nothing is changed', () => {
-  const fact: Fact = { ok: false, reason: NOT_ASKED };
+  const fact: LookupResult = { ok: false, reason: NOT_ASKED };
   const out = run([hostedCluster(), OTHER_STREAM, ...DEPLOYMENTS], {
     ...CATALOGS,
     facts: facts((index) => `registry.redhat.io/redhat/${index}:v4.22`, fact),

@@ -1,15 +1,15 @@
 /** One hosted cluster beside its management cluster, and runs of the reconciler over both. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { PullStatusTarget, Verdict } from '../../runtime/core/kubernetes/pull-status.ts';
-import type { Fact, Need, Sample, Scope } from '../../runtime/engine/contract.ts';
+import type { EntryStatus, PullStatusTarget } from '../../runtime/core/kubernetes/pull-status.ts';
+import type { ClusterPair, Lookup, LookupResult, Sample } from '../../runtime/engine/contract.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
 
 export const NAMESPACE = 'clusters-prod';
-export const SCOPE: Scope = {
+export const SCOPE: ClusterPair = {
   name: 'clusters/prod',
   controlPlaneNamespace: NAMESPACE,
   hostedCluster: { namespace: 'clusters', name: 'prod' },
@@ -89,7 +89,7 @@ export const TAGS: KubeObject = mirrorSet('ImageTagMirrorSet', 'team', [
 
 export interface RunInput {
   readonly options?: Readonly<Record<string, unknown>>;
-  readonly facts?: Readonly<Record<string, Fact>>;
+  readonly facts?: Readonly<Record<string, LookupResult>>;
   readonly hosted?: readonly KubeObject[];
   readonly now?: Date;
 }
@@ -98,7 +98,7 @@ export interface RunOutput {
   readonly management: ObjectStore;
   readonly hosted: ObjectStore;
   readonly verbs: readonly string[];
-  readonly needs: readonly Need[];
+  readonly needs: readonly Lookup[];
   readonly problems: readonly string[];
   readonly events: readonly string[];
   /** `name{labels} value`, the scope left out. */
@@ -184,7 +184,7 @@ export function variable(out: RunOutput, name: string): string | undefined {
 export interface Status {
   readonly about: PullStatusTarget;
   readonly conditions: readonly { type: string; status: string; reason: string; message: string }[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   readonly summary: Readonly<Record<string, string>>;
 }
 

@@ -52,7 +52,7 @@ const TEMPLATE = z.strictObject({
 });
 
 const PROBLEM = z.strictObject({
-  disposition: z
+  retryPolicy: z
     .enum(['terminal', 'waiting', 'retry'])
     .describe(
       'terminal: a person has to act; waiting: it is looked at again later; retry: it is tried again',

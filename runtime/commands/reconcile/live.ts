@@ -11,7 +11,7 @@ import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache } from '../../engine/cache.ts';
 import { Cluster, notLeader } from '../../engine/cluster.ts';
-import type { Reconciler, Scope } from '../../engine/contract.ts';
+import type { ClusterPair, Reconciler } from '../../engine/contract.ts';
 import { Discovery, type HostedClusters, readHostedKubeconfig } from '../../engine/hosted-clusters.ts';
 import { SHARD_LABEL } from '../../engine/hosted-status.ts';
 import { FactCache, type LookUp, noLookUp } from '../../engine/lookups.ts';
@@ -197,7 +197,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
       open: () => openKubeconfig(hostedKubeconfig, opener),
       subject: () => hostedKubeconfig,
     };
-  const subject = (scope: Scope): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
+  const subject = (scope: ClusterPair): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
     open: (text, scope) =>
@@ -207,7 +207,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
 }
 
 /** Those of this shard. One kubeconfig is one cluster: which one, must be clear. */
-function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly Scope[] {
+function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly ClusterPair[] {
   const all = allScopes(store);
   const wanted = all.filter(
     ({ name }) => settings.hostedCluster === undefined || name === settings.hostedCluster,
@@ -220,7 +220,7 @@ function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): 
   return [];
 }
 
-function isOfShard(store: ObjectStore, { hostedCluster }: Scope, { shard }: LiveSettings): boolean {
+function isOfShard(store: ObjectStore, { hostedCluster }: ClusterPair, { shard }: LiveSettings): boolean {
   const ref = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' };
   const found = hostedCluster === undefined ? undefined : store.get({ ...ref, ...hostedCluster });
   return (found?.metadata.labels?.[SHARD_LABEL] ?? '') === (shard ?? '');
@@ -287,7 +287,7 @@ function missing(run: LiveRun): string | undefined {
     .find((text) => text !== undefined);
 }
 
-function reportFor(run: LiveRun, scope: Scope): RunReport {
+function reportFor(run: LiveRun, scope: ClusterPair): RunReport {
   const clusters = run.manager.clustersOf(scope.name);
   const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
   const { reconcilers } = run;

@@ -15,7 +15,7 @@ import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
 import { Redacted, redact, reveal } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
-import type { Fact, Need, Reconciler, Scope } from '../../engine/contract.ts';
+import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
 import { type Folder, folderOf, readFolder } from '../../engine/offline/manifests.ts';
 import {
   type ObjectResult,
@@ -46,7 +46,7 @@ import type { ReconcileFlags } from './settings.ts';
  *
  * @throws UsageError when the text has another shape
  */
-export function parseFacts(text: string): (need: Need) => Fact | undefined {
+export function parseFacts(text: string): (need: Lookup) => LookupResult | undefined {
   let value: unknown;
   try {
     value = parse(text);
@@ -133,7 +133,7 @@ function isFolder(path: string): boolean {
   const what = stat.isSymbolicLink() ? 'a symbolic link' : 'no folder';
   throw new PullwrightError(`Cannot write below "${path}": it is ${what}, expected a folder`, {
     code: stat.isSymbolicLink() ? 'IsSymlink' : 'NotAFolder',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Remove it, or choose another folder: a link here would let its owner choose where files are written',
   });
 }
@@ -226,7 +226,7 @@ function refuseWorkTree(to: string): void {
         `Cannot write Secret values to "${to}": it is inside the git work tree "${dir}"`,
         {
           code: 'InsideWorkTree',
-          disposition: 'terminal',
+          retryPolicy: 'terminal',
           hint: 'Choose a folder outside, or leave --with-secrets out',
         },
       );
@@ -245,7 +245,7 @@ function removeStale(to: OutputFolder, files: ReadonlyMap<string, string>): void
       `Cannot write to "${to.path}": it holds "${clash.join('", "')}", which no earlier run wrote`,
       {
         code: 'FolderNotOurs',
-        disposition: 'terminal',
+        retryPolicy: 'terminal',
         hint: 'Choose an empty folder',
       },
     );
@@ -261,7 +261,7 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
   const config = parseReconcileConfig(flags.config === undefined ? '' : await text(flags.config));
   const reconcilers = await loadReconcilers(config);
   const injection = config['pull-secret-injection'] ?? false;
-  const kinds = reconcilers.flatMap((reconciler) => reconciler.reads.map((one) => one.kind));
+  const kinds = reconcilers.flatMap((reconciler) => reconciler.watches.map((one) => one.kind));
   const read = inputReader([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)], io);
   const pairs = await inputPairs(flags, read);
   if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
@@ -286,13 +286,13 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
   );
   io.stdout.write(rendered(reports, flags));
   if (flags.to !== undefined && !flags['dry-run']) await write(runs, flags, reconcilers, io);
-  return reports.some((report) => report.problems.some((problem) => problem.disposition === 'terminal'))
+  return reports.some((report) => report.problems.some((problem) => problem.retryPolicy === 'terminal'))
     ? 1
     : 0;
 }
 
 interface InputPair {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly hosted: Folder;
   readonly management: Folder;
 }
@@ -357,7 +357,7 @@ function programName(): string {
 }
 
 interface Run {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly result: OfflineResult;
 }
 
@@ -393,7 +393,7 @@ async function text(file: string): Promise<string> {
     const code = errnoOf(error) ?? 'unknown';
     throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
       code: 'InputUnreadable',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       cause: error,
     });
   });

@@ -17,7 +17,7 @@ import {
   podSpecIn,
   WORKLOADS,
 } from '../../diagnose/model/pull.ts';
-import type { EventNote, Key, Problem } from '../../engine/contract.ts';
+import type { EventNote, ReconcileError, Request } from '../../engine/contract.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { type Difference, diff, pathStep } from '../../kube/drift.ts';
@@ -170,9 +170,9 @@ export interface RunReport {
   readonly actions: readonly string[];
   /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
   readonly templates: readonly TemplatePull[];
-  readonly problems: readonly (Omit<Problem, 'regarding'> & {
+  readonly problems: readonly (Omit<ReconcileError, 'regarding'> & {
     readonly reconciler: string;
-    readonly key: Key;
+    readonly key: Request;
   })[];
   readonly counts: Readonly<Record<ObjectResult['verb'], number>>;
 }
@@ -347,7 +347,7 @@ export function renderRunReport(given: RunReport, options: RenderOptions): strin
       'problems',
       report.problems.map(
         (one) =>
-          `  ${one.disposition.padEnd(8)} ${one.code}: ${one.message}${one.hint === undefined ? '' : `. ${one.hint}`}`,
+          `  ${one.retryPolicy.padEnd(8)} ${one.code}: ${one.message}${one.hint === undefined ? '' : `. ${one.hint}`}`,
       ),
     ),
   ];

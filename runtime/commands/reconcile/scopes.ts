@@ -3,7 +3,7 @@
 import { UsageError } from '../../core/errors.ts';
 import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
 import { trimEndOf } from '../../core/text.ts';
-import type { Scope } from '../../engine/contract.ts';
+import type { ClusterPair } from '../../engine/contract.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 
 /** Kinds that say which hosted clusters there are. */
@@ -13,11 +13,11 @@ const VERSION = 'hypershift.openshift.io/v1beta1';
 const CLUSTER_ANNOTATION = 'hypershift.openshift.io/cluster';
 
 /** A stand-alone cluster: the platform's pull secret is where OpenShift keeps it. */
-export const LOCAL_SCOPE: Scope = { name: 'local', controlPlaneNamespace: 'openshift-config' };
+export const LOCAL_SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 
 /** A pair of clusters to reconcile: the scope, and the folder of the hosted one. */
 export interface OfflinePair {
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   readonly hostedDir: string;
 }
 
@@ -36,9 +36,9 @@ export function hostedPairs(
 ): readonly OfflinePair[] {
   const scopes = allScopes(management);
   const names = scopes.map((scope) => scope.name).join(', ');
-  const folderOf = ({ name }: Scope): string =>
+  const folderOf = ({ name }: ClusterPair): string =>
     [trimEndOf(from, '/'), ...name.split('/').map((part) => pathPart('hosted cluster', part))].join('/');
-  const pair = (scope: Scope): OfflinePair => ({
+  const pair = (scope: ClusterPair): OfflinePair => ({
     scope,
     hostedDir: isDir(folderOf(scope)) ? folderOf(scope) : from,
   });
@@ -64,7 +64,7 @@ export function hostedPairs(
 }
 
 /** Every hosted cluster that the management cluster speaks of, by name. */
-export function allScopes(management: ObjectStore): readonly Scope[] {
+export function allScopes(management: ObjectStore): readonly ClusterPair[] {
   const planes = management.list({ apiVersion: VERSION, kind: 'HostedControlPlane' }).map(scopeOfPlane);
   const known = new Set(planes.map((scope) => scope.name));
   const clusters = management
@@ -74,7 +74,7 @@ export function allScopes(management: ObjectStore): readonly Scope[] {
   return [...planes, ...clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function scopeOfPlane(plane: KubeObject): Scope {
+function scopeOfPlane(plane: KubeObject): ClusterPair {
   const controlPlaneNamespace = plane.metadata.namespace ?? '';
   const annotation = plane.metadata.annotations?.[CLUSTER_ANNOTATION];
   const [namespace = '', name = plane.metadata.name] =
@@ -92,7 +92,7 @@ function clusterNamespace(controlPlaneNamespace: string, name: string): string {
     : controlPlaneNamespace;
 }
 
-function scopeOfCluster(cluster: KubeObject): Scope {
+function scopeOfCluster(cluster: KubeObject): ClusterPair {
   const { namespace = '', name } = cluster.metadata;
   return {
     name: `${namespace}/${name}`,

@@ -10,7 +10,7 @@
  */
 
 import { compareBytes } from '../go/text.ts';
-import type { Verdict } from '../kubernetes/pull-status.ts';
+import type { EntryStatus } from '../kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 import { counted } from '../text.ts';
 import { type EncodedEntry, encodeConfig, encodeEntry, usableFields } from './encode.ts';
@@ -56,7 +56,7 @@ export interface AdditionalInput {
 export interface AdditionalResult {
   readonly added: readonly AddedEntry[];
   readonly conflicts: readonly MergeConflict[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
 }
 
 /** Judges every entry of the additional secret. */
@@ -83,7 +83,7 @@ class Judge {
   readonly #input: AdditionalInput;
   readonly #platform = new Map<string, string>();
   readonly #taken = new Map<string, string>();
-  readonly #verdicts = new Map<DockerConfigEntry, Verdict>();
+  readonly #verdicts = new Map<DockerConfigEntry, EntryStatus>();
   readonly #conflicts = new Map<DockerConfigEntry, MergeConflict>();
   #room: number;
 
@@ -95,7 +95,7 @@ class Judge {
     }
   }
 
-  verdictOf(entry: DockerConfigEntry): readonly Verdict[] {
+  verdictOf(entry: DockerConfigEntry): readonly EntryStatus[] {
     const verdict = this.#verdicts.get(entry);
     return verdict === undefined ? [] : [verdict];
   }
@@ -194,13 +194,13 @@ class Judge {
     this.#say(entry, 'Rejected', entry.fault?.reason ?? 'KeyInvalid', message);
   }
 
-  #say(entry: DockerConfigEntry, verdict: Verdict['verdict'], reason: string, message: string): void {
+  #say(entry: DockerConfigEntry, verdict: EntryStatus['verdict'], reason: string, message: string): void {
     this.#verdicts.set(entry, { subject: entry.key.written, verdict, reason, message });
   }
 }
 
 /** What the owner of the additional secret should know about the document besides its entries. */
-export function documentWarnings(config: DockerConfig): readonly Verdict[] {
+export function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   const ignored = reveal(config.fields).map((member) => ({
     reason: 'FieldIgnored',
     subject: `"${member.key}"`,
@@ -210,7 +210,7 @@ export function documentWarnings(config: DockerConfig): readonly Verdict[] {
 }
 
 /** Verdict on an additional document that cannot be used at all. */
-export function documentVerdict(problem: ConfigProblem, kept: number): Verdict {
+export function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
   const place =
     problem.position === undefined
       ? ''
@@ -266,9 +266,9 @@ export type MergeResult =
       readonly entries: readonly MergedEntry[];
       readonly conflicts: readonly MergeConflict[];
       /** One per entry of the additional secret, and one for each thing to know about it; see `Verdict.subject`. */
-      readonly verdicts: readonly Verdict[];
+      readonly verdicts: readonly EntryStatus[];
       /** What is wrong in the platform's own document; its bad entries are left out. */
-      readonly originalVerdicts: readonly Verdict[];
+      readonly originalVerdicts: readonly EntryStatus[];
       /** The additional document cannot be used at all. */
       readonly additionalProblem?: ConfigProblem;
     }
@@ -320,14 +320,14 @@ export const AUTHS_MISSING: ConfigProblem = {
 interface PlatformPart {
   readonly encoded: readonly EncodedEntry[];
   readonly merged: readonly MergedEntry[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
 }
 
 /** The platform's entries; a broken one is left out or stands in its last good form. */
 function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
   const encoded: EncodedEntry[] = [];
   const merged: MergedEntry[] = [];
-  const verdicts: Verdict[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
+  const verdicts: EntryStatus[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
   const keys = platformKeys(config.entries);
   for (const entry of config.entries) {
     const key = keys.get(entry.key.written) ?? entry.key.written;
@@ -358,7 +358,7 @@ function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string
   return keys;
 }
 
-function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): Verdict {
+function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): EntryStatus {
   const place = `(line ${position.line}, column ${position.column})`;
   const after = kept ? '; the last good one stays in use' : '';
   const message = `${fault.message} ${place}${after}`;
@@ -419,7 +419,7 @@ function goodEntries(text: Redacted<string> | undefined): readonly DockerConfigE
   return parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
 }
 
-function leftOutVerdicts(names: readonly string[]): readonly Verdict[] {
+function leftOutVerdicts(names: readonly string[]): readonly EntryStatus[] {
   return names.map((name) => ({
     subject: `"${name}"`,
     verdict: 'Rejected',

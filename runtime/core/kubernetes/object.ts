@@ -105,7 +105,7 @@ export function pathPart(what: string, text: string): string {
     `${what} "${text.slice(0, 100)}" cannot be part of a file's name: expected at most 253 letters, digits, ".", "-" and "_", and a letter or digit first`,
     {
       code: 'UnsafeName',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'Correct the name in the document that it comes from',
     },
   );

@@ -10,7 +10,7 @@ export const PULL_STATUS_KIND = 'PullStatus';
 export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Judgement on one entry of what the status speaks of. */
-export interface Verdict {
+export interface EntryStatus {
   /** What is judged: a registry key, an image, a node, a namespace. */
   readonly subject: string;
   readonly verdict: 'Accepted' | 'Shadowed' | 'Rejected' | 'Warning' | 'Pending';
@@ -38,7 +38,7 @@ export interface PullStatusInput {
   readonly reporter: string;
   readonly about: PullStatusTarget;
   readonly conditions: readonly ConditionInput[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   /** Extra facts for people and programs: counts, hashes. */
   readonly summary?: Readonly<Record<string, string | number>>;
   /** The object as it is now, so that transition times survive. */
@@ -89,7 +89,7 @@ export function nodeSubject(node: string): string {
   return `node ${node}`;
 }
 
-function limited(verdicts: readonly Verdict[]): readonly Verdict[] {
+function limited(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   if (verdicts.length <= MAX_VERDICTS) return verdicts;
   const rest = verdicts.length - MAX_VERDICTS + 1;
   const [good = [], bad = []] = [true, false].map((accepted) =>

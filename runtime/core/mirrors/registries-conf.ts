@@ -21,7 +21,7 @@ export type Table = Readonly<Record<string, unknown>>;
 
 /** The file is one that the runtime itself refuses, with its reason. */
 export function refuse(reason: string): PullwrightError {
-  return new PullwrightError(reason, { code: 'RegistriesConfRefused', disposition: 'terminal' });
+  return new PullwrightError(reason, { code: 'RegistriesConfRefused', retryPolicy: 'terminal' });
 }
 
 export function stringOf(table: Table, key: string): string {

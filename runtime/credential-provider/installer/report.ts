@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { describeError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { pullStatus, type Verdict } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, pullStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
@@ -77,7 +77,7 @@ function shortened(text: string): string {
 }
 
 /** One entry of the node's PullStatus. */
-export function failureVerdict(note: FailureNote): Verdict {
+export function failureVerdict(note: FailureNote): EntryStatus {
   const image = note.image === undefined ? '' : `image "${note.image}": `;
   return {
     subject: accountOf(note),
@@ -176,7 +176,7 @@ function entryVerdict({
   pattern,
   verdict,
   message,
-}: (InstallPlan & { ok: true })['verdicts'][number]): Verdict {
+}: (InstallPlan & { ok: true })['verdicts'][number]): EntryStatus {
   return verdict === 'Rendered'
     ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "it is in the kubelet's file" }
     : { subject: pattern, verdict: 'Rejected', reason: verdict, message };

@@ -10,7 +10,7 @@ import { VERSION } from '../../core/version.ts';
 import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/journal.ts';
 import { giveToRoot } from '../../node/state.ts';
-import type { Look } from '../../node/task.ts';
+import type { Observation } from '../../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
 import { read } from './host.ts';
@@ -87,7 +87,7 @@ export class NodeSource {
     }
   }
 
-  look(present: string | undefined): Look {
+  look(present: string | undefined): Observation {
     return lookAtNode(this.#plan, present);
   }
 
@@ -171,7 +171,7 @@ export class NodeSource {
 export function lookAtNode(
   plan: InstallPlan | PullwrightError | undefined,
   present: string | undefined,
-): Look {
+): Observation {
   const digest = present === undefined ? ABSENT : sha256Hex(present);
   if (plan === undefined || plan instanceof PullwrightError)
     return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };

@@ -38,7 +38,7 @@ function urlOfEnv(envFile: string | undefined): string | undefined {
   if (/^[0-9]+$/.test(port) && URL.canParse(url)) return url;
   throw new PullwrightError(`unable to get secrets: "${host}:${port}" is no address of an API server`, {
     code: 'ApiServerAddress',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Correct KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in apiserver-url.env',
   });
 }
@@ -135,7 +135,7 @@ function noAuthority({ caFile, kubeconfigs, caFiles }: ProviderOptions): Pullwri
     `unable to get secrets: no CA to verify the API server with in ${places.join(', ')}, and nothing is sent to a server that is not verified`,
     {
       code: 'NoApiServerCa',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: "Point --kubeconfig at the kubelet's kubeconfig, or --ca-file at the PEM file of the API server's CA (provider.kubeconfigs and provider.caFile of the section)",
     },
   );
@@ -163,7 +163,7 @@ function urlOf(server: string, path: string): string {
     `unable to get secrets: server "${server.slice(0, 200)}" of "${path}" is no address of an API server`,
     {
       code: 'ApiServerAddress',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: `Correct clusters[].cluster.server of "${path}" to https://host:port, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in apiserver-url.env`,
     },
   );

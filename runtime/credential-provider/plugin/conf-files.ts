@@ -86,7 +86,7 @@ function unreadable(path: string, error: unknown): PullwrightError {
 function mirrorError(state: string): PullwrightError {
   return new PullwrightError(`unable to match mirrors: ${state}`, {
     code: 'RegistriesConfUnusable',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'The container runtime refuses this file too: correct it or remove it',
   });
 }

@@ -190,5 +190,5 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
 }
 
 function refused(message: string): PullwrightError {
-  return new PullwrightError(message, { code: 'RequestUnusable', disposition: 'terminal' });
+  return new PullwrightError(message, { code: 'RequestUnusable', retryPolicy: 'terminal' });
 }

@@ -49,7 +49,7 @@ export function authFilePath(dir: string, namespace: string, image: string): str
 }
 
 function noPath(message: string): PullwrightError {
-  return new PullwrightError(message, { code: 'AuthFilePath', disposition: 'terminal' });
+  return new PullwrightError(message, { code: 'AuthFilePath', retryPolicy: 'terminal' });
 }
 
 /** Never rejects: what goes wrong is a line in the log and exit code 1, after which the kubelet goes on without us. */
@@ -279,7 +279,7 @@ function unreadable(error: unknown): PullwrightError {
     `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
     {
       code: 'RequestUnreadable',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       hint: 'The kubelet writes a CredentialProviderRequest on stdin',
     },
   );

@@ -201,7 +201,7 @@ function needsRole(
   const first = isKnown ? '' : ` (with the pod's imagePullSecrets for ${ANY_NAME})`;
   return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
     code: 'SecretsForbidden',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: `Let the ServiceAccount read them${first}: kubectl apply -f - <<< '${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml })}'`,
   });
 }
@@ -273,6 +273,6 @@ function objectOr(value: unknown, state: string): Readonly<Record<string, unknow
 function refused(state: string): PullwrightError {
   return new PullwrightError(`unable to extract namespace: ${state}`, {
     code: 'TokenUnusable',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
   });
 }

@@ -3,7 +3,7 @@
 import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord } from '../../core/record.ts';
-import { OWNER_LABEL, type World } from '../../engine/contract.ts';
+import { OWNER_LABEL, type Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { NO_POOL } from './conditions.ts';
 import { fileText } from './targets.ts';
@@ -102,10 +102,10 @@ function pathsOf({ spec }: KubeObject): readonly string[] {
 const TYPE = 'Contested';
 
 /** The generation for which the PullStatus says that a fight was given up. */
-export function contestedIn(world: World, object: KubeObject): number | undefined {
+export function contestedIn(reader: Reader, object: KubeObject): number | undefined {
   const { kind, metadata } = object;
-  const about = { kind, namespace: world.scope.controlPlaneNamespace, name: metadata.name };
-  const status = world.get(pullStatusRef('management', about))?.status as
+  const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };
+  const status = reader.get(pullStatusRef('management', about))?.status as
     | { readonly conditions?: readonly Condition[] }
     | undefined;
   const found = status?.conditions?.find(({ type, status: value }) => type === TYPE && value === 'True');

@@ -4,13 +4,13 @@
  */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Outcome, Read, Reconciler, World } from '../../engine/contract.ts';
+import type { Reader, Reconciler, Result, Watch } from '../../engine/contract.ts';
 import { namespaceRole } from '../access.ts';
 import type { FollowedNamespace } from '../options.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 
 const NAME = 'credential-provider-roles';
-const kindsOf = (namespace: string): readonly Read[] => [
+const kindsOf = (namespace: string): readonly Watch[] => [
   { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace },
   { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace },
   {
@@ -26,33 +26,33 @@ const kindsOf = (namespace: string): readonly Read[] => [
 export function namespaceRolesReconciler(followed: ReadonlyMap<string, FollowedNamespace>): Reconciler {
   return {
     name: NAME,
-    reads: [...followed.keys()].flatMap(kindsOf),
-    keysFor: ({ namespace = '' }, world) =>
-      followed.has(namespace) ? [{ scope: world.scope.name, name: namespace }] : [],
-    reconcile: (world, { name }) => {
+    watches: [...followed.keys()].flatMap(kindsOf),
+    requestsFor: ({ namespace = '' }, reader) =>
+      followed.has(namespace) ? [{ scope: reader.scope.name, name: namespace }] : [],
+    reconcile: (reader, { name }) => {
       const one = followed.get(name);
-      return one === undefined ? {} : reconcile(world, name, one);
+      return one === undefined ? {} : reconcile(reader, name, one);
     },
   };
 }
 
-function reconcile(world: World, namespace: string, followed: FollowedNamespace): Outcome {
-  const secrets = namesInUse(world, namespace, followed);
+function reconcile(reader: Reader, namespace: string, followed: FollowedNamespace): Result {
+  const secrets = namesInUse(reader, namespace, followed);
   const object = namespaceRole({ namespace, ...followed, secrets });
-  return { apply: [{ role: 'hosted', object, adopt: true }] };
+  return { apply: [{ role: 'hosted', object, forceOwnership: true }] };
 }
 
 /** What the ServiceAccounts and their pods name. A pod that has ended pulls nothing. */
 function namesInUse(
-  world: World,
+  reader: Reader,
   namespace: string,
   { serviceAccounts }: FollowedNamespace,
 ): readonly string[] {
   const core = { role: 'hosted', apiVersion: 'v1', namespace } as const;
-  const accounts = world
+  const accounts = reader
     .list({ ...core, kind: 'ServiceAccount' })
     .filter(({ metadata }) => serviceAccounts.includes(metadata.name));
-  const pods = world.list({ ...core, kind: 'Pod' }).filter((pod) => isPulling(pod, serviceAccounts));
+  const pods = reader.list({ ...core, kind: 'Pod' }).filter((pod) => isPulling(pod, serviceAccounts));
   const annotated = accounts.flatMap(({ metadata }) => {
     const listed = metadata.annotations?.[SECRETS_ANNOTATION];
     return typeof listed === 'string' ? listed.split(/[\s,]+/) : [];

@@ -7,7 +7,12 @@
 
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { HOSTED_CLUSTER_NAMESPACE, type Read, type Scope, type World } from '../../engine/contract.ts';
+import {
+  type ClusterPair,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Reader,
+  type Watch,
+} from '../../engine/contract.ts';
 import { type NodeObject, type Rollout, tooOld } from '../pools.ts';
 
 /** Label of the hosted cluster's nodes; its value is the NodePool's name. */
@@ -21,7 +26,7 @@ const NODE_POOL = {
   kind: 'NodePool',
 } as const;
 
-export const NODE_POOL_READ: Read = { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true };
+export const NODE_POOL_READ: Watch = { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true };
 
 export interface NodePool {
   readonly namespace: string;
@@ -47,12 +52,12 @@ interface NodePoolObject extends KubeObject {
 
 /** The NodePools, by name, and what nodes that belong to none of them run. */
 export function readNodePools(
-  world: World,
-  hosted: NonNullable<Scope['hostedCluster']>,
+  reader: Reader,
+  hosted: NonNullable<ClusterPair['hostedCluster']>,
   configMap: string,
 ): { readonly pools: readonly NodePool[]; readonly strayOld: readonly string[] } {
-  const nodes = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Node' }) as readonly NodeObject[];
-  const objects = (world.list(NODE_POOL) as readonly NodePoolObject[]).filter(
+  const nodes = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Node' }) as readonly NodeObject[];
+  const objects = (reader.list(NODE_POOL) as readonly NodePoolObject[]).filter(
     ({ metadata, spec }) => metadata.namespace === hosted.namespace && spec?.clusterName === hosted.name,
   );
   const names = new Set(objects.map(({ metadata }) => metadata.name));

@@ -17,11 +17,11 @@ import {
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
-  type Outcome,
-  type Problem,
-  type Read,
+  type Reader,
+  type ReconcileError,
   type Reconciler,
-  type World,
+  type Result,
+  type Watch,
 } from '../../engine/contract.ts';
 import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
@@ -55,11 +55,11 @@ const OBJECT = {
 } as const;
 const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.group}/${version}`);
 
-const READS: readonly Read[] = [
-  ...VERSIONS.map((apiVersion): Read => ({ ...OBJECT, apiVersion, optional: true })),
+const READS: readonly Watch[] = [
+  ...VERSIONS.map((apiVersion): Watch => ({ ...OBJECT, apiVersion, optional: true })),
   // Under other names only a folder can hold it.
   ...VERSIONS.map(
-    (apiVersion): Read => ({
+    (apiVersion): Watch => ({
       role: 'hosted',
       apiVersion,
       kind: CREDENTIAL_PROVIDER.kind,
@@ -103,29 +103,27 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 export function credentialProviderReconciler(options: ReconcilerOptions): Reconciler {
   return {
     name: NAME,
-    reads: READS,
-    keysFor: (_changed, world) => [{ scope: world.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (world) => {
-      const outcome = reconcile(world, providerOptionsFor(options, world.scope.name));
-      const refused = misnamed(world);
-      return refused.length === 0
-        ? outcome
-        : { ...outcome, problems: [...(outcome.problems ?? []), ...refused] };
+    watches: READS,
+    requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
+    reconcile: (reader) => {
+      const result = reconcile(reader, providerOptionsFor(options, reader.scope.name));
+      const refused = misnamed(reader);
+      return refused.length === 0 ? result : { ...result, errors: [...(result.errors ?? []), ...refused] };
     },
   };
 }
 
 /** Objects that no API server takes, and that would otherwise say nothing. */
-function misnamed(world: World): readonly Problem[] {
+function misnamed(reader: Reader): readonly ReconcileError[] {
   return VERSIONS.flatMap((apiVersion) =>
-    world.list({ role: 'hosted', apiVersion, kind: CREDENTIAL_PROVIDER.kind }),
-  ).flatMap((object): readonly Problem[] => {
+    reader.list({ role: 'hosted', apiVersion, kind: CREDENTIAL_PROVIDER.kind }),
+  ).flatMap((object): readonly ReconcileError[] => {
     const fault = nameFault(object);
     if (fault === undefined) return [];
     const { kind, metadata } = object;
     return [
       {
-        disposition: 'terminal',
+        retryPolicy: 'terminal',
         code: 'RefusedByDefinition',
         message: `Cannot apply "${describeObject({ kind, name: metadata.name })}": ${fault.path} ${fault.message}`,
         hint: `Call it "${CREDENTIAL_PROVIDER.objectName}"; several are merged into one by hand`,
@@ -135,26 +133,28 @@ function misnamed(world: World): readonly Problem[] {
   });
 }
 
-function reconcile(world: World, options: ReconcilerOptions): Outcome {
-  const object = VERSIONS.map((apiVersion) => world.get({ ...OBJECT, apiVersion })).find(
+function reconcile(reader: Reader, options: ReconcilerOptions): Result {
+  const object = VERSIONS.map((apiVersion) => reader.get({ ...OBJECT, apiVersion })).find(
     (one) => one !== undefined,
   );
   // Deleted: what was rendered goes, by the owner references and because the engine prunes.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
-  const targets = targetsOf(world, options.platform, options.executable);
+  const targets = targetsOf(reader, options.platform, options.executable);
   const elsewhere = managerElsewhere(
     options.mode,
     object,
     targets.map(({ present }) => present),
   );
-  const contested = contestedIn(world, object);
+  const contested = contestedIn(reader, object);
   const input = readMatchImages(object);
-  const states = targets.map((target) => stateOf({ world, target, object, input, contested }, options));
+  const states = targets.map((target) =>
+    stateOf({ world: reader, target, object, input, contested }, options),
+  );
   const applies = states.flatMap(({ target, wanted, hold }) =>
     hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
   );
   return reportNodes({
-    world,
+    world: reader,
     object,
     states,
     patterns: input.patterns,
@@ -173,7 +173,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
 }
 
 interface Circumstances {
-  readonly world: World;
+  readonly world: Reader;
   readonly target: Target;
   readonly object: KubeObject;
   readonly input: MatchImagesInput;
@@ -186,7 +186,7 @@ interface State extends PoolState {
 }
 
 function stateOf(
-  { world, target, object, input, contested }: Circumstances,
+  { world: reader, target, object, input, contested }: Circumstances,
   options: ReconcilerOptions,
 ): State {
   const { pool, platform, present, nodePools } = target;
@@ -198,7 +198,7 @@ function stateOf(
   const files = isPlaceless ? [] : poolFiles(platform, config);
   const wanted = target.make(files, ownerOf(object));
   const hold = holdOf(target, files, contestedOf({ object, present, wanted, contested }));
-  const warning = files.length > 0 ? unreachable(world, target) : undefined;
+  const warning = files.length > 0 ? unreachable(reader, target) : undefined;
   return {
     target,
     pool,

@@ -9,8 +9,8 @@ import {
   summarize,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
-import type { Apply, EventNote, Outcome, Problem, Ref, Sample, World } from '../../engine/contract.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import type { Apply, EventNote, Reader, ReconcileError, Ref, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
@@ -23,13 +23,13 @@ import { howToRefer, type NodePool } from './node-pools.ts';
 
 /** The object to apply, its status, and what that is the status of. */
 export function pullReport(
-  { world, object, states, elsewhere, installer }: NodesReportInput,
+  { world: reader, object, states, elsewhere, installer }: NodesReportInput,
   own: readonly ConditionInput[],
   entries: readonly MatchImageVerdict[],
 ): ReturnType<typeof reportPullStatus> {
-  const namespace = world.scope.controlPlaneNamespace;
+  const namespace = reader.scope.controlPlaneNamespace;
   const { apiVersion, kind, metadata } = object;
-  return reportPullStatus(world, 'management', {
+  return reportPullStatus(reader, 'management', {
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
@@ -129,7 +129,7 @@ export function listed(items: readonly string[]): string {
     : `${items.slice(0, 5).join(', ')} and ${items.length - 5} more`;
 }
 
-function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): Verdict {
+function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
   return {
     subject: pattern,
     verdict: verdict === 'Rendered' ? 'Accepted' : 'Rejected',
@@ -145,7 +145,7 @@ const ROLLOUT: Readonly<Record<Rollout, string>> = {
   Paused: 'the MachineConfigPool is paused (spec.paused), so its nodes stay as they are',
 };
 
-function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Verdict {
+function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): EntryStatus {
   const subject = `pool ${pool.name}`;
   if (hold?.reason === 'UnsupportedVersion')
     return { subject, verdict: 'Pending', reason: hold.reason, message: `too old: ${listed(pool.tooOld)}` };
@@ -168,7 +168,7 @@ function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Verd
   };
 }
 
-function nodePoolVerdict(pool: NodePool, { configName, files }: PoolState): Verdict {
+function nodePoolVerdict(pool: NodePool, { configName, files }: PoolState): EntryStatus {
   const subject = `NodePool ${pool.namespace}/${pool.name}`;
   if (files.length === 0)
     return { subject, verdict: 'Accepted', reason: 'NothingToRender', message: 'no entry is left to bring' };
@@ -191,15 +191,15 @@ function nodePoolVerdict(pool: NodePool, { configName, files }: PoolState): Verd
   };
 }
 
-function warningVerdict({ pool, warning }: PoolState): readonly Verdict[] {
+function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
   return warning === undefined
     ? []
     : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
 }
 
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
-export function reportNodes(input: NodesReportInput): Outcome {
-  const { world, object, states, elsewhere } = input;
+export function reportNodes(input: NodesReportInput): Result {
+  const { world: reader, object, states, elsewhere } = input;
   const verdicts = [...verdictsOf(states), ...input.faults];
   const own = [validated(verdicts, input.isServed ? 0 : input.patterns.length), renderedCondition(input)];
   const status = pullReport(input, own, verdicts);
@@ -208,12 +208,12 @@ export function reportNodes(input: NodesReportInput): Outcome {
   const problems = elsewhere === undefined ? [...refusals(object, input.faults), ...problemsOf(states)] : [];
   return {
     apply: [...input.apply, status.apply],
-    keep: input.keep,
-    status: [...(isOurs ? [statusPatch(object, own, world.now)] : []), status.status],
+    retain: input.keep,
+    status: [...(isOurs ? [statusPatch(object, own, reader.now)] : []), status.status],
     // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
     events: elsewhere === undefined ? [...eventsOf(object, own), ...problemsOf(states).flatMap(noteOf)] : [],
     metrics: states.flatMap(poolGauges),
-    ...(problems.length === 0 ? {} : { problems }),
+    ...(problems.length === 0 ? {} : { errors: problems }),
   };
 }
 
@@ -284,13 +284,13 @@ function refOf({ apiVersion, kind, metadata }: KubeObject): Ref {
 }
 
 /** Only a folder can hold such an object, and what applies it would fail. */
-function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): readonly Problem[] {
+function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): readonly ReconcileError[] {
   if (faults.length === 0) return [];
   const said = faults.slice(0, 5).map(({ pattern, message }) => `${pattern}: ${message}`);
   const more = faults.length > 5 ? `; and ${faults.length - 5} more` : '';
   return [
     {
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       code: 'RefusedByDefinition',
       message: `Cannot apply "${object.kind}/${object.metadata.name}": its definition refuses ${said.join('; ')}${more}`,
       hint: 'Correct or remove these entries; the others are rendered',
@@ -300,15 +300,15 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
 }
 
 /** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
-function problemsOf(states: readonly PoolState[]): readonly Problem[] {
+function problemsOf(states: readonly PoolState[]): readonly ReconcileError[] {
   return states.flatMap(({ nodePools, configName, files }) =>
     nodePools
       .filter(({ refers }) => files.length > 0 && !refers)
-      .map((pool): Problem => {
+      .map((pool): ReconcileError => {
         const { reason, message } = howToRefer(pool, configName);
         const { namespace, name } = pool;
         return {
-          disposition: 'waiting',
+          retryPolicy: 'waiting',
           afterMs: 600_000,
           code: reason === 'NotReferenced' ? 'NodePoolNotConfigured' : reason,
           message,
@@ -324,7 +324,7 @@ function problemsOf(states: readonly PoolState[]): readonly Problem[] {
   );
 }
 
-function noteOf({ regarding, code, message }: Problem): readonly EventNote[] {
+function noteOf({ regarding, code, message }: ReconcileError): readonly EventNote[] {
   if (regarding === undefined) return [];
   return [{ regarding, type: 'Warning', reason: code, action: 'Render', note: message.slice(0, 1024) }];
 }
@@ -381,7 +381,7 @@ export interface PoolState {
 }
 
 export interface NodesReportInput {
-  readonly world: World;
+  readonly world: Reader;
   readonly object: KubeObject;
   readonly states: readonly PoolState[];
   /** Entries that the definition of the kind takes. */

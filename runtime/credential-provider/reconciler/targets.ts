@@ -1,7 +1,7 @@
 /** What is rendered and where it goes: a MachineConfig per pool, or the one ConfigMap of a hosted cluster. */
 import { gunzipSync } from 'node:zlib';
 import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts';
-import type { Apply, Ref, Scope, World } from '../../engine/contract.ts';
+import type { Apply, ClusterPair, Reader, Ref } from '../../engine/contract.ts';
 import { kubeletPointers } from '../installer/plan.ts';
 import {
   executableParts,
@@ -97,25 +97,25 @@ export interface Target {
 
 /** All of them; none where there are no pools. `assumed`: the platform where the cluster does not say. */
 export function targetsOf(
-  world: World,
+  reader: Reader,
   assumed: string | undefined,
   executable?: HostedExecutable,
 ): readonly Target[] {
-  const type = platformOf(world) ?? assumed;
+  const type = platformOf(reader) ?? assumed;
   const platform = platformFile(type ?? 'None');
   const unclear =
     type === undefined
-      ? `${world.get(INFRASTRUCTURE) === undefined ? 'Infrastructure/cluster is not there' : 'the status of Infrastructure/cluster names no platform'}, so it cannot be told which file the kubelets read: bring it, or set the option "platform" of the section credential-provider`
+      ? `${reader.get(INFRASTRUCTURE) === undefined ? 'Infrastructure/cluster is not there' : 'the status of Infrastructure/cluster names no platform'}, so it cannot be told which file the kubelets read: bring it, or set the option "platform" of the section credential-provider`
       : undefined;
-  const { hostedCluster } = world.scope;
+  const { hostedCluster } = reader.scope;
   if (hostedCluster !== undefined)
-    return [hostedTarget(world, hostedCluster, { platform, unclear }, executable)];
-  return readPools(world).map((pool) => {
+    return [hostedTarget(reader, hostedCluster, { platform, unclear }, executable)];
+  return readPools(reader).map((pool) => {
     const ref: Ref = { ...PROVIDER_MACHINE_CONFIG, name: machineConfigName(pool.name) };
     return {
       pool,
       ...fileOfUnit(pool, platform, unclear),
-      present: world.get(ref),
+      present: reader.get(ref),
       make: (files, owner) =>
         machineConfig({ pool: pool.name, files, ...(owner === undefined ? {} : { owner }) }),
       ref,
@@ -124,8 +124,8 @@ export function targetsOf(
   });
 }
 
-function platformOf(world: World): string | undefined {
-  const status = world.get(INFRASTRUCTURE)?.status as
+function platformOf(reader: Reader): string | undefined {
+  const status = reader.get(INFRASTRUCTURE)?.status as
     | { readonly platformStatus?: { readonly type?: string }; readonly platform?: string }
     | undefined;
   const type = status?.platformStatus?.type ?? status?.platform;
@@ -151,13 +151,13 @@ function fileOfUnit(
 }
 
 function hostedTarget(
-  world: World,
-  hosted: NonNullable<Scope['hostedCluster']>,
+  reader: Reader,
+  hosted: NonNullable<ClusterPair['hostedCluster']>,
   file: Pick<Target, 'platform' | 'unclear'>,
   executable: HostedExecutable | undefined,
 ): Target {
   const name = hostedConfigMapName(hosted.name);
-  const { pools, strayOld } = readNodePools(world, hosted, name);
+  const { pools, strayOld } = readNodePools(reader, hosted, name);
   // Only nodes that take the ConfigMap can be hurt by it.
   const taking = pools.filter(({ refers }) => refers);
   const pool: Pool = {
@@ -176,7 +176,7 @@ function hostedTarget(
   return {
     pool,
     ...file,
-    present: world.get(ref),
+    present: reader.get(ref),
     make: (files) => hostedConfigMap(hosted, hostedMachineConfig(pool.name, files, executable)),
     ref,
     nodePools: pools,
@@ -203,15 +203,15 @@ function rolloutOf(pools: readonly NodePool[]): Rollout {
 
 /** `make` as the engine takes it. */
 export function applyOf({ ref }: Target, object: KubeObject, adopt: boolean): Apply {
-  return { role: ref.role, object, ...(adopt ? { adopt } : {}) };
+  return { role: ref.role, object, ...(adopt ? { forceOwnership: adopt } : {}) };
 }
 
 /** Platforms whose kubelet unit takes the flags from the variable; of a hosted cluster the unit itself cannot be seen. */
 const WITH_VARIABLE: ReadonlySet<string> = new Set(['BareMetal', 'OpenStack', 'VSphere', 'Ovirt', 'Nutanix']);
 
 /** Why the drop-in of a hosted cluster may not reach its kubelets; undefined when it does. */
-export function unreachable(world: World, { platform, nodePools }: Target): string | undefined {
-  const type = platformOf(world) ?? 'None';
+export function unreachable(reader: Reader, { platform, nodePools }: Target): string | undefined {
+  const type = platformOf(reader) ?? 'None';
   if (nodePools.length === 0 || platform.isKnownToKubelet || WITH_VARIABLE.has(type)) return undefined;
   return `the kubelet's unit on platform ${type} is not known to read ${CREDENTIAL_PROVIDER.dropInVariable}, and the unit of a hosted cluster cannot be seen from here: look at the flags of a kubelet before you rely on it`;
 }

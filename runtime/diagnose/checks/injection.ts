@@ -16,11 +16,11 @@ import { INJECT_LABEL, type PlannedPod } from '../../pull-secret-injection/plan/
 import { plannedFor, plannedNames } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
 import {
-  type FoundWorld,
   hasOwnList,
   isStatic,
   ownSecrets,
   type PlainPodSpec,
+  type PullModel,
   podMetadataIn,
   podSpecIn,
 } from '../model/pull.ts';
@@ -156,7 +156,7 @@ interface Account {
 
 interface Examined {
   readonly template: KubeObject;
-  readonly world: FoundWorld;
+  readonly world: PullModel;
   readonly account: Account;
   /** The template's. */
   readonly pods: readonly KubeObject[];
@@ -170,10 +170,10 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
   return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
 }
 
-function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+function namesLacking(store: ObjectStore, { template, world: reader, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
-  const next = lackingIn(store, world, template);
+  const next = lackingIn(store, reader, template);
   if (next.length > 0) return next;
   const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
   if (failing === undefined) return [];
@@ -201,7 +201,7 @@ function notInjectedInto(
 /** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
 function lackingIn(
   store: ObjectStore,
-  { secrets }: FoundWorld,
+  { secrets }: PullModel,
   template: KubeObject,
 ): DoctorInput['notInjected'] {
   const { labels = {}, annotations = {} } = podMetadataIn(template);

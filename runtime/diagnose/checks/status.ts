@@ -4,7 +4,7 @@ import { textTable } from '../../cli/terminal.ts';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKeys } from '../model/cluster.ts';
 import {
@@ -419,7 +419,7 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
   const status = (object.status ?? {}) as {
     conditions?: readonly Condition[];
     reporter?: unknown;
-    verdicts?: readonly Verdict[];
+    verdicts?: readonly EntryStatus[];
   };
   const conditions = status.conditions ?? [];
   const summary = SUMMARIES.map((type) => conditions.find((condition) => condition.type === type)).find(
@@ -451,8 +451,8 @@ function texts({ reason, message }: Condition): Pick<StatusRow, 'reason' | 'mess
   return { reason: text(reason), message: text(message) };
 }
 
-function withCounts(message: string, verdicts: readonly Verdict[]): string {
-  const count = (kind: Verdict['verdict']): number =>
+function withCounts(message: string, verdicts: readonly EntryStatus[]): string {
+  const count = (kind: EntryStatus['verdict']): number =>
     verdicts.filter((verdict) => verdict.verdict === kind).length;
   const parts = (['Accepted', 'Shadowed', 'Rejected'] as const).flatMap((kind) =>
     count(kind) === 0 ? [] : [`${count(kind)} ${kind.toLowerCase()}`],

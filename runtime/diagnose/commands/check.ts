@@ -189,7 +189,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       `Cannot check cluster "${cluster.context.name}": the fleet renders nothing for it`,
       {
         code: 'NothingToCheck',
-        disposition: 'terminal',
+        retryPolicy: 'terminal',
         hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
       },
     );

@@ -202,7 +202,7 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
       code: 'PodUnreadable',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
     });
   const live = flags.from === undefined;
   const input = lookAt(store, puller, { unread: problems, hosted, live });

@@ -106,17 +106,17 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   needFolderForCluster(values);
   const puller = pullerOf(values, await namespaceOf(values, io));
   const { store, problems, places, notes, hosted } = await readWorld(values, puller, io);
-  const world = findWorld(store, puller, { complete: problems.length === 0, hosted });
-  const names = positionals.length > 0 ? positionals : world.images;
+  const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
+  const names = positionals.length > 0 ? positionals : reader.images;
   const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const file = await nodeConfig(values['node-config']);
   // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
   const explanations = images.map(({ written, image }) =>
-    withUnread(explainIn(world, image, { given: file, written }), unread),
+    withUnread(explainIn(reader, image, { given: file, written }), unread),
   );
-  writeProblems(io, [...problems, ...notes, ...world.notes]);
+  writeProblems(io, [...problems, ...notes, ...reader.notes]);
   io.stdout.write(
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
   );

@@ -296,7 +296,7 @@ async function writePage(path: string, report: Report): Promise<void> {
       `Cannot write "${path}": ${codeOf(error)}, expected a file in a folder that is there`,
       {
         code: 'OutputNotWritten',
-        disposition: 'terminal',
+        retryPolicy: 'terminal',
         cause: error,
       },
     );

@@ -128,7 +128,7 @@ async function parsed(file: string): Promise<unknown> {
 function invalid(file: string, why: string, details?: readonly string[]): PullwrightError {
   return new PullwrightError(onOneLine(`Cannot read tests "${file}"${why}`), {
     code: 'TestsInvalid',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     ...(details === undefined ? {} : { details: details.map(onOneLine) }),
   });
 }
@@ -198,11 +198,11 @@ export interface ExpectedPulls {
  * @throws AssertionError when an object cannot be read
  */
 export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
-  const world = readSources(sources);
+  const reader = readSources(sources);
   return {
     pod: (name, namespace) => {
-      const pod = findNamed(world, name, namespace);
-      return { pulls: (image) => expectedPull(image, explained(world, pod, image)) };
+      const pod = findNamed(reader, name, namespace);
+      return { pulls: (image) => expectedPull(image, explained(reader, pod, image)) };
     },
   };
 }
@@ -222,9 +222,9 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
 
 function readSources(sources: readonly PullSources[]): ReadWorld {
   const texts = sources.flatMap((source, index) => textsOf(source, `source ${index + 1}`));
-  const world = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
-  assert.deepEqual(world.problems, [], 'every object can be read');
-  return world;
+  const reader = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
+  assert.deepEqual(reader.problems, [], 'every object can be read');
+  return reader;
 }
 
 function textsOf(

@@ -29,15 +29,15 @@ import {
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatus,
   pullStatusName,
   VERIFY,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
-import type { Key, Outcome, Read, Reconciler, Ref, Sample, World } from '../../engine/contract.ts';
+import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { toYaml } from '../../kube/yaml.ts';
@@ -99,7 +99,7 @@ export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
   const broken = report.images
     .filter(({ pullable }) => pullable === 'no')
     .map(
-      ({ image, usedBy }): Verdict => ({
+      ({ image, usedBy }): EntryStatus => ({
         subject: image,
         verdict: 'Rejected',
         reason: 'NotPullable',
@@ -127,8 +127,8 @@ export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
 }
 
 /** The verdicts that a PullStatus holds. */
-export function verdictsOf(object: KubeObject | undefined): readonly Verdict[] {
-  return (object?.status as { readonly verdicts?: readonly Verdict[] } | undefined)?.verdicts ?? [];
+export function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
+  return (object?.status as { readonly verdicts?: readonly EntryStatus[] } | undefined)?.verdicts ?? [];
 }
 
 function subjectOf({ source, key }: VerifiedCredential): string {
@@ -142,7 +142,7 @@ function credentialVerdict(
     lastOk,
     now,
   }: { readonly soon: boolean; readonly lastOk: string | undefined; readonly now: string },
-): Verdict {
+): EntryStatus {
   // That an image is not there says that the credential was taken.
   const taken = one.verdict === 'Valid' || one.verdict === 'NotFound';
   const ok = taken ? now : lastOk;
@@ -207,8 +207,8 @@ function conditionsOf(
 /** Only for a change: what is wrong for weeks is in the status. */
 function eventOf(
   { source, key, verdict }: VerifiedCredential,
-  now: Verdict,
-  before: Verdict | undefined,
+  now: EntryStatus,
+  before: EntryStatus | undefined,
 ): readonly VerifyEvent[] {
   const [kind, namespace = '', name = ''] = source.split('/');
   if (kind !== 'Secret' || name === '' || !isNews(verdict, now, before)) return [];
@@ -223,7 +223,7 @@ function eventOf(
   ];
 }
 
-function isNews(verdict: PullVerdict, now: Verdict, before: Verdict | undefined): boolean {
+function isNews(verdict: PullVerdict, now: EntryStatus, before: EntryStatus | undefined): boolean {
   if (now.reason === before?.reason) return false;
   if (now.verdict === 'Accepted') return before !== undefined;
   // A registry that is away says nothing about the Secret.
@@ -471,7 +471,7 @@ export function reconcilers(options: Readonly<Record<string, unknown>>): readonl
 }
 
 function verifyReconciler(namespace: string): Reconciler {
-  const read: Read = {
+  const read: Watch = {
     role: 'management',
     apiVersion: PULL_STATUS_API_VERSION,
     kind: PULL_STATUS_KIND,
@@ -482,17 +482,17 @@ function verifyReconciler(namespace: string): Reconciler {
   const ref: Ref = { ...read, name: NAME };
   return {
     name: 'verify',
-    reads: [read],
-    keysFor: (changed, world) =>
+    watches: [read],
+    requestsFor: (changed, reader) =>
       changed.kind === PULL_STATUS_KIND && changed.name === NAME
-        ? [{ scope: world.scope.name, namespace, name: NAME }]
+        ? [{ scope: reader.scope.name, namespace, name: NAME }]
         : [],
-    reconcile: (world: World, key: Key): Outcome => ({ metrics: samplesOf(world, ref, key) }),
+    reconcile: (reader: Reader, key: Request): Result => ({ metrics: samplesOf(reader, ref, key) }),
   };
 }
 
-function samplesOf(world: World, ref: Ref, { scope }: Key): readonly Sample[] {
-  const object = world.get(ref);
+function samplesOf(reader: Reader, ref: Ref, { scope }: Request): readonly Sample[] {
+  const object = reader.get(ref);
   const summary = (object?.status as { readonly summary?: { readonly checkedAt?: string } } | undefined)
     ?.summary;
   if (object === undefined || summary?.checkedAt === undefined) return [];
@@ -505,7 +505,7 @@ function samplesOf(world: World, ref: Ref, { scope }: Key): readonly Sample[] {
 }
 
 function credentialSamples(
-  { subject, verdict, reason, expiresAt, lastOk }: Verdict,
+  { subject, verdict, reason, expiresAt, lastOk }: EntryStatus,
   scope: string,
 ): readonly Sample[] {
   const labels = { scope, credential: subject };

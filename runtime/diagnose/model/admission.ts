@@ -9,7 +9,7 @@ import {
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf, textOf } from '../../core/record.ts';
-import type { World } from '../../engine/contract.ts';
+import type { Reader } from '../../engine/contract.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -196,10 +196,10 @@ export interface PlannedName extends InjectedName {
 export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
   const { listed } = pod;
   const { identity, options } = plannedPod(store, pod);
-  const world = worldOf(store, options);
+  const reader = worldOf(store, options);
   const force = forceOf(store, identity);
   const isExempt = exemptionOf(identity, options) !== undefined;
-  const plan = injectionPlan(profilesIn(world), pinnedSetsIn(world, options));
+  const plan = injectionPlan(profilesIn(reader), pinnedSetsIn(reader, options));
   const seen = new Set(listed);
   return planInjection(plan, identity).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
@@ -242,8 +242,8 @@ export function plannedFor(
   readonly sets: readonly SidecarSet[];
 } {
   const { identity, options } = plannedPod(store, pod);
-  const world = worldOf(store, options);
-  return { identity, profiles: profilesIn(world), sets: pinnedSetsIn(world, options) };
+  const reader = worldOf(store, options);
+  return { identity, profiles: profilesIn(reader), sets: pinnedSetsIn(reader, options) };
 }
 
 /** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
@@ -267,12 +267,12 @@ function sourceObject(source: string): string {
   return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
 }
 
-function worldOf(store: ObjectStore, options: InjectionOptions): World {
+function worldOf(store: ObjectStore, options: InjectionOptions): Reader {
   return worldView({
     scope: { name: 'local', controlPlaneNamespace: '' },
     now: new Date(0),
     stores: { hosted: store, management: store },
-    reads: pullSecretInjection(options).reads,
+    reads: pullSecretInjection(options).watches,
     serves: () => true,
     fact: () => undefined,
   });

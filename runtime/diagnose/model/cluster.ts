@@ -12,9 +12,9 @@ import {
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
 import type { Redacted } from '../../core/redacted.ts';
@@ -148,7 +148,7 @@ function tenantRows({ verdicts, conflicts }: Merged, source: string, platform: s
   });
 }
 
-const STATES: Readonly<Partial<Record<Verdict['verdict'], ReportKey['state']>>> = {
+const STATES: Readonly<Partial<Record<EntryStatus['verdict'], ReportKey['state']>>> = {
   Accepted: 'used',
   Shadowed: 'shadowed',
   Rejected: 'rejected',

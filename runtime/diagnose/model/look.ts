@@ -30,7 +30,6 @@ import {
   accountName,
   explainIn,
   FOLDER_KINDS,
-  type FoundWorld,
   findPod,
   findWorld,
   hasOwnList,
@@ -40,6 +39,7 @@ import {
   ownSecrets,
   type PlainPodSpec,
   type PodPuller,
+  type PullModel,
   podMetadataIn,
   podSource,
   podSpecIn,
@@ -157,7 +157,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const isPod = template.kind === 'Pod';
   const account = accountName(spec, 'default');
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
-  const world = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
+  const reader = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const pods = podsOf(store, template);
@@ -165,8 +165,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
   const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
   const images = imagesOf(spec).map((image) => ({
-    ...imageIn(store, { world, namespace, image, mayRead, isStatic: isStatic(template) }),
-    ...leftOut(image, { world, synced, node }),
+    ...imageIn(store, { world: reader, namespace, image, mayRead, isStatic: isStatic(template) }),
+    ...leftOut(image, { world: reader, synced, node }),
   }));
   const facts = nodeFacts(store, {
     node,
@@ -182,7 +182,13 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     template,
     account: { name: account, object, known: unread.length === 0 },
     images,
-    notInjected: notInjectedIn(store, { template, world, account: { name: account, object }, pods, live }),
+    notInjected: notInjectedIn(store, {
+      template,
+      world: reader,
+      account: { name: account, object },
+      pods,
+      live,
+    }),
     notGiven: notGivenIn(store, template, namespace),
     givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
@@ -230,7 +236,7 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
 }
 
 interface ImageLook {
-  readonly world: FoundWorld;
+  readonly world: PullModel;
   readonly namespace: string;
   readonly image: string;
   readonly mayRead: boolean;
@@ -243,11 +249,11 @@ const BRIEF = { brief: true } as const;
 
 function imageIn(
   store: ObjectStore,
-  { world, namespace, image, mayRead, isStatic: listsNone }: ImageLook,
+  { world: reader, namespace, image, mayRead, isStatic: listsNone }: ImageLook,
 ): DoctorImage {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
-  const explanation = explainIn(world, parsed.reference, BRIEF);
+  const explanation = explainIn(reader, parsed.reference, BRIEF);
   const listed = new Set(explanation.secrets.map(({ name }) => name));
   const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
     const source = podSource(object);
@@ -270,16 +276,16 @@ function imageIn(
 function leftOut(
   image: string,
   {
-    world,
+    world: reader,
     synced,
     node,
-  }: { readonly world: FoundWorld; readonly synced: FoundWorld; readonly node: string | undefined },
+  }: { readonly world: PullModel; readonly synced: PullModel; readonly node: string | undefined },
 ): Pick<DoctorImage, 'leftOutNode'> {
   const parsed = parseImageReference(image);
   if (!parsed.ok || node === undefined) return {};
   const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
   const isLeftOut =
-    isBare(explainIn(world, parsed.reference, BRIEF)) && !isBare(explainIn(synced, parsed.reference, BRIEF));
+    isBare(explainIn(reader, parsed.reference, BRIEF)) && !isBare(explainIn(synced, parsed.reference, BRIEF));
   return isLeftOut ? { leftOutNode: node } : {};
 }
 

@@ -10,11 +10,11 @@ import {
   startsReporting,
 } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   nodeSubject,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
@@ -160,7 +160,7 @@ const SYNC_REPORT = {
 /** A node that has not what the cluster's pull secret says by now. */
 function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
   const report = store.get({ ...PULL_STATUS, ...SYNC_REPORT });
-  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly Verdict[] };
+  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
   return verdicts
     .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
     .map(({ reason, message }) => ({

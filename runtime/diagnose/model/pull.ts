@@ -108,7 +108,7 @@ export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec |
   if (found !== undefined) return podSpecIn(found);
   throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
     code: 'PodMissing',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     hint: 'Name its namespace with -n, or another kind as in deploy/web',
   });
 }
@@ -513,7 +513,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What is found for `puller`. */
-export interface FoundWorld extends NodeFileFound {
+export interface PullModel extends NodeFileFound {
   /** Images of the pod; empty without one. */
   readonly images: readonly string[];
   readonly secrets: readonly ListedSecret[];
@@ -544,7 +544,7 @@ export function findWorld(
   store: ObjectStore,
   puller: PodPuller,
   { complete = true, hosted = false, synced, nodes }: WorldOptions = {},
-): FoundWorld {
+): PullModel {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
@@ -614,19 +614,19 @@ export interface Asked {
 }
 
 /** Explains a pull of `image`. */
-export function explainIn(world: FoundWorld, image: ImageReference, asked: Asked = {}): Explanation {
-  return explainImage(inputIn(world, image, asked));
+export function explainIn(reader: PullModel, image: ImageReference, asked: Asked = {}): Explanation {
+  return explainImage(inputIn(reader, image, asked));
 }
 
 /** What an explanation of `image` is made from. */
 export function inputIn(
-  world: FoundWorld,
+  reader: PullModel,
   image: ImageReference,
   { given, written, brief = false }: Asked = {},
 ): ExplainInput {
-  const { secrets, mirrors, hosted, merge } = world;
-  const node = given ?? world.node;
-  const pullFile = world.pullFileFor(image.repository);
+  const { secrets, mirrors, hosted, merge } = reader;
+  const node = given ?? reader.node;
+  const pullFile = reader.pullFileFor(image.repository);
   return {
     image,
     ...(written === undefined ? {} : { written }),

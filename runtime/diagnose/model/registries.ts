@@ -10,7 +10,7 @@ import { parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
-import type { Fact, Need } from '../../engine/contract.ts';
+import type { Lookup, LookupResult } from '../../engine/contract.ts';
 import { type LookUp, NOT_ASKED } from '../../engine/lookups.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { networksOf } from '../../http/addresses.ts';
@@ -163,7 +163,7 @@ export interface RegistryLookUpOptions {
   readonly access?: Omit<AccessValues, 'authfile'>;
 }
 
-type PullSecretRef = NonNullable<Need['pullSecret']>;
+type PullSecretRef = NonNullable<Lookup['pullSecret']>;
 
 interface Asker {
   readonly own: AuthSource | undefined;
@@ -195,7 +195,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
     askers.set(place, { own, client });
     return client;
   };
-  return async ({ image, pullSecret, asked }): Promise<Fact> => {
+  return async ({ image, pullSecret, asked }): Promise<LookupResult> => {
     if (authfile === undefined && asked !== true) return { ok: false, reason: NOT_ASKED };
     const place = pullSecret === undefined ? '' : `Secret/${pullSecret.namespace}/${pullSecret.name}`;
     try {
@@ -210,7 +210,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
   };
 }
 
-async function answer(client: RegistryClient, image: string): Promise<Fact> {
+async function answer(client: RegistryClient, image: string): Promise<LookupResult> {
   const found = await probe(client, image);
   return found.digest === undefined
     ? { ok: false, reason: `${found.verdict}: ${found.message}` }
@@ -525,7 +525,7 @@ function attemptsOf(
   readonly notes: readonly string[];
   readonly hints: readonly string[];
 } {
-  const world = findWorld(store, puller, options);
+  const reader = findWorld(store, puller, options);
   const notes: string[] = [];
   const hints: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {
@@ -534,7 +534,7 @@ function attemptsOf(
       notes.push(`${usedBy}: image "${image}" cannot be read: ${parsed.goText}`);
       return [];
     }
-    const { explanation, attempts } = pullAttempts(inputIn(world, parsed.reference, { brief: true }));
+    const { explanation, attempts } = pullAttempts(inputIn(reader, parsed.reference, { brief: true }));
     const blocked = explanation.kubelet.blockedBy;
     const { mirrorFix } = explanation;
     if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);
@@ -549,7 +549,7 @@ function attemptsOf(
   });
   return {
     images: found,
-    notes: [...world.notes.filter((note) => note.startsWith('error')), ...notes],
+    notes: [...reader.notes.filter((note) => note.startsWith('error')), ...notes],
     hints,
   };
 }

@@ -6,7 +6,7 @@
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
@@ -438,7 +438,7 @@ export interface NodeMerge {
   /** Key in the file to the Secret that it came from. */
   readonly origins: ReadonlyMap<string, string>;
   /** On the entries of the additional secret. */
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   /** Name of the additional secret. */
   readonly additional: string;
 }

@@ -436,7 +436,7 @@ async function manifestFiles(path: string): Promise<string[]> {
   if (!info.isDirectory())
     throw new PullwrightError(`Cannot read "${path}": it is neither a folder nor a file`, {
       code: 'InputUnreadable',
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
   const found: string[] = [];
@@ -464,7 +464,7 @@ function fail(path: string, error: unknown): never {
   const code = errnoOf(error) ?? 'unknown';
   throw new PullwrightError(`Cannot read "${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
     code: 'InputUnreadable',
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     cause: error,
   });
 }

@@ -6,22 +6,30 @@ import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { withManager } from '../../kube/drift.ts';
-import { type Author, changesOf, type Delta, fieldManager, keyText, refOf, resultOf } from '../changes.ts';
+import {
+  type Author,
+  type ChangeSet,
+  changesOf,
+  fieldManager,
+  keyText,
+  refOf,
+  resultOf,
+} from '../changes.ts';
 import {
   type Action,
+  type ClusterPair,
   type EventNote,
-  type Fact,
-  type Key,
-  type Need,
-  type Outcome,
+  type Lookup,
+  type LookupResult,
   OWNER_LABEL,
-  type Problem,
+  type Reader,
+  type ReconcileError,
   type Reconciler,
   type Ref,
+  type Request,
+  type Result,
   type Role,
   type Sample,
-  type Scope,
-  type World,
   withIdentity,
   withoutSyntheticIdentity,
 } from '../contract.ts';
@@ -30,10 +38,10 @@ import { covers, kindKey, type ObjectStore, worldView } from '../store.ts';
 /** Input of {@link runOffline}. */
 export interface OfflineInput {
   readonly reconcilers: readonly Reconciler[];
-  readonly scope: Scope;
+  readonly scope: ClusterPair;
   /** The same store twice for a stand-alone cluster. */
   readonly stores: Readonly<Record<Role, ObjectStore>>;
-  readonly facts?: (need: Need) => Fact | undefined;
+  readonly facts?: (need: Lookup) => LookupResult | undefined;
   readonly now: Date;
 }
 
@@ -49,12 +57,12 @@ export interface ObjectResult {
 /** What one reconciler said about one key in the last round. */
 export interface KeyReport {
   readonly reconciler: string;
-  readonly key: Key;
-  readonly problems: readonly Problem[];
+  readonly key: Request;
+  readonly problems: readonly ReconcileError[];
   readonly events: readonly EventNote[];
   readonly actions: readonly Action[];
   readonly metrics: readonly Sample[];
-  readonly needs: readonly Need[];
+  readonly needs: readonly Lookup[];
   /** Objects whose status it writes. */
   readonly status: readonly Ref[];
 }
@@ -70,7 +78,7 @@ const MAX_PASSES = 12;
 
 interface Pending {
   readonly reconciler: Reconciler;
-  readonly key: Key;
+  readonly key: Request;
 }
 
 /**
@@ -85,7 +93,7 @@ export function runOffline(input: OfflineInput): OfflineResult {
 
 class OfflineRun {
   readonly #input: OfflineInput;
-  readonly #worlds: Map<Reconciler, World>;
+  readonly #worlds: Map<Reconciler, Reader>;
   readonly #originals = new Map<string, KubeObject | undefined>();
   readonly #touched = new Map<string, { reconciler: string; ref: Ref }>();
   readonly #reports = new Map<string, KeyReport>();
@@ -108,14 +116,14 @@ class OfflineRun {
     return { objects: this.#results(), reports: [...this.#reports.values()], rounds };
   }
 
-  #worldOf(reconciler: Reconciler): World {
+  #worldOf(reconciler: Reconciler): Reader {
     const { stores, scope, now, facts } = this.#input;
     const served = new Set([...stores.hosted, ...stores.management].map(kindKey));
     return worldView({
       scope,
       now,
       stores,
-      reads: reconciler.reads,
+      reads: reconciler.watches,
       serves: (_role, kind) => served.has(kind),
       fact: facts ?? (() => undefined),
       // A folder shows what no read does.
@@ -123,7 +131,7 @@ class OfflineRun {
         const found = stores[ref.role].get(ref);
         const isForeign = found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
         const message = `"${describeObject(ref)}" exists and was not made by Pullwright`;
-        return isForeign ? { disposition: 'terminal', code: 'ForeignObject', message } : undefined;
+        return isForeign ? { retryPolicy: 'terminal', code: 'ForeignObject', message } : undefined;
       },
     });
   }
@@ -139,10 +147,10 @@ class OfflineRun {
   #keysOf(refs: readonly Ref[]): Pending[] {
     const found = new Map<string, Pending>();
     for (const reconciler of this.#input.reconcilers) {
-      const world = this.#worlds.get(reconciler) as World;
+      const reader = this.#worlds.get(reconciler) as Reader;
       for (const ref of refs) {
         if (!this.#reads(reconciler, ref)) continue;
-        for (const key of reconciler.keysFor(ref, world))
+        for (const key of reconciler.requestsFor(ref, reader))
           found.set(`${reconciler.name} ${keyText(key)}`, { reconciler, key });
       }
     }
@@ -155,12 +163,12 @@ class OfflineRun {
     const object = stores[ref.role].get(ref) ?? this.#originals.get(refText(ref));
     return (
       object !== undefined &&
-      reconciler.reads.some((read) => (alone || read.role === ref.role) && covers(read, object, scope))
+      reconciler.watches.some((read) => (alone || read.role === ref.role) && covers(read, object, scope))
     );
   }
 
   #reconcile({ reconciler, key }: Pending): Ref[] {
-    const outcome = reconciler.reconcile(this.#worlds.get(reconciler) as World, key);
+    const outcome = reconciler.reconcile(this.#worlds.get(reconciler) as Reader, key);
     const author: Author = { reconciler: reconciler.name, key };
     const changes = changesOf(outcome, author, this.#input.stores);
     const refused = changes.flatMap((change) => (change.verb === 'refused' ? [change.problem] : []));
@@ -174,7 +182,7 @@ class OfflineRun {
   }
 
   /** Puts a change into the stores; gives the object when it really changed. */
-  #commit(change: Delta, author: Author): Ref[] {
+  #commit(change: ChangeSet, author: Author): Ref[] {
     if (change.verb === 'refused') return [];
     this.#remember(change.ref, author);
     const store = this.#input.stores[change.ref.role];
@@ -188,7 +196,7 @@ class OfflineRun {
     return [change.ref];
   }
 
-  #commitStatus(outcome: Outcome, author: Author): Ref[] {
+  #commitStatus(outcome: Result, author: Author): Ref[] {
     return (outcome.status ?? []).flatMap(({ ref, status }) => {
       const store = this.#input.stores[ref.role];
       const object = store.get(ref);
@@ -221,7 +229,7 @@ class OfflineRun {
       `Cannot reconcile: ${names.join(' and ')} ${names.length === 1 ? 'changes' : 'change'} in every one of ${MAX_PASSES} rounds`,
       {
         code: 'NotSettling',
-        disposition: 'terminal',
+        retryPolicy: 'terminal',
         hint: 'Two declarations want different things of these objects: look for two owners of one field',
       },
     );
@@ -250,15 +258,15 @@ function resultFor(
   return { verb: before === after ? 'unchanged' : 'configured', reconciler, ref, before, after };
 }
 
-function reportOf(author: Author, outcome: Outcome, refused: readonly Problem[]): KeyReport {
+function reportOf(author: Author, outcome: Result, refused: readonly ReconcileError[]): KeyReport {
   return {
     reconciler: author.reconciler,
     key: author.key,
-    problems: [...(outcome.problems ?? []), ...refused],
+    problems: [...(outcome.errors ?? []), ...refused],
     events: outcome.events ?? [],
     actions: outcome.actions ?? [],
     metrics: outcome.metrics ?? [],
-    needs: outcome.needs ?? [],
+    needs: outcome.lookups ?? [],
     status: (outcome.status ?? []).map((patch) => patch.ref),
   };
 }

@@ -25,7 +25,7 @@ import type { Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { systemdOverBus } from '../../node/systemd.ts';
-import { type Look, NODE_HOLDS_REMOVAL, type NodeState } from '../../node/task.ts';
+import { NODE_HOLDS_REMOVAL, type NodeState, type Observation } from '../../node/task.ts';
 import { Wake } from '../../node/watch.ts';
 import type { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
@@ -99,7 +99,7 @@ export async function openWatch(options: ApiServerOptions, around: Surroundings)
 
 export interface Preview {
   readonly state: NodeState;
-  readonly look?: Look;
+  readonly look?: Observation;
   readonly decision?: Decision;
 }
 

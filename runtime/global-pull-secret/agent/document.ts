@@ -24,7 +24,7 @@ import { PullwrightError } from '../../core/errors.ts';
 import type { JsonNode } from '../../core/go/json.ts';
 import { decodeUtf8, goQuote } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
-import { type HeldEntryRemoval, heldEntryRemoval, type RemovalInput } from '../removal-guard.ts';
+import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
 
 // Merges what we want into a map that others write to as well: ours are added and changed, what we put there earlier and no
 // longer want is removed, and everything else stays.
@@ -163,7 +163,7 @@ export interface WantedDocument {
   readonly ledgerDuring: OwnedDigests;
   readonly ledgerAfter: OwnedDigests;
   /** What the source no longer has and stays for now. */
-  readonly held?: HeldEntryRemoval;
+  readonly held?: PendingRemoval;
 }
 
 /** What decides about a removal besides the documents; what was held before is in the ledger. */
@@ -229,7 +229,7 @@ function heldOf(
   there: Flat,
   after: readonly string[],
   options: WantedFileOptions,
-): HeldEntryRemoval | undefined {
+): PendingRemoval | undefined {
   const { guard, ledger } = options;
   if (guard === undefined) return undefined;
   const [name, since] = Object.entries(ledger).find(([key]) => key.startsWith(HELD)) ?? [];

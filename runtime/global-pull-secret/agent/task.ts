@@ -11,11 +11,11 @@ import { decodeUtf8 } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import type { FileContent } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/journal.ts';
-import { type Ledger, type Look, NODE_HOLDS_REMOVAL, type NodeTask } from '../../node/task.ts';
+import { NODE_HOLDS_REMOVAL, type NodeTask, type Observation, type OwnedEntries } from '../../node/task.ts';
 import {
   CONFIRM_REMOVAL,
-  type HeldEntryRemoval,
   judgedMark,
+  type PendingRemoval,
   type RemovalOptions,
   removalText,
   UNJUDGED,
@@ -66,8 +66,8 @@ export function guardOf(
 export function lookProblem(
   from: string,
   source: AgentDocument,
-  held: HeldEntryRemoval | undefined,
-): Pick<Look, 'problem'> {
+  held: PendingRemoval | undefined,
+): Pick<Observation, 'problem'> {
   const partly = leftOut(from, source);
   if (held === undefined) return partly;
   const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
@@ -80,7 +80,7 @@ export function lookProblem(
   };
 }
 
-function leftOut(from: string, { faults }: AgentDocument): Pick<Look, 'problem'> {
+function leftOut(from: string, { faults }: AgentDocument): Pick<Observation, 'problem'> {
   if (faults.length === 0) return {};
   const rest = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
   const what = faults.slice(0, MAX_FAULTS).join('; ');
@@ -126,7 +126,7 @@ interface Place {
   readonly memory: Memory;
 }
 
-function look({ options, memory }: Place, file: FileContent | undefined, ledger: Ledger): Look {
+function look({ options, memory }: Place, file: FileContent | undefined, ledger: OwnedEntries): Observation {
   const there = file === undefined ? undefined : readable(file.bytes);
   const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
   try {
@@ -147,14 +147,14 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
 interface There {
   readonly there: AgentDocument | undefined;
   readonly present: string;
-  readonly ledger: Ledger;
+  readonly ledger: OwnedEntries;
 }
 
 function lookFor(
   chosen: ChosenSource | undefined,
   options: AgentTaskOptions,
   { there, present, ledger }: There,
-): Look {
+): Observation {
   const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
   const foreign = chosen === undefined ? 'keep' : options.foreign;
   const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
@@ -178,7 +178,7 @@ function factsOf(
   digest: string,
   sourceDigest: string,
   chosen: { readonly from: string; readonly source: MountedSecret } | undefined,
-): NonNullable<Look['facts']> {
+): NonNullable<Observation['facts']> {
   const version = chosen?.source.resourceVersion;
   return {
     digest,

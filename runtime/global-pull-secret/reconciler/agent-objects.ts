@@ -9,10 +9,10 @@ import { refOf } from '../../engine/changes.ts';
 import {
   type ApplyObject,
   OWNER_LABEL,
-  type Problem,
-  type Read,
+  type Reader,
+  type ReconcileError,
   type Ref,
-  type World,
+  type Watch,
 } from '../../engine/contract.ts';
 import { AGENT_POLICY_NAME, agentBounds, agentRbac } from '../agent-access.ts';
 import { agentDaemonSet, upstreamDaemonSet } from '../daemon-set.ts';
@@ -32,7 +32,7 @@ const CRD: Ref = {
 /** Never pruned: with the kind go all reports of it. */
 export const AGENT_KEPT: readonly Ref[] = [CRD];
 
-export const AGENT_READS: readonly Read[] = [
+export const AGENT_READS: readonly Watch[] = [
   CRD,
   {
     role: 'hosted',
@@ -57,18 +57,18 @@ export const AGENT_READS: readonly Read[] = [
   },
   ...[POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME].flatMap((name) =>
     ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
-      (kind): Read => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
+      (kind): Watch => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
     ),
   ),
   ...['ClusterRole', 'ClusterRoleBinding'].map(
-    (kind): Read => ({
+    (kind): Watch => ({
       role: 'hosted',
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind,
       name: NAMES.syncer,
     }),
   ),
-  ...NAMESPACES.flatMap((namespace): readonly Read[] => [
+  ...NAMESPACES.flatMap((namespace): readonly Watch[] => [
     { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name: namespace },
     {
       role: 'hosted',
@@ -107,13 +107,13 @@ export interface AgentState {
 
 /** Objects to apply with `delivery: reconciler`; none with `gitops`. */
 export function agentObjects(
-  world: World,
+  reader: Reader,
   options: GlobalPullSecretOptions,
   state: AgentState,
 ): readonly ApplyObject[] {
   if (options.delivery === 'gitops') return [];
   const rbac = agentRbac(options.agent).filter(
-    ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
+    ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(reader, namespace),
   );
   // Upstream's pods do not start before there is a secret to mount.
   const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
@@ -126,7 +126,7 @@ export function agentObjects(
     ...workload,
     ...additionalSecretPolicies(options.enforce),
   ]
-    .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
+    .filter((object) => !isFromGit(reader.get(refOf('hosted', object))))
     .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
 }
 
@@ -154,8 +154,8 @@ function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObj
 }
 
 /** A plain Kubernetes cluster has no `openshift-config`. A folder without any Namespace says nothing about them. */
-function hasNamespace(world: World, name: string): boolean {
-  const known = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+function hasNamespace(reader: Reader, name: string): boolean {
+  const known = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   return (
     known.length === 0 ||
     known.some(
@@ -165,7 +165,7 @@ function hasNamespace(world: World, name: string): boolean {
 }
 
 /** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
-export function missingAgent(world: World, options: GlobalPullSecretOptions): readonly Problem[] {
+export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): readonly ReconcileError[] {
   const ref: Ref = {
     role: 'hosted',
     apiVersion: 'apps/v1',
@@ -173,10 +173,10 @@ export function missingAgent(world: World, options: GlobalPullSecretOptions): re
     namespace: NAMES.namespace,
     name: NAMES.syncer,
   };
-  if (options.delivery === 'reconciler' || world.get(ref) !== undefined) return [];
+  if (options.delivery === 'reconciler' || reader.get(ref) !== undefined) return [];
   return [
     {
-      disposition: 'waiting',
+      retryPolicy: 'waiting',
       afterMs: 60_000,
       code: 'DaemonSetMissing',
       message: `Cannot bring pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} is not there and git is to bring it`,

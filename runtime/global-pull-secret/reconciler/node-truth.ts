@@ -12,15 +12,15 @@ import {
 } from '../../core/kubernetes/hypershift.ts';
 import { type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   nodeSubject,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import type { Redacted } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
-import type { Problem, Read, World } from '../../engine/contract.ts';
+import type { Reader, ReconcileError, Watch } from '../../engine/contract.ts';
 import { sourceDigestOf } from '../agent/document.ts';
 import type { NodeDecision } from '../eligibility.ts';
 import { type GlobalPullSecretOptions, reports } from '../options.ts';
@@ -32,7 +32,7 @@ const REPORTS = {
   namespace: NAMES.namespace,
 } as const;
 
-export const REPORT_READS: readonly Read[] = [
+export const REPORT_READS: readonly Watch[] = [
   { ...REPORTS, labelSelector: `${NODE_REPORT_LABEL}=${NODE_REPORT}`, optional: true },
 ];
 
@@ -64,7 +64,7 @@ export interface TruthInput {
 }
 
 /** What agents report of the nodes that take part; undefined where none reports, or nothing is there to have. */
-export function truthOf(world: World, input: TruthInput): NodeTruth | undefined {
+export function truthOf(reader: Reader, input: TruthInput): NodeTruth | undefined {
   const { options, daemonSet, decisions, value, inForce } = input;
   const wanted = value === undefined ? inForce && secretText(inForce) : fromBase64(value);
   const names = decisions
@@ -72,7 +72,7 @@ export function truthOf(world: World, input: TruthInput): NodeTruth | undefined 
     .map(({ node }) => node)
     .sort();
   if (wanted === undefined || names.length === 0 || !agentsReport(options, daemonSet)) return undefined;
-  return nodeTruth(world, names, wanted);
+  return nodeTruth(reader, names, wanted);
 }
 
 /** Whether agents are told to report: by our options, or where git brings the DaemonSet, by what it starts. */
@@ -84,10 +84,10 @@ function agentsReport(
   return daemonSet !== undefined && startsReporting(daemonSet);
 }
 
-function nodeTruth(world: World, names: readonly string[], wanted: Redacted<string>): NodeTruth {
+function nodeTruth(reader: Reader, names: readonly string[], wanted: Redacted<string>): NodeTruth {
   const digest = sourceDigestOf(wanted);
   const reports = new Map(
-    world
+    reader
       .list({ ...REPORTS, labels: { [NODE_REPORT_LABEL]: NODE_REPORT } })
       .map((report) => [report.metadata.name, report]),
   );
@@ -140,7 +140,7 @@ function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => s
 }
 
 /** The verdicts on entries, with how many nodes use what is accepted. */
-export function onNodes(verdicts: readonly Verdict[], truth: NodeTruth): readonly Verdict[] {
+export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): readonly EntryStatus[] {
   const text = countText(truth, ({ node, reason }) => `${node} (${reason})`);
   return verdicts.map((verdict) =>
     verdict.verdict === 'Accepted' ? { ...verdict, message: `${verdict.message}; used on ${text}` } : verdict,
@@ -148,11 +148,11 @@ export function onNodes(verdicts: readonly Verdict[], truth: NodeTruth): readonl
 }
 
 /** One for each node that lacks it, and how many more there are. */
-export function behindVerdicts({ behind }: NodeTruth): readonly Verdict[] {
+export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
   const more = behind.length - MAX_NODE_VERDICTS;
   return [
     ...behind.slice(0, MAX_NODE_VERDICTS).map(
-      ({ node, reason, why }): Verdict => ({
+      ({ node, reason, why }): EntryStatus => ({
         subject: nodeSubject(node),
         verdict: 'Pending',
         reason,
@@ -184,9 +184,9 @@ export function inSyncCondition(truth: NodeTruth): ConditionInput {
 }
 
 /** What is not on every node is not in use as it should be. */
-export function nodesBehind(truth: NodeTruth): readonly Problem[] {
+export function nodesBehind(truth: NodeTruth): readonly ReconcileError[] {
   if (truth.behind.length === 0) return [];
-  return [{ disposition: 'waiting', code: 'NodesBehind', message: behindText(truth) }];
+  return [{ retryPolicy: 'waiting', code: 'NodesBehind', message: behindText(truth) }];
 }
 
 function behindText(truth: NodeTruth): string {

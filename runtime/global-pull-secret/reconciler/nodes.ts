@@ -3,13 +3,13 @@
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import {
-  type ApplyPart,
   CONTROL_PLANE_NAMESPACE,
+  type FieldPatch,
   HOSTED_CLUSTER_NAMESPACE,
-  type Read,
-  type World,
+  type Reader,
+  type Watch,
 } from '../../engine/contract.ts';
 import { managersOf } from '../../kube/drift.ts';
 import {
@@ -43,14 +43,14 @@ export interface Machines {
   /** By the name of the node, and by `machine/<name>`. */
   readonly byNode: ReadonlyMap<string, KubeObject>;
   /** Nodes that more than one Machine claims: no pool of them can be told. */
-  readonly twice: readonly Verdict[];
+  readonly twice: readonly EntryStatus[];
 }
 
-export function machinesOf(world: World): Machines {
+export function machinesOf(reader: Reader): Machines {
   const all =
-    world.scope.hostedCluster === undefined
+    reader.scope.hostedCluster === undefined
       ? []
-      : world.list({ ...MACHINE, namespace: world.scope.controlPlaneNamespace });
+      : reader.list({ ...MACHINE, namespace: reader.scope.controlPlaneNamespace });
   const byNode = new Map<string, KubeObject>();
   const claims = new Map<string, readonly string[]>();
   for (const machine of all) {
@@ -68,17 +68,17 @@ export function machinesOf(world: World): Machines {
   return { all, byNode, twice: twice.map(([node, names]) => claimedTwice(node, names)) };
 }
 
-function claimedTwice(node: string, names: readonly string[]): Verdict {
+function claimedTwice(node: string, names: readonly string[]): EntryStatus {
   const message = `Machines ${[...names].sort().join(' and ')} both name it, so that its NodePool is not known and its label stays as it is: delete the one that is left over`;
   return { subject: `node ${node}`, verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
 /** The pool of a Machine; undefined when it names none, or none that is there. */
-export function poolOf(world: World, machine: KubeObject): PoolTraits | undefined {
+export function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
   const annotation = machine.metadata.annotations?.[NAMES.nodePoolAnnotation];
   if (typeof annotation !== 'string') return undefined;
   const [namespace = '', name = ''] = annotation.split('/');
-  const pool = world.get({ ...NODE_POOL, namespace, name });
+  const pool = reader.get({ ...NODE_POOL, namespace, name });
   const spec = pool?.spec as
     | { platform?: { type?: string }; management?: { upgradeType?: string } }
     | undefined;
@@ -88,14 +88,14 @@ export function poolOf(world: World, machine: KubeObject): PoolTraits | undefine
 
 /** Labels of Machines: added where the pool is eligible and nobody has said anything, taken off where it was ours. */
 export function machineParts(
-  world: World,
+  reader: Reader,
   { all }: Machines,
   manager: string,
   platforms: readonly string[],
-): readonly ApplyPart[] {
-  return all.flatMap((machine): readonly ApplyPart[] => {
+): readonly FieldPatch[] {
+  return all.flatMap((machine): readonly FieldPatch[] => {
     const { uid, name, namespace, labels, deletionTimestamp } = machine.metadata;
-    const pool = poolOf(world, machine);
+    const pool = poolOf(reader, machine);
     if (uid === undefined || namespace === undefined || deletionTimestamp !== undefined) return [];
     const owners = managersOf(machine, ['metadata', 'labels', NAMES.machineLabel]);
     const ours = owners.some((entry) => entry.manager === manager);
@@ -112,7 +112,7 @@ const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 /** Set on Nodes by Cluster API: the name of the Machine. */
 const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
 
-export const NODE_READS: readonly Read[] = [
+export const NODE_READS: readonly Watch[] = [
   NODE,
   { ...MACHINE, namespace: CONTROL_PLANE_NAMESPACE, optional: true },
   { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true },
@@ -120,9 +120,9 @@ export const NODE_READS: readonly Read[] = [
 
 /** What becomes of the nodes. */
 export interface NodesPlan {
-  readonly apply: readonly ApplyPart[];
+  readonly apply: readonly FieldPatch[];
   readonly decisions: readonly NodeDecision[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   /** What agents report; absent where they do not. */
   readonly truth?: NodeTruth;
 }
@@ -140,14 +140,14 @@ const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator:
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Judges every node of the scope. */
-export function planNodes(world: World, manager: string, choice: NodeChoice): NodesPlan {
-  const machines = machinesOf(world);
-  const standalone = world.scope.hostedCluster === undefined;
+export function planNodes(reader: Reader, manager: string, choice: NodeChoice): NodesPlan {
+  const machines = machinesOf(reader);
+  const standalone = reader.scope.hostedCluster === undefined;
   const requirements = choice.nodes ?? (standalone ? LINUX : undefined);
-  const nodes = world.list(NODE).map((node) => {
+  const nodes = reader.list(NODE).map((node) => {
     const labels = textsOf(node.metadata.labels);
     const facts: NodeFacts = {
-      ...factsOf(world, node, machines.byNode, manager),
+      ...factsOf(reader, node, machines.byNode, manager),
       selected: requirements !== undefined && selects(requirements, labels),
       poolless: standalone,
       machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
@@ -158,7 +158,7 @@ export function planNodes(world: World, manager: string, choice: NodeChoice): No
   return {
     apply: [
       ...nodes.flatMap(({ node, decision }) => partOf(node, decision)),
-      ...machineParts(world, machines, manager, choice.platforms),
+      ...machineParts(reader, machines, manager, choice.platforms),
     ],
     decisions,
     verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...machines.twice],
@@ -169,7 +169,7 @@ function textsOf(labels: KubeObject['metadata']['labels']): Readonly<Record<stri
   return labels ?? {};
 }
 
-function overridden(decision: NodeDecision): readonly Verdict[] {
+function overridden(decision: NodeDecision): readonly EntryStatus[] {
   if (decision.act !== 'report') return [];
   const { node, reason, message } = decision;
   return [{ subject: `node ${node}`, verdict: 'Warning', reason, message }];
@@ -178,7 +178,7 @@ function overridden(decision: NodeDecision): readonly Verdict[] {
 /** The way of the Machine Config Operator, for the nodes whose files are its own. */
 export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes`;
 
-function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Verdict[] {
+function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly EntryStatus[] {
   const nodes = decisions.filter(({ reason }) => reason === 'MachineConfigOperator');
   const [first] = nodes;
   if (first === undefined) return [];
@@ -187,7 +187,7 @@ function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Verd
 }
 
 function factsOf(
-  world: World,
+  reader: Reader,
   node: KubeObject,
   machines: ReadonlyMap<string, KubeObject>,
   manager: string,
@@ -202,13 +202,13 @@ function factsOf(
     label: node.metadata.labels?.[NAMES.nodeLabel],
     ours: owners.some((entry) => entry.manager === manager),
     shared: owners.some((entry) => entry.manager !== manager),
-    pool: machine === undefined ? undefined : poolOf(world, machine),
+    pool: machine === undefined ? undefined : poolOf(reader, machine),
     machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
   };
 }
 
 /** A label to release is a part without it: what was ours and is no longer named comes off. */
-function partOf(node: KubeObject, decision: NodeDecision): readonly ApplyPart[] {
+function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[] {
   const { uid, name } = node.metadata;
   if (uid === undefined || (decision.act !== 'own' && decision.act !== 'release')) return [];
   const labels = eligibilityLabels(decision.act === 'own').node;

@@ -10,7 +10,7 @@ import { digestOfNode, meaningOf } from '../../core/docker-config/encode.ts';
 import { parseDockerConfig, secretText } from '../../core/docker-config/pull-secret.ts';
 import type { JsonNode } from '../../core/go/json.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import { configHash } from '../eligibility.ts';
@@ -40,7 +40,10 @@ export function upstreamRefusal(text: Redacted<string> | undefined): string | un
  *
  * @param planned the verdicts of our own merge
  */
-export function observedVerdicts(secrets: ObservedSecrets, planned: readonly Verdict[]): readonly Verdict[] {
+export function observedVerdicts(
+  secrets: ObservedSecrets,
+  planned: readonly EntryStatus[],
+): readonly EntryStatus[] {
   const text = secrets.additional === undefined ? undefined : secretText(secrets.additional);
   const refusal = upstreamRefusal(text);
   const wanted = entryDigests(text);
@@ -51,7 +54,7 @@ export function observedVerdicts(secrets: ObservedSecrets, planned: readonly Ver
     if (value === undefined) return verdict;
     const present = inForce.get(verdict.subject);
     const own = ownVerdict(verdict);
-    const says = (kind: Verdict['verdict'], reason: string, message: string): Verdict => ({
+    const says = (kind: EntryStatus['verdict'], reason: string, message: string): EntryStatus => ({
       subject: verdict.subject,
       verdict: kind,
       reason,
@@ -80,8 +83,8 @@ export function observedVerdicts(secrets: ObservedSecrets, planned: readonly Ver
 }
 
 /** What would be different if the merge were ours. */
-function ownVerdict({ verdict, reason }: Verdict): string {
-  const would: Partial<Record<Verdict['verdict'], string>> = {
+function ownVerdict({ verdict, reason }: EntryStatus): string {
+  const would: Partial<Record<EntryStatus['verdict'], string>> = {
     Accepted: 'would be used',
     Shadowed: 'would be shadowed',
     Rejected: 'would be left out',
@@ -106,7 +109,7 @@ export function entryDigests(text: Redacted<string> | undefined): ReadonlyMap<st
 export function observedNodes(
   daemonSet: KubeObject | undefined,
   { global, original }: Pick<ObservedSecrets, 'global' | 'original'>,
-): readonly Verdict[] {
+): readonly EntryStatus[] {
   const secret = global ?? original;
   const text = secret === undefined ? undefined : secretText(secret);
   if (secret === undefined || text === undefined) return [];
@@ -134,7 +137,7 @@ function hashIn({ spec }: KubeObject): string | undefined {
   return template?.metadata?.labels?.[HASH_LABEL];
 }
 
-function agentsVerdict({ metadata, status }: KubeObject, name: string): Verdict {
+function agentsVerdict({ metadata, status }: KubeObject, name: string): EntryStatus {
   const {
     observedGeneration = 0,
     desiredNumberScheduled: all = 0,
@@ -151,6 +154,6 @@ function agentsVerdict({ metadata, status }: KubeObject, name: string): Verdict 
     : said('Pending', 'AgentsBehind', message);
 }
 
-function said(verdict: Verdict['verdict'], reason: string, message: string): Verdict {
+function said(verdict: EntryStatus['verdict'], reason: string, message: string): EntryStatus {
   return { subject: 'nodes', verdict, reason, message };
 }

@@ -13,27 +13,27 @@ import {
 } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import {
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
-  type Outcome,
   OWNER_LABEL,
-  type Problem,
-  type Read,
+  type Reader,
+  type ReconcileError,
   type Ref,
-  type World,
+  type Result,
+  type Watch,
 } from '../../engine/contract.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { ELIGIBLE_PLATFORMS } from '../eligibility.ts';
 import {
   CONFIRM_REMOVAL,
   confirmedRemovals,
-  type HeldEntryRemoval,
+  type PendingRemoval,
   type RemovalOptions,
 } from '../removal-guard.ts';
 import type { RemovalContext } from './plan.ts';
@@ -164,57 +164,57 @@ const COPY: Ref = {
   name: NAMES.original,
 };
 
-export const REMOVAL_READS: readonly Read[] = [
+export const REMOVAL_READS: readonly Watch[] = [
   { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
   { ...CLUSTER_VERSION, optional: true },
 ];
 
 /** Gathers it from the world. */
-export function removalContext(world: World, options: RemovalOptions = {}): RemovalContext {
-  const held = heldBefore(world);
+export function removalContext(reader: Reader, options: RemovalOptions = {}): RemovalContext {
+  const held = heldBefore(reader);
   return {
-    release: releaseRepository(hostedClusterOf(world), world.get(CLUSTER_VERSION)),
-    confirmed: confirmations(world, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
+    release: releaseRepository(hostedClusterOf(reader), reader.get(CLUSTER_VERSION)),
+    confirmed: confirmations(reader, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
     ...(held === undefined ? {} : { held }),
     options,
-    now: world.now,
+    now: reader.now,
   };
 }
 
 /** What decides about taking over the objects of others. */
-export function takeoverContext(world: World): TakeoverContext {
-  const spec = hostedClusterOf(world)?.spec as
+export function takeoverContext(reader: Reader): TakeoverContext {
+  const spec = hostedClusterOf(reader)?.spec as
     | { readonly platform?: { readonly type?: unknown } }
     | undefined;
   const type = spec?.platform?.type;
   return {
     platform: typeof type === 'string' ? type : undefined,
-    confirmed: confirmations(world, TAKEOVER_ANNOTATION),
+    confirmed: confirmations(reader, TAKEOVER_ANNOTATION),
   };
 }
 
-function hostedClusterOf(world: World): KubeObject | undefined {
-  const { hostedCluster } = world.scope;
-  return hostedCluster === undefined ? undefined : world.get({ ...HOSTED_CLUSTER, ...hostedCluster });
+function hostedClusterOf(reader: Reader): KubeObject | undefined {
+  const { hostedCluster } = reader.scope;
+  return hostedCluster === undefined ? undefined : reader.get({ ...HOSTED_CLUSTER, ...hostedCluster });
 }
 
 /** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
-export function confirmations(world: World, annotation: string): readonly string[] {
-  const namespace = world.scope.controlPlaneNamespace;
-  const secret = world.get({
+export function confirmations(reader: Reader, annotation: string): readonly string[] {
+  const namespace = reader.scope.controlPlaneNamespace;
+  const secret = reader.get({
     role: 'management',
     apiVersion: 'v1',
     kind: 'Secret',
     namespace,
     name: NAMES.platform,
   });
-  return [hostedClusterOf(world), secret]
+  return [hostedClusterOf(reader), secret]
     .map((object) => object?.metadata.annotations?.[annotation])
     .filter((value) => typeof value === 'string');
 }
 
 /** Where a person can do something about the platform's pull secret: the HostedCluster, or the Secret itself. */
-export function platformOwner({ scope }: World): Ref {
+export function platformOwner({ scope }: Reader): Ref {
   if (scope.hostedCluster !== undefined) return { ...HOSTED_CLUSTER, ...scope.hostedCluster };
   const { controlPlaneNamespace: namespace } = scope;
   return { role: 'management', apiVersion: 'v1', kind: 'Secret', namespace, name: NAMES.platform };
@@ -237,21 +237,21 @@ function releaseRepository(
 export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
 
 /** Value of {@link HELD_ANNOTATION}. */
-export function heldAnnotation({ hash, since }: HeldEntryRemoval): string {
+export function heldAnnotation({ hash, since }: PendingRemoval): string {
   return `${hash} ${since}`;
 }
 
-function heldBefore(world: World): RemovalContext['held'] {
-  const copy = world.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
-  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : heldInReport(world);
+function heldBefore(reader: Reader): RemovalContext['held'] {
+  const copy = reader.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
+  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : heldInReport(reader);
   if (typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since)))
     return undefined;
   return { hash, since };
 }
 
 /** Where versions before wrote it alone. */
-function heldInReport(world: World): readonly unknown[] {
-  const status = world.get(PLATFORM_STATUS)?.status as
+function heldInReport(reader: Reader): readonly unknown[] {
+  const status = reader.get(PLATFORM_STATUS)?.status as
     | { readonly summary?: Readonly<Record<string, unknown>> }
     | undefined;
   return [status?.summary?.['heldRemoval'], status?.summary?.['heldSince']];
@@ -272,7 +272,7 @@ export interface Leftovers {
  * Objects of others that go. A DaemonSet is not taken over in place: server-side apply would leave the arguments and the volumes of
  * its maker in it.
  */
-export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<Outcome['remove']> {
+export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<Result['remove']> {
   const merge = global !== undefined && (takes || isGivenToUs(global)) ? [global] : [];
   const workload = takes && daemonSet !== undefined && !isHeldByUs(daemonSet) ? [daemonSet] : [];
   return [...merge, ...workload].flatMap((object) => {
@@ -282,11 +282,11 @@ export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<O
 }
 
 /** A merge of somebody else that stays although there is nothing to merge: nodes prefer it to the platform's pull secret. */
-export function foreignMerge(global: KubeObject | undefined): readonly Problem[] {
+export function foreignMerge(global: KubeObject | undefined): readonly ReconcileError[] {
   if (global === undefined || isHeldByUs(global)) return [];
   return [
     {
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       code: 'ForeignObject',
       message: `Cannot remove "Secret/${NAMES.namespace}/${NAMES.global}": it was not made by Pullwright, and nodes use it instead of the platform's pull secret`,
       hint: 'Delete it, or annotate it with pullwright.dev/adopt: "true"',
@@ -298,13 +298,13 @@ export function foreignMerge(global: KubeObject | undefined): readonly Problem[]
 /** A DaemonSet with the marks of a rendered tree, where git is not the one to bring it. */
 export function gitVerdicts(
   daemonSet: KubeObject | undefined,
-  observed: Elsewhere | undefined,
+  observed: ManagedExternally | undefined,
   delivery: 'reconciler' | 'gitops',
-): readonly Verdict[] {
+): readonly EntryStatus[] {
   const labels = daemonSet?.metadata.labels ?? {};
   if (labels['app.kubernetes.io/part-of'] !== 'pullwright' || labels[OWNER_LABEL] !== undefined) return [];
   const subject = `DaemonSet ${NAMES.namespace}/${NAMES.syncer}`;
-  const says = (reason: string, message: string): Verdict => ({
+  const says = (reason: string, message: string): EntryStatus => ({
     subject,
     verdict: 'Warning',
     reason,
@@ -334,7 +334,7 @@ function refTo({ apiVersion, kind, metadata }: KubeObject): Ref {
 // Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing.
 
 /** Who writes the objects instead of us. */
-export interface Elsewhere {
+export interface ManagedExternally {
   readonly reason: 'Observing' | 'OwnershipUnknown' | HeldTakeover['reason'];
   /** A sentence without its end. */
   readonly message: string;
@@ -349,7 +349,7 @@ export function managedElsewhere(
   mode: OwnershipMode,
   objects: readonly (KubeObject | undefined)[],
   takeover: TakeoverContext,
-): Elsewhere | undefined {
+): ManagedExternally | undefined {
   if (mode === 'own') return heldTakeover(objects, takeover);
   const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
   if (operator !== undefined)

@@ -27,14 +27,14 @@ import type { JsonNode } from '../../core/go/json.ts';
 import { compareBytes } from '../../core/go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
-import type { Problem } from '../../engine/contract.ts';
+import type { ReconcileError } from '../../engine/contract.ts';
 import {
-  type HeldEntryRemoval,
   heldEntryRemoval,
   judgedMark,
   lostRemoval,
+  type PendingRemoval,
   type RemovalInput,
   UNJUDGED,
 } from '../removal-guard.ts';
@@ -110,7 +110,7 @@ export interface PlatformInput {
 
 /** The platform's part, or why there is none. */
 export type PlatformPlan =
-  | { readonly ok: false; readonly problem: Problem }
+  | { readonly ok: false; readonly problem: ReconcileError }
   | {
       readonly ok: true;
       /** The cluster has no pull secret of its own, and never had one: nothing is copied, and the tenant's part stands alone. */
@@ -121,7 +121,7 @@ export type PlatformPlan =
       readonly value: Redacted<string>;
       /** What the copy holds now. */
       readonly copyText?: Redacted<string>;
-      readonly held?: HeldEntryRemoval;
+      readonly held?: PendingRemoval;
       /** The entries that stay because of it. */
       readonly heldEntries: readonly DockerConfigEntry[];
     };
@@ -162,7 +162,7 @@ function heldOf(
   input: PlatformInput,
   before: readonly DockerConfigEntry[],
   after: readonly DockerConfigEntry[],
-): HeldEntryRemoval | undefined {
+): PendingRemoval | undefined {
   const seen = heldEntryRemoval({ before, after, ...input.removal });
   return seen ?? (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
 }
@@ -186,7 +186,7 @@ interface ReadPlatform {
   readonly verbatim: Redacted<string>;
 }
 
-function readPlatform(input: PlatformInput): ReadPlatform | { readonly problem: Problem } {
+function readPlatform(input: PlatformInput): ReadPlatform | { readonly problem: ReconcileError } {
   if (input.secret === undefined) return { problem: missing(input) };
   const verbatim = dataValue(input.secret);
   const text = secretText(input.secret);
@@ -245,12 +245,12 @@ function remedy(input: PlatformInput): string {
   return `Nodes keep the last good pull secret; ${fix}`;
 }
 
-function missing(input: PlatformInput): Problem {
+function missing(input: PlatformInput): ReconcileError {
   const source = isStandalone(input)
     ? `Create it, of type kubernetes.io/dockerconfigjson, or "${NAMES.additional}", which works without it`
     : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
   return {
-    disposition: 'waiting',
+    retryPolicy: 'waiting',
     afterMs: 10_000,
     code: 'OriginalMissing',
     message: `Cannot read "${placeOf(input)}": failed to get original pull secret, it does not exist`,
@@ -258,18 +258,18 @@ function missing(input: PlatformInput): Problem {
   };
 }
 
-function keyMissing(input: PlatformInput): Problem {
+function keyMissing(input: PlatformInput): ReconcileError {
   return {
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     code: 'OriginalKeyMissing',
     message: `Cannot use "${placeOf(input)}": original pull secret does not contain ${NAMES.dataKey} key`,
     hint: remedy(input),
   };
 }
 
-function invalid(input: PlatformInput, fault: string): Problem {
+function invalid(input: PlatformInput, fault: string): ReconcileError {
   return {
-    disposition: 'terminal',
+    retryPolicy: 'terminal',
     code: 'OriginalInvalid',
     message: `Cannot use "${placeOf(input)}": it ${fault}`,
     hint: remedy(input),
@@ -360,15 +360,15 @@ export interface PullSecretPlan {
   /** Number of those entries. */
   readonly addedCount: number;
   /** One per entry of the additional secret, and one for the secret as a whole when it cannot be used. */
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   /** On the platform's own entries: only what is wrong with them. */
-  readonly platformVerdicts: readonly Verdict[];
+  readonly platformVerdicts: readonly EntryStatus[];
   /** A removal that waits for a confirmation. */
-  readonly held?: HeldEntryRemoval;
+  readonly held?: PendingRemoval;
   /** There is no platform's secret, and never was: the tenant's is all that nodes get. */
   readonly alone?: true;
   /** Of the platform's secret as a whole. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
 }
 
 const KEEP: ValueDecision = { act: 'keep' };
@@ -395,7 +395,7 @@ function mergedBefore(global: KubeObject | undefined): { readonly lastText?: Red
   return text === undefined || added === undefined ? {} : { lastText: withoutEntries(text, added) };
 }
 
-function nothingToWrite(problem: Problem): PullSecretPlan {
+function nothingToWrite(problem: ReconcileError): PullSecretPlan {
   return {
     original: KEEP,
     global: KEEP,
@@ -433,7 +433,7 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
 }
 
 /** On what the tenant wrote; a Secret without an entry adds nothing, which its owner hardly meant. */
-function tenantVerdicts(additional: KubeObject | undefined, merge: MergeResult): readonly Verdict[] {
+function tenantVerdicts(additional: KubeObject | undefined, merge: MergeResult): readonly EntryStatus[] {
   if (additional === undefined) return [];
   if (!hasAdditional(additional)) return [nothingAdded('has no data')];
   const verdicts = keyVerdict(additional, merge);
@@ -441,7 +441,7 @@ function tenantVerdicts(additional: KubeObject | undefined, merge: MergeResult):
   return [...typeVerdict(additional), ...verdicts, ...empty];
 }
 
-function nothingAdded(state: string): Verdict {
+function nothingAdded(state: string): EntryStatus {
   const message = `${state}, so that nothing is added to the platform's pull secret: add an entry, or delete the Secret`;
   return { subject: NAMES.additional, verdict: 'Pending', reason: 'NothingAdded', message };
 }
@@ -455,7 +455,7 @@ function globalDecision(secrets: PullSecrets, merge: MergeResult, wanted: boolea
   return { act: 'write', value: toBase64(merge.text) };
 }
 
-function keyVerdict(additional: KubeObject, merge: MergeResult): readonly Verdict[] {
+function keyVerdict(additional: KubeObject, merge: MergeResult): readonly EntryStatus[] {
   if (secretText(additional) !== undefined) return merge.ok ? merge.verdicts : [];
   return [
     {
@@ -472,7 +472,7 @@ export function hasAdditional(secret: KubeObject | undefined): secret is KubeObj
   return secret !== undefined && Object.keys((secret as SecretObject).data ?? {}).length > 0;
 }
 
-function typeVerdict(secret: KubeObject): readonly Verdict[] {
+function typeVerdict(secret: KubeObject): readonly EntryStatus[] {
   const type = (secret as SecretObject).type ?? 'Opaque';
   if (type === NAMES.secretType) return [];
   return [

@@ -11,12 +11,12 @@ import type { Redacted } from '../../core/redacted.ts';
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
-  type Outcome,
-  type Problem,
-  type Read,
+  type Reader,
+  type ReconcileError,
   type Reconciler,
   type Ref,
-  type World,
+  type Result,
+  type Watch,
 } from '../../engine/contract.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from '../options.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
@@ -24,12 +24,12 @@ import { REPORT_READS, truthOf } from './node-truth.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedNodes, observedVerdicts } from './observed.ts';
 import {
-  type Elsewhere,
   foreignMerge,
   gitVerdicts,
   HELD_ANNOTATION,
   heldAnnotation,
   isGivenToUs,
+  type ManagedExternally,
   managedElsewhere,
   platformOwner,
   REMOVAL_READS,
@@ -51,10 +51,10 @@ const MANAGER = `pullwright-${NAME}`;
 
 const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', name: NAMES.platform };
 
-const READS: readonly Read[] = [
+const READS: readonly Watch[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
   ...[NAMES.additional, NAMES.original, NAMES.global].map(
-    (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
+    (name): Watch => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
   ...NODE_READS,
   ...REPORT_READS,
@@ -72,24 +72,24 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Reconciler {
   return {
     name: NAME,
-    reads: READS,
-    keysFor: (_changed, world) => [{ scope: world.scope.name, name: NAME }],
-    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
+    watches: READS,
+    requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: NAME }],
+    reconcile: (reader) => reconcile(reader, optionsFor(options, reader.scope.name)),
   };
 }
 
-function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
-  const secrets = readSecrets(world);
+function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
+  const secrets = readSecrets(reader);
   const planned = planPullSecrets({
     ...secrets,
-    platformNamespace: world.scope.controlPlaneNamespace,
-    removal: removalContext(world, options.removals),
+    platformNamespace: reader.scope.controlPlaneNamespace,
+    removal: removalContext(reader, options.removals),
   });
-  const daemonSet = world.get(DAEMON_SET);
+  const daemonSet = reader.get(DAEMON_SET);
   const objects = [secrets.original, secrets.global, daemonSet];
-  const observed = managedElsewhere(options.mode, objects, takeoverContext(world));
-  const plan = observedPlan(planned, secrets, observed, platformOwner(world));
-  const labelled = planNodes(world, MANAGER, options);
+  const observed = managedElsewhere(options.mode, objects, takeoverContext(reader));
+  const plan = observedPlan(planned, secrets, observed, platformOwner(reader));
+  const labelled = planNodes(reader, MANAGER, options);
   const left = [
     ...gitVerdicts(daemonSet, observed, options.delivery),
     ...(observed === undefined ? [] : observedNodes(daemonSet, secrets)),
@@ -97,22 +97,22 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const value = observed === undefined ? knownValue(plan) : undefined;
   const inForce = secrets.global ?? secrets.original;
   const truth =
-    observed === undefined ? truthOf(world, { ...labelled, options, daemonSet, value, inForce }) : undefined;
+    observed === undefined ? truthOf(reader, { ...labelled, options, daemonSet, value, inForce }) : undefined;
   const nodes = {
     ...labelled,
     verdicts: [...labelled.verdicts, ...left],
     ...(truth === undefined ? {} : { truth }),
   };
-  const found = { world, plan, nodes, secrets, daemonSet };
+  const found = { world: reader, plan, nodes, secrets, daemonSet };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
-  const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
+  const reported = reportPullSecret({ world: reader, plan, nodes, secrets, observed, problems });
   return {
     ...reported,
     apply: [...writes.apply, ...reported.apply],
-    keep: writes.keep,
+    retain: writes.keep,
     remove: writes.remove,
-    problems,
+    errors: problems,
     ...(plan.held?.waitMs === undefined ? {} : { requeueAfterMs: plan.held.waitMs }),
   };
 }
@@ -121,7 +121,7 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
 function observedPlan(
   plan: PullSecretPlan,
   secrets: SystemSecrets,
-  observed: Elsewhere | undefined,
+  observed: ManagedExternally | undefined,
   regarding: Ref,
 ): PullSecretPlan {
   if (observed === undefined) return plan;
@@ -132,7 +132,12 @@ function observedPlan(
   const addedCount = verdicts.filter(({ verdict }) => verdict === 'Accepted').length;
   if (observed.reason === 'Observing') return { ...rest, verdicts, addedCount };
   const { reason: code, message } = observed;
-  const refused: Problem = { disposition: 'terminal', code, message: `Cannot own: ${message}`, regarding };
+  const refused: ReconcileError = {
+    retryPolicy: 'terminal',
+    code,
+    message: `Cannot own: ${message}`,
+    regarding,
+  };
   return { ...rest, verdicts, addedCount, problems: [...plan.problems, refused] };
 }
 
@@ -144,11 +149,11 @@ const DAEMON_SET: Ref = {
   name: NAMES.syncer,
 };
 
-function readSecrets(world: World): SystemSecrets {
+function readSecrets(reader: Reader): SystemSecrets {
   const hosted = (name: string): KubeObject | undefined =>
-    world.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name });
+    reader.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name });
   return {
-    platform: world.get({ ...PLATFORM, namespace: world.scope.controlPlaneNamespace }),
+    platform: reader.get({ ...PLATFORM, namespace: reader.scope.controlPlaneNamespace }),
     additional: hosted(NAMES.additional),
     original: hosted(NAMES.original),
     global: hosted(NAMES.global),
@@ -164,14 +169,14 @@ function knownValue({ global, original }: PullSecretPlan): Redacted<string> | un
 interface Writes {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[] | 'all';
-  readonly remove: NonNullable<Outcome['remove']>;
-  readonly problems: readonly Problem[];
+  readonly remove: NonNullable<Result['remove']>;
+  readonly problems: readonly ReconcileError[];
 }
 
 const NO_WRITES: Writes = { apply: [], keep: 'all', remove: [], problems: [] };
 
 interface Findings {
-  readonly world: World;
+  readonly world: Reader;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
@@ -179,14 +184,14 @@ interface Findings {
 }
 
 function ownedWrites(
-  { world, plan, nodes, secrets, daemonSet }: Findings,
+  { world: reader, plan, nodes, secrets, daemonSet }: Findings,
   options: GlobalPullSecretOptions,
 ): Writes {
   const { original, global } = plan;
   // Where nothing is known there is nothing to bring to nodes yet, and what is there stays.
   const usable = original.act === 'write' || global.act !== 'keep';
   const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
-  const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
+  const agent = agentObjects(reader, options, { merged: global.act === 'write', usable, value });
   const takes = options.mode === 'own';
   const remove = removals({ global: global.act === 'remove' ? secrets.global : undefined, daemonSet, takes });
   return {
@@ -198,7 +203,7 @@ function ownedWrites(
     keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
     remove,
     problems: [
-      ...missingAgent(world, options),
+      ...missingAgent(reader, options),
       ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global) : []),
     ],
   };
@@ -218,7 +223,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       ...(type === undefined ? {} : { type }),
       ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
     });
-    writes.push({ role: 'hosted', object, adopt: true });
+    writes.push({ role: 'hosted', object, forceOwnership: true });
   }
   if (plan.global.act === 'write') {
     const annotations = { [ADDED_ENTRIES_ANNOTATION]: plan.added };
@@ -231,7 +236,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
         unjudged,
         annotations,
       }),
-      adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),
+      forceOwnership: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),
     });
   }
   return writes;

@@ -9,28 +9,28 @@ import {
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatus,
   pullStatusName,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
 import type {
   Apply,
   EventNote,
-  Outcome,
-  Problem,
-  Read,
+  Reader,
+  ReconcileError,
   Ref,
+  Result,
   Sample,
   StatusPatch,
-  World,
+  Watch,
 } from '../../engine/contract.ts';
-import { CONFIRM_REMOVAL, type HeldEntryRemoval, removalText } from '../removal-guard.ts';
+import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
 import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
-import { type Elsewhere, PLATFORM_STATUS, platformOwner } from './ownership.ts';
+import { type ManagedExternally, PLATFORM_STATUS, platformOwner } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 
 // What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
@@ -40,7 +40,7 @@ export interface PlatformReportInput {
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   /** All that keeps the platform's pull secret from nodes. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
   /** Conditions that say who manages the objects. */
   readonly managed: readonly ConditionInput[];
   readonly present: KubeObject | undefined;
@@ -69,14 +69,14 @@ export function platformStatus(input: PlatformReportInput): ReturnType<typeof pu
 }
 
 /** Entries that cannot be used. */
-export function rejectedOf(verdicts: readonly Verdict[]): readonly Verdict[] {
+export function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
 const PLATFORM_REPORT_SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
   [
     'stalled',
-    ({ problems: [problem] }) => (problem?.disposition === 'terminal' ? problemSaid(problem) : undefined),
+    ({ problems: [problem] }) => (problem?.retryPolicy === 'terminal' ? problemSaid(problem) : undefined),
   ],
   ['stalled', ({ plan: { held } }) => heldSaid(held)],
   ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
@@ -97,7 +97,7 @@ const ALONE = {
 };
 const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
 
-function heldSaid(held: HeldEntryRemoval | undefined): ConditionText | undefined {
+function heldSaid(held: PendingRemoval | undefined): ConditionText | undefined {
   return held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(held) };
 }
 
@@ -113,16 +113,16 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
 }
 
 /** A problem as a condition says it. */
-export function problemSaid(problem: Problem): ConditionText {
+export function problemSaid(problem: ReconcileError): ConditionText {
   return { reason: problem.code, message: problemText(problem) };
 }
 
 /** Who looks at a condition has no log at hand: it must say what to do. */
-export function problemText({ message, hint }: Problem): string {
+export function problemText({ message, hint }: ReconcileError): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
-function heldText(held: HeldEntryRemoval): string {
+function heldText(held: PendingRemoval): string {
   const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
   return `the platform's pull secret ${removalText(held)} on nodes until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
 }
@@ -130,7 +130,7 @@ function heldText(held: HeldEntryRemoval): string {
 /** Reasons that a condition names; the verdicts have all. */
 const MAX_REASONS = 3;
 
-function rejectedText(rejected: readonly Verdict[]): { reason: string; message: string } | undefined {
+function rejectedText(rejected: readonly EntryStatus[]): { reason: string; message: string } | undefined {
   if (rejected.length === 0) return undefined;
   return {
     reason: 'PlatformEntriesRejected',
@@ -139,7 +139,7 @@ function rejectedText(rejected: readonly Verdict[]): { reason: string; message: 
 }
 
 /** The first reasons, and how many more there are. */
-export function reasonsOf(rejected: readonly Verdict[]): string {
+export function reasonsOf(rejected: readonly EntryStatus[]): string {
   const reasons = rejected
     .slice(0, MAX_REASONS)
     .map(({ subject, message }) => `"${subject}" ${message}`)
@@ -152,7 +152,7 @@ export function reasonsOf(rejected: readonly Verdict[]): string {
 const MAX_EVENTS = 20;
 
 /** Events on `regarding`, which is where a person can fix it. */
-export function entryEvents(verdicts: readonly Verdict[], regarding: Ref): readonly EventNote[] {
+export function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly EventNote[] {
   return verdicts
     .filter(({ verdict }) => verdict !== 'Accepted')
     .slice(0, MAX_EVENTS)
@@ -190,7 +190,7 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
 }
 
 /** Credentials that reach no node are not in use, however well they merge. */
-export function noEligibleNodes({ scope }: World, { decisions }: NodesPlan): readonly Problem[] {
+export function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly ReconcileError[] {
   if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
   const all =
@@ -200,7 +200,7 @@ export function noEligibleNodes({ scope }: World, { decisions }: NodesPlan): rea
     scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;
   return [
     {
-      disposition: 'waiting',
+      retryPolicy: 'waiting',
       code: 'NoEligibleNodes',
       message: `No node gets the pull secret: ${all}`,
       hint: ofOperator ? MACHINE_CONFIG_WAY : way,
@@ -223,36 +223,36 @@ const ADDITIONAL: Ref = {
   name: NAMES.additional,
 };
 
-export const STATUS_READS: readonly Read[] = [STATUS, PLATFORM_STATUS].map((ref) => ({
+export const STATUS_READS: readonly Watch[] = [STATUS, PLATFORM_STATUS].map((ref) => ({
   ...ref,
   optional: true,
 }));
 
 export interface PullSecretReportInput {
-  readonly world: World;
+  readonly world: Reader;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
   /** Who manages the objects, when it is not us. */
-  readonly observed: Elsewhere | undefined;
-  readonly problems: readonly Problem[];
+  readonly observed: ManagedExternally | undefined;
+  readonly problems: readonly ReconcileError[];
 }
 
-type Reported = Required<Pick<Outcome, 'apply' | 'status' | 'events' | 'metrics'>>;
+type Reported = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
 
 /** Builds the reporting part of the outcome. */
 export function reportPullSecret(input: PullSecretReportInput): Reported {
-  const { secrets, plan, nodes, problems, world } = input;
+  const { secrets, plan, nodes, problems, world: reader } = input;
   const behind = nodes.truth === undefined ? [] : nodesBehind(nodes.truth);
   const trouble =
-    input.observed === undefined ? [...problems, ...noEligibleNodes(world, nodes), ...behind] : problems;
+    input.observed === undefined ? [...problems, ...noEligibleNodes(reader, nodes), ...behind] : problems;
   const { additional } = secrets;
   const managed = [
     ...managedBy(input.observed),
     ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
   ];
-  const present = world.get(PLATFORM_STATUS);
-  const platform = platformStatus({ plan, nodes, problems: trouble, managed, present, now: world.now });
+  const present = reader.get(PLATFORM_STATUS);
+  const platform = platformStatus({ plan, nodes, problems: trouble, managed, present, now: reader.now });
   const tenant =
     additional === undefined
       ? []
@@ -266,12 +266,12 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
   return {
     apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
     status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
-    events: [...platformEvents(plan, platformOwner(world)), ...tenantEvents],
+    events: [...platformEvents(plan, platformOwner(reader)), ...tenantEvents],
     metrics: metricsOf(input),
   };
 }
 
-function managedBy(elsewhere: Elsewhere | undefined): readonly ConditionInput[] {
+function managedBy(elsewhere: ManagedExternally | undefined): readonly ConditionInput[] {
   return elsewhere === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True', ...elsewhere }];
 }
 
@@ -279,15 +279,15 @@ function tenantStatus(
   input: PullSecretReportInput,
   managed: readonly ConditionInput[],
 ): ReturnType<typeof pullStatus> {
-  const { world, plan, nodes } = input;
+  const { world: reader, plan, nodes } = input;
   return pullStatus({
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
     conditions: [...tenantConditions(input), ...managed],
     verdicts: nodes.truth === undefined ? plan.verdicts : onNodes(plan.verdicts, nodes.truth),
     summary: countsOf(plan.verdicts),
-    present: world.get(STATUS),
-    now: world.now,
+    present: reader.get(STATUS),
+    now: reader.now,
   });
 }
 
@@ -331,7 +331,7 @@ function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
   return alone === true ? `nodes use ${entries}` : `${entries} added to the platform pull secret`;
 }
 
-function subjects(verdicts: readonly Verdict[]): string {
+function subjects(verdicts: readonly EntryStatus[]): string {
   const names = verdicts
     .slice(0, 10)
     .map((verdict) => `"${verdict.subject}"`)
@@ -339,15 +339,15 @@ function subjects(verdicts: readonly Verdict[]): string {
   return verdicts.length > 10 ? `${names} and ${verdicts.length - 10} more` : names;
 }
 
-function countsOf(verdicts: readonly Verdict[]): Readonly<Record<string, number>> {
-  const count = (wanted: Verdict['verdict']): number =>
+function countsOf(verdicts: readonly EntryStatus[]): Readonly<Record<string, number>> {
+  const count = (wanted: EntryStatus['verdict']): number =>
     verdicts.filter((verdict) => verdict.verdict === wanted).length;
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
 }
 
-function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Sample[] {
-  const labels = { scope: world.scope.name };
-  const daemonSet = world.get({
+function metricsOf({ world: reader, plan, nodes }: PullSecretReportInput): readonly Sample[] {
+  const labels = { scope: reader.scope.name };
+  const daemonSet = reader.get({
     role: 'hosted',
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',

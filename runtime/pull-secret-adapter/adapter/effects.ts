@@ -12,7 +12,7 @@ import { CLUSTER_LABEL, dataSecretName, jobLabels, recordName } from '../names.t
 import type { AdapterSettings } from '../options.ts';
 import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
-import { contentHash, type Effect, type Situation } from './situation.ts';
+import { contentHash, type DesiredState, type Effect } from './situation.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
@@ -132,7 +132,7 @@ function isSameWork(present: KubeObject, wanted: KubeObject): boolean {
 function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiError): PullwrightError {
   const fields = causes.filter(({ immutable }) => immutable).map(({ field }) => field);
   const { message, hint } = immutableText(present, wanted, fields);
-  return new PullwrightError(message, { code: 'FieldImmutable', disposition: 'terminal', hint });
+  return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
 /** Nothing but labels of exactly the Job that was seen. */
@@ -260,7 +260,7 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
 // change, only select.
 
 /** By their labels Jobs are found, and shown to people and policies. */
-export function labelRepairs({ cluster, jobs }: Situation, effects: readonly Effect[]): readonly Effect[] {
+export function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[]): readonly Effect[] {
   const leaving = new Set(effects.flatMap((effect) => (effect.do === 'remove-job' ? [effect.uid] : [])));
   return jobs
     .filter(({ removing, uid }) => !removing && !leaving.has(uid))

@@ -13,9 +13,9 @@ import {
   availability,
   type ClusterOutcome,
   currentStored,
+  type DesiredState,
   failureVerdicts,
   livingReport,
-  type Situation,
   type StoredState,
   secretRemoval,
   storedOf,
@@ -24,7 +24,7 @@ import {
 
 /** Nothing may start now. */
 export function gated(
-  situation: Situation,
+  situation: DesiredState,
   plan: Exclude<Plan, { verdict: 'ready' | 'deleting' }>,
 ): ClusterOutcome {
   const unmet: AvailabilityVerdict = [false, plan.reason, plan.message];
@@ -56,7 +56,7 @@ export function gated(
 }
 
 /** It is stored, and nothing is to be done until it is proved again. */
-export function standing(situation: Situation, stored: StoredState, dueMs: number): ClusterOutcome {
+export function standing(situation: DesiredState, stored: StoredState, dueMs: number): ClusterOutcome {
   const { details } = stored;
   return {
     phase: 'stored',
@@ -77,12 +77,12 @@ export function standing(situation: Situation, stored: StoredState, dueMs: numbe
   };
 }
 
-function ownMetadata({ statuses, settings }: Situation): Readonly<Record<string, string | number>> {
+function ownMetadata({ statuses, settings }: DesiredState): Readonly<Record<string, string | number>> {
   const own = statuses.find((status) => status.adapter === settings.adapterName);
   return (own?.metadata ?? {}) as Readonly<Record<string, string | number>>;
 }
 
-export function failedBefore(situation: Situation, attempt: Attempt): ClusterOutcome {
+export function failedBefore(situation: DesiredState, attempt: Attempt): ClusterOutcome {
   const { reason, message, verifyRequest } = attempt;
   const kind = outcomeClass(reason, undefined);
   return {
@@ -114,7 +114,7 @@ const LOOK_AGAIN_MS = 30_000;
 
 /** Undefined: work may start. */
 export function storeGate(
-  { cluster, namespaces, settings }: Situation,
+  { cluster, namespaces, settings }: DesiredState,
   plan: Plan,
 ): PlanProblem<'waiting' | 'invalid'> | undefined {
   if (plan.verdict === 'waiting' || plan.verdict === 'invalid') return plan;

@@ -49,7 +49,7 @@ export interface HandlerOptions {
   /** Settles with a look that began after the call. */
   readonly ask: (clusterId: string, traceparent?: string) => Promise<void>;
   readonly logger: Logger;
-  readonly count: (outcome: EventOutcome) => void;
+  readonly count: (result: EventOutcome) => void;
   /** Rejects when the process ends, or by the signal. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Looks that are tried for one delivery. @default {5} */
@@ -79,7 +79,7 @@ export function eventHandler(options: HandlerOptions): Handler {
 
   const afterFailure = (key: string, error: unknown): Handled => {
     const reason = `the look at the cluster failed: ${codeOf(error)}`;
-    if (error instanceof PullwrightError && error.disposition === 'terminal') return dead(options, reason);
+    if (error instanceof PullwrightError && error.retryPolicy === 'terminal') return dead(options, reason);
     const before = failed.get(key) ?? { times: 0, successes };
     const times = before.times + 1;
     if (times >= deliveries && successes > before.successes) {

@@ -130,20 +130,20 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
       ? 'same'
       : api.report(id, { ...body, observed_time: lookedAt.toISOString() });
   if (seen.status === 'fulfilled') await assertNewest(cluster, seen.value, context);
-  let outcome: ClusterOutcome;
+  let result: ClusterOutcome;
   try {
     if (seen.status === 'rejected') throw seen.reason;
-    outcome = await work(cluster, told.value, seen.value, { ...context, now: () => lookedAt });
+    result = await work(cluster, told.value, seen.value, { ...context, now: () => lookedAt });
   } catch (error) {
     if (error instanceof Overtaken) throw error;
     return fault(error, faultReport(cluster, own, settings, error), report);
   }
-  const answer = await report(outcome.report);
+  const answer = await report(result.report);
   if (answer === 'stored' || answer === 'same') {
     const target = { cluster, secret: undefined, record: seen.value.record };
-    for (const effect of outcome.afterReport) await runEffect(effect, target, context);
+    for (const effect of result.afterReport) await runEffect(effect, target, context);
   }
-  return resultOf(outcome, answer);
+  return resultOf(result, answer);
 }
 
 /** @throws whatever the cluster of the Jobs refuses */
@@ -156,10 +156,10 @@ async function work(
   const { settings } = context;
   const situation = { cluster, statuses, ...seen, settings, namespaces: {}, now: context.now() };
   const places = [...recordedPlaces(situation), ...wantedPlaces(cluster, settings)];
-  const outcome = reconcile({ ...situation, namespaces: await readNamespaces(places, context) });
+  const result = reconcile({ ...situation, namespaces: await readNamespaces(places, context) });
   const target = { cluster, secret: seen.secret, record: seen.record };
-  for (const effect of outcome.effects) await runEffect(effect, target, context);
-  return outcome;
+  for (const effect of result.effects) await runEffect(effect, target, context);
+  return result;
 }
 
 /** Told to the API it is known, and tried again by the queue; else who asked has to ask again. */
@@ -184,16 +184,15 @@ async function fault(
   };
 }
 
-function resultOf(outcome: ClusterOutcome, answer: Reported): PassResult {
-  const again =
-    outcome.afterReport.some((effect) => effect.do === 'remove-job') && outcome.phase !== 'deleted';
+function resultOf(result: ClusterOutcome, answer: Reported): PassResult {
+  const again = result.afterReport.some((effect) => effect.do === 'remove-job') && result.phase !== 'deleted';
   const requeueAfterMs =
-    answer === 'discarded' ? DISCARDED_MS : again && answer !== 'gone' ? 100 : outcome.requeueAfterMs;
+    answer === 'discarded' ? DISCARDED_MS : again && answer !== 'gone' ? 100 : result.requeueAfterMs;
   return {
-    phase: outcome.phase,
+    phase: result.phase,
     reported: answer === 'stored',
-    reason: outcome.report.conditions[0]?.reason ?? '',
-    data: outcome.report.data,
+    reason: result.report.conditions[0]?.reason ?? '',
+    data: result.report.data,
     ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
 }

@@ -10,6 +10,7 @@ import { tenancyFault } from './gate.ts';
 import type { JobView } from './observe.ts';
 import {
   type ClusterOutcome,
+  type DesiredState,
   type Effect,
   failureOf,
   ownStatus,
@@ -17,7 +18,6 @@ import {
   recordedPlaces,
   removal,
   retryPauseMs,
-  type Situation,
 } from './situation.ts';
 
 type Receipt = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ type Receipt = Readonly<Record<string, string>>;
 const PLACES_PER_JOB = 10;
 
 /** Reconciles a cluster that is being deleted. */
-export function reconcileDeletion(situation: Situation): ClusterOutcome {
+export function reconcileDeletion(situation: DesiredState): ClusterOutcome {
   const { jobs, secret } = situation;
   const clean: readonly Effect[] = secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
   const own = ownStatus(situation);
@@ -50,7 +50,7 @@ export function reconcileDeletion(situation: Situation): ClusterOutcome {
 }
 
 /** Everything recorded. Of a cluster of which nothing was ever said, what its document names: another adapter may have stored it. */
-function placesToRemove(situation: Situation): readonly string[] {
+function placesToRemove(situation: DesiredState): readonly string[] {
   const { cluster, settings, record } = situation;
   const recorded = recordedPlaces(situation);
   const isUnknown = recorded.length === 0 && record === undefined && ownStatus(situation) === undefined;
@@ -59,7 +59,7 @@ function placesToRemove(situation: Situation): readonly string[] {
 }
 
 /** What is proven: by earlier Jobs, by the Job that has ended, by namespaces that are no more, by policy. */
-function receiptOf(situation: Situation): Receipt {
+function receiptOf(situation: DesiredState): Receipt {
   const { jobs, settings, namespaces } = situation;
   const reported = readReceipt(ownStatus(situation)?.data?.['receipt']);
   const told = jobs.filter((job) => job.purpose === 'delete').map((job) => job.result?.receipt ?? {});
@@ -73,7 +73,7 @@ function receiptOf(situation: Situation): Receipt {
 
 function becameOf(
   place: Place,
-  namespaces: Situation['namespaces'],
+  namespaces: DesiredState['namespaces'],
   onDeletion: 'delete' | 'retain',
 ): string | undefined {
   if (place.kind === 'google') return onDeletion === 'retain' ? 'retained by policy' : undefined;
@@ -83,7 +83,7 @@ function becameOf(
 }
 
 function startDeletion(
-  situation: Situation,
+  situation: DesiredState,
   clean: readonly Effect[],
   receipt: Receipt,
   left: readonly string[],
@@ -110,7 +110,7 @@ function startDeletion(
 }
 
 function byJob(
-  situation: Situation,
+  situation: DesiredState,
   clean: readonly Effect[],
   receipt: Receipt,
   job: JobView,
@@ -133,7 +133,7 @@ interface Pending {
   readonly requeueAfterMs?: number;
 }
 
-function pending(situation: Situation, message: string, receipt: Receipt, next: Pending): ClusterOutcome {
+function pending(situation: DesiredState, message: string, receipt: Receipt, next: Pending): ClusterOutcome {
   const { attempt } = next;
   return {
     phase: 'deleting',
@@ -151,7 +151,7 @@ function pending(situation: Situation, message: string, receipt: Receipt, next: 
   };
 }
 
-function gone(situation: Situation, effects: readonly Effect[], receipt: Receipt): ClusterOutcome {
+function gone(situation: DesiredState, effects: readonly Effect[], receipt: Receipt): ClusterOutcome {
   const { jobs, namespaces, record } = situation;
   const message = receiptText(receipt);
   const bindings = Object.entries(namespaces)
@@ -179,7 +179,7 @@ function receiptText(receipt: Receipt): string {
 }
 
 function failedDeletion(
-  situation: Situation,
+  situation: DesiredState,
   effects: readonly Effect[],
   receipt: Receipt,
   job: JobView,
@@ -208,7 +208,7 @@ function lasting(kind: OutcomeClass): OutcomeClass {
 }
 
 function report(
-  situation: Situation,
+  situation: DesiredState,
   receipt: Receipt,
   input: {
     readonly available: AvailabilityVerdict;

@@ -20,6 +20,7 @@ import {
   type ClusterOutcome,
   contentHash,
   currentStored,
+  type DesiredState,
   type Effect,
   failureOf,
   failureVerdicts,
@@ -29,7 +30,6 @@ import {
   recordedPlaces,
   removal,
   retryPauseMs,
-  type Situation,
   type StoredState,
   secretRemoval,
   storedOf,
@@ -39,12 +39,12 @@ import {
 } from './situation.ts';
 
 /** Reconciles one cluster. */
-export function reconcile(situation: Situation): ClusterOutcome {
+export function reconcile(situation: DesiredState): ClusterOutcome {
   const outcome = reconcileWork(situation);
   return { ...outcome, effects: [...labelRepairs(situation, outcome.effects), ...outcome.effects] };
 }
 
-function reconcileWork(situation: Situation): ClusterOutcome {
+function reconcileWork(situation: DesiredState): ClusterOutcome {
   const { cluster, statuses, settings } = situation;
   const plan = planCluster(cluster, statuses, settings.dependencies);
   if (plan.verdict === 'deleting') return reconcileDeletion(situation);
@@ -67,7 +67,7 @@ function reconcileWork(situation: Situation): ClusterOutcome {
 }
 
 /** Whether the Job does what this cluster needs now. One of an earlier version says only for which generation it is. */
-function isCurrent({ cluster, settings }: Situation, job: JobView): boolean {
+function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
   if (job.purpose !== 'store' || job.hash !== contentHash(cluster)) return false;
   // Whoever changes anything of the cluster wants what has failed to be tried again.
   if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
@@ -77,16 +77,16 @@ function isCurrent({ cluster, settings }: Situation, job: JobView): boolean {
 }
 
 /** The temporary Secret, when no Job of this content reads it. */
-function orphan(situation: Situation, plan: Plan): readonly Effect[] {
+function orphan(situation: DesiredState, plan: Plan): readonly Effect[] {
   return plan.verdict === 'ready' ? [] : secretRemoval(situation);
 }
 
-function secretIsRight({ cluster, secret }: Situation, job: JobView): boolean {
+function secretIsRight({ cluster, secret }: DesiredState, job: JobView): boolean {
   return secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
 }
 
 /** The Job has gone, or there was none: what was reported last says which. */
-function withoutJob(situation: Situation, plan: Plan): ClusterOutcome {
+function withoutJob(situation: DesiredState, plan: Plan): ClusterOutcome {
   const stored = currentStored(situation);
   const due = stored === undefined ? 0 : verifyInMs(situation, stored);
   if (stored !== undefined && due > 0) return standing(situation, stored, due);
@@ -97,7 +97,7 @@ function withoutJob(situation: Situation, plan: Plan): ClusterOutcome {
   return start(situation, Math.max(1, attempt?.number ?? 1), plan);
 }
 
-function afterFailure(situation: Situation, attempt: Attempt, plan: Plan): ClusterOutcome {
+function afterFailure(situation: DesiredState, attempt: Attempt, plan: Plan): ClusterOutcome {
   const kind = outcomeClass(attempt.reason, undefined);
   const pause = retryPauseMs(kind, attempt.number, situation.settings);
   const isAsked = isNewRequest(situation, attempt.verifyRequest);
@@ -108,13 +108,13 @@ function afterFailure(situation: Situation, attempt: Attempt, plan: Plan): Clust
 }
 
 /** Whether somebody asks, and has not been answered. */
-function isNewRequest({ record }: Pick<Situation, 'record'>, answered: string): boolean {
+function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string): boolean {
   const request = record?.verifyRequest ?? '';
   return request !== '' && request !== answered;
 }
 
 /** When what is stored has to be proved again; zero or less: now. */
-function verifyInMs({ settings, record, now }: Situation, stored: StoredState): number {
+function verifyInMs({ settings, record, now }: DesiredState, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
   const provedAt = Date.parse(stored.verifiedTime);
   if (Number.isNaN(provedAt)) return settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : 0;
@@ -132,7 +132,7 @@ function retirementDueAt({ details }: StoredState, provedAt: number): number {
   return Number.isNaN(until) ? Number.POSITIVE_INFINITY : Math.max(until, provedAt + BETWEEN_RETIREMENTS_MS);
 }
 
-function start(situation: Situation, attempt: number, plan: Plan): ClusterOutcome {
+function start(situation: DesiredState, attempt: number, plan: Plan): ClusterOutcome {
   const { cluster, settings } = situation;
   const job = jobName(cluster.id, cluster.generation);
   const wanted = wantedPlaces(cluster, settings);
@@ -152,7 +152,12 @@ interface Progress {
   readonly requeueAfterMs?: number;
 }
 
-function inProgress(situation: Situation, attempt: number, progress: Progress, plan: Plan): ClusterOutcome {
+function inProgress(
+  situation: DesiredState,
+  attempt: number,
+  progress: Progress,
+  plan: Plan,
+): ClusterOutcome {
   const { cluster, settings } = situation;
   const name = progress.job?.name ?? jobName(cluster.id, cluster.generation);
   const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
@@ -176,7 +181,7 @@ function inProgress(situation: Situation, attempt: number, progress: Progress, p
   };
 }
 
-function succeeded(situation: Situation, job: JobView): ClusterOutcome {
+function succeeded(situation: DesiredState, job: JobView): ClusterOutcome {
   const { now, settings } = situation;
   const message = job.result?.message ?? `Job "${job.name}" has ended well`;
   const stored: StoredState = {
@@ -208,7 +213,7 @@ function succeeded(situation: Situation, job: JobView): ClusterOutcome {
   };
 }
 
-function failed(situation: Situation, job: JobView): ClusterOutcome {
+function failed(situation: DesiredState, job: JobView): ClusterOutcome {
   const { settings, now } = situation;
   const { reason, message, kind } = failureOf(job);
   const left = pauseLeftMs(retryPauseMs(kind, job.attempt, settings), job, now);

@@ -17,7 +17,7 @@ import { type AvailabilityVerdict, type StatusReport, statusReport } from '../st
 import type { JobView, NamespaceState, RecordView, SecretView } from './observe.ts';
 
 /** All that is known. */
-export interface Situation {
+export interface DesiredState {
   readonly cluster: HyperfleetCluster;
   readonly statuses: readonly AdapterStatus[];
   readonly jobs: readonly JobView[];
@@ -95,12 +95,12 @@ export function targetHash(cluster: HyperfleetCluster, settings: AdapterSettings
 export function ownStatus({
   statuses,
   settings,
-}: Pick<Situation, 'statuses' | 'settings'>): AdapterStatus | undefined {
+}: Pick<DesiredState, 'statuses' | 'settings'>): AdapterStatus | undefined {
   return statuses.find((status) => status.adapter === settings.adapterName);
 }
 
 /** Every place that is known to have been written to: by the record, by the report, by Jobs that are there. */
-export function recordedPlaces(situation: Situation): readonly string[] {
+export function recordedPlaces(situation: DesiredState): readonly string[] {
   const own = ownStatus(situation);
   return uniquePlaces([
     ...(situation.record?.places ?? []),
@@ -142,7 +142,7 @@ function failureText(job: JobView): string {
 }
 
 /** The temporary Secret goes. */
-export function secretRemoval({ secret }: Situation): readonly Effect[] {
+export function secretRemoval({ secret }: DesiredState): readonly Effect[] {
   return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
 }
 
@@ -202,14 +202,14 @@ export interface Attempt {
 type Data = Readonly<Record<string, unknown>>;
 
 /** Whatever was stored last, for this cluster's content and places or for others. */
-export function storedOf(situation: Situation): StoredState | undefined {
+export function storedOf(situation: DesiredState): StoredState | undefined {
   const own = ownStatus(situation);
   const { stored } = own?.data ?? {};
   return isRecord(stored) ? readStored(stored) : storedBefore(situation, own);
 }
 
 /** What is stored, if it is what the cluster wants now. */
-export function currentStored(situation: Situation): StoredState | undefined {
+export function currentStored(situation: DesiredState): StoredState | undefined {
   const stored = storedOf(situation);
   const { cluster, settings } = situation;
   const isCurrent =
@@ -235,7 +235,7 @@ function readStored(stored: Data): StoredState {
 
 /** A report from before that was remembered says it for its own generation. */
 function storedBefore(
-  { cluster, settings }: Situation,
+  { cluster, settings }: DesiredState,
   own: AdapterStatus | undefined,
 ): StoredState | undefined {
   const available = own?.conditions.find((condition) => condition.type === 'Available');
@@ -255,7 +255,7 @@ function storedBefore(
 }
 
 /** The last attempt at this content and these places; undefined: there was none. */
-export function attemptOf(situation: Situation): Attempt | undefined {
+export function attemptOf(situation: DesiredState): Attempt | undefined {
   const own = ownStatus(situation);
   if (own === undefined || !speaksOfThis(own, situation)) return undefined;
   const { failed, failure } = own.data ?? {};
@@ -272,7 +272,7 @@ export function attemptOf(situation: Situation): Attempt | undefined {
 }
 
 /** A failure counts for its generation: whoever changes anything of the cluster wants it to be tried again. */
-function speaksOfThis(own: AdapterStatus, { cluster, settings }: Situation): boolean {
+function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): boolean {
   const { content, target = targetHash(cluster, settings) } = own.data ?? {};
   return (
     own.observed_generation === cluster.generation &&
@@ -299,7 +299,11 @@ export interface Told {
   readonly metadata?: Readonly<Record<string, string | number>>;
 }
 
-export function livingReport(situation: Situation, told: Told, started: boolean): ClusterOutcome['report'] {
+export function livingReport(
+  situation: DesiredState,
+  told: Told,
+  started: boolean,
+): ClusterOutcome['report'] {
   const { cluster, settings } = situation;
   const places = started
     ? [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort()
@@ -328,7 +332,7 @@ export function availability(
 }
 
 /** The memory of the last attempt, carried on. */
-export function attemptData(situation: Situation): Readonly<Record<string, unknown>> {
+export function attemptData(situation: DesiredState): Readonly<Record<string, unknown>> {
   const attempt = attemptOf(situation);
   if (attempt?.failed !== true) return {};
   const { reason, message, verifyRequest } = attempt;
@@ -336,7 +340,7 @@ export function attemptData(situation: Situation): Readonly<Record<string, unkno
 }
 
 /** What the report is about. */
-export function work({ cluster, settings }: Situation): Readonly<Record<string, unknown>> {
+export function work({ cluster, settings }: DesiredState): Readonly<Record<string, unknown>> {
   return {
     content: contentHash(cluster),
     target: targetHash(cluster, settings),
@@ -353,7 +357,7 @@ const CONTRADICTS: readonly OutcomeReason[] = [
 
 /** A failure to look at what is stored does not take it away. */
 export function failureVerdicts(
-  situation: Situation,
+  situation: DesiredState,
   reason: string,
   message: string,
 ): Pick<Told, 'available' | 'health' | 'stored'> {
@@ -368,7 +372,10 @@ export function failureVerdicts(
   };
 }
 
-export function metadata({ settings }: Situation, job: JobView): Readonly<Record<string, string | number>> {
+export function metadata(
+  { settings }: DesiredState,
+  job: JobView,
+): Readonly<Record<string, string | number>> {
   return { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt, ...times(job) };
 }
 

@@ -4,7 +4,7 @@ import { type ConditionInput, readiness } from '../../core/kubernetes/conditions
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted } from '../../core/text.ts';
-import type { Apply, Outcome, StatusPatch, World } from '../../engine/contract.ts';
+import type { Apply, Reader, Result, StatusPatch } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import { namespaceRef } from '../names.ts';
@@ -15,8 +15,8 @@ import { isTerminating, namespaceLabels, profilesIn } from './view.ts';
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
-function accountsIn(world: World, namespace?: string): readonly KubeObject[] {
-  return world.list({ ...KIND, ...(namespace === undefined ? {} : { namespace }) });
+function accountsIn(reader: Reader, namespace?: string): readonly KubeObject[] {
+  return reader.list({ ...KIND, ...(namespace === undefined ? {} : { namespace }) });
 }
 
 /** The references that an account lists. */
@@ -32,12 +32,12 @@ function isEnforcing({ metadata }: KubeObject): boolean {
 
 /** Whether a pod of the account that names these would be refused. */
 export function refusesNames(
-  world: World,
+  reader: Reader,
   namespace: string,
   name: string,
   names: readonly string[],
 ): boolean {
-  const object = world.get({ ...KIND, namespace, name });
+  const object = reader.get({ ...KIND, namespace, name });
   if (object === undefined || !isEnforcing(object)) return false;
   return accountRefuses({ name, imagePullSecrets: referencesOf(object), enforceMountable: true }, names);
 }
@@ -45,8 +45,8 @@ export function refusesNames(
 const enforcing = new WeakMap<readonly KubeObject[], readonly EnforcingAccount[]>();
 
 /** The accounts that enforce mountable secrets, by namespace and name. Looked for once until an account changes. */
-export function enforcingIn(world: World): readonly EnforcingAccount[] {
-  const objects = accountsIn(world);
+export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
+  const objects = accountsIn(reader);
   const known = enforcing.get(objects);
   if (known !== undefined) return known;
   const found = objects.filter(isEnforcing).map((object) => ({
@@ -59,8 +59,8 @@ export function enforcingIn(world: World): readonly EnforcingAccount[] {
 }
 
 /** Whether there is anything to look at in the accounts of the namespace. */
-export function accountsMatter(world: World, namespace: string): boolean {
-  return accountsIn(world, namespace).some(isEnforcing);
+export function accountsMatter(reader: Reader, namespace: string): boolean {
+  return accountsIn(reader, namespace).some(isEnforcing);
 }
 
 /** What an account says that concerns anybody here; empty for nearly all of them. */
@@ -69,12 +69,14 @@ export function accountSays(object: KubeObject | undefined): string {
 }
 
 /** What should be true of the accounts of one namespace. */
-export function reconcileAccounts(world: World, name: string, options: InjectionOptions): Outcome {
-  const namespace = world.get(namespaceRef(name));
-  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const accounts = accountsIn(world, name).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const profiles = servingPods(world, namespace, options);
-  const reports = accounts.flatMap((account) => reportOf(world, account, profiles, options));
+export function reconcileAccounts(reader: Reader, name: string, options: InjectionOptions): Result {
+  const namespace = reader.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
+  const accounts = accountsIn(reader, name).filter(
+    ({ metadata }) => metadata.deletionTimestamp === undefined,
+  );
+  const profiles = servingPods(reader, namespace, options);
+  const reports = accounts.flatMap((account) => reportOf(reader, account, profiles, options));
   return {
     apply: reports.map(({ apply }) => apply),
     status: reports.map(({ status }) => status),
@@ -83,14 +85,14 @@ export function reconcileAccounts(world: World, name: string, options: Injection
 
 /** Profiles that add names to pods of the namespace, whatever labels those have. */
 function servingPods(
-  world: World,
+  reader: Reader,
   namespace: KubeObject,
   options: InjectionOptions,
 ): readonly PullSecretProfile[] {
   const labels = namespaceLabels(namespace);
   const pod = { namespace: namespace.metadata.name, labels: {}, annotations: {}, namespaceLabels: labels };
   if (exemptionOf(pod, options) !== undefined) return [];
-  return profilesIn(world).filter(
+  return profilesIn(reader).filter(
     (profile) => profile.injects && !profile.suspended && selects(profile.namespaceSelector, labels),
   );
 }
@@ -106,18 +108,18 @@ function withheld(
 }
 
 function reportOf(
-  world: World,
+  reader: Reader,
   account: KubeObject,
   profiles: readonly PullSecretProfile[],
   options: InjectionOptions,
 ): readonly { readonly apply: Apply; readonly status: StatusPatch }[] {
   const { name, namespace = '' } = account.metadata;
-  const found = enforcingIn(world).find((one) => one.namespace === namespace && one.name === name);
+  const found = enforcingIn(reader).find((one) => one.namespace === namespace && one.name === name);
   const names = found === undefined || options.admission === 'none' ? [] : withheld(found, profiles);
   if (names.length === 0) return [];
   const reason = 'MountableSecretsEnforced';
   const message = `ServiceAccount "${name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
-  const said = reportPullStatus(world, 'hosted', {
+  const said = reportPullStatus(reader, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: account.kind, namespace, name },
     conditions: readiness('stalled', { reason, message }),
@@ -133,14 +135,14 @@ function reportOf(
 
 /** What a profile says of accounts whose pods it leaves out. Their owners are told in a PullStatus: it is no trouble of the platform's. */
 export function accountConditions(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly ConditionInput[] {
   if (!profile.injects || profile.suspended || options.admission === 'none') return [];
-  const found = enforcingIn(world).filter(
+  const found = enforcingIn(reader).filter(
     (account) =>
-      withheld(account, [profile]).length > 0 && isServed(world, profile, options, account.namespace),
+      withheld(account, [profile]).length > 0 && isServed(reader, profile, options, account.namespace),
   );
   if (found.length === 0) return [];
   const names = found.map(({ namespace, name }) => `${namespace}/${name}`);
@@ -149,12 +151,12 @@ export function accountConditions(
 }
 
 function isServed(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
   name: string,
 ): boolean {
-  const namespace = world.get(namespaceRef(name));
+  const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return false;
   const labels = namespaceLabels(namespace);
   const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };

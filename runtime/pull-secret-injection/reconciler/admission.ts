@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Action, Outcome, Ref, World } from '../../engine/contract.ts';
+import type { Action, Reader, Ref, Result } from '../../engine/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
@@ -21,10 +21,10 @@ const REF: Ref = {
 };
 
 /** What should be true of the configuration. The rendered one is only added to: without it there is no webhook to speak of. */
-export function reconcileWebhook(world: World, options: InjectionOptions): Outcome {
-  const configuration = world.get(REF);
+export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
+  const configuration = reader.get(REF);
   const { resourceVersion, uid } = configuration?.metadata ?? {};
-  const wanted = wantedHooks(world, configuration, options);
+  const wanted = wantedHooks(reader, configuration, options);
   if (wanted === undefined || resourceVersion === undefined) return {};
   const patch: Action = {
     action: 'json-patch',
@@ -39,13 +39,13 @@ export function reconcileWebhook(world: World, options: InjectionOptions): Outco
 }
 
 /** Whether pods are sent by what injects now. */
-export function isMirrored(world: World, options: InjectionOptions): boolean {
-  return wantedHooks(world, world.get(REF), options) === undefined;
+export function isMirrored(reader: Reader, options: InjectionOptions): boolean {
+  return wantedHooks(reader, reader.get(REF), options) === undefined;
 }
 
 /** What the answer to a trial depends on: the entry as it was rendered. */
-export function renderedHook(world: World): string {
-  const configuration = world.get(REF);
+export function renderedHook(reader: Reader): string {
+  const configuration = reader.get(REF);
   return `${configuration?.metadata.uid} ${JSON.stringify(baseHook(hooksOf(configuration)))}`;
 }
 
@@ -56,12 +56,12 @@ function hooksOf(configuration: KubeObject | undefined): readonly Hook[] {
 
 /** The list as it should be; undefined when it is, or there is none. */
 function wantedHooks(
-  world: World,
+  reader: Reader,
   configuration: KubeObject | undefined,
   options: InjectionOptions,
 ): readonly Hook[] | undefined {
   const present = hooksOf(configuration);
-  const wanted = mirroredHooks(planIn(world, options), present);
+  const wanted = mirroredHooks(planIn(reader, options), present);
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }
 
@@ -74,32 +74,32 @@ const VERSIONS: readonly string[] = [
  * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles of a
  * folder that no API server has seen say nothing about their cluster: the newest version is shown.
  */
-export function policyVersion(world: World): string | undefined {
+export function policyVersion(reader: Reader): string | undefined {
   const served = VERSIONS.find((apiVersion) =>
-    world.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
+    reader.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
   );
   if (served !== undefined) return served;
-  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const profiles = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
   return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
 }
 
 /** What should be true of the policy, or of the webhook's configuration. */
-export function reconcilePolicy(world: World, options: InjectionOptions): Outcome {
-  if (options.admission === 'webhook') return reconcileWebhook(world, options);
-  const apiVersion = policyVersion(world);
+export function reconcilePolicy(reader: Reader, options: InjectionOptions): Result {
+  if (options.admission === 'webhook') return reconcileWebhook(reader, options);
+  const apiVersion = policyVersion(reader);
   if (options.admission !== 'policy' || apiVersion === undefined) return {};
-  const plan = planIn(world, options);
+  const plan = planIn(reader, options);
   if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
   const compiled = compileInjectionPolicy(plan, {
     apiVersion,
     excludedNamespaces: excludedNamespaces(options),
     onlyNamespaces: options.namespaces,
-    enforcing: enforcingIn(world),
+    enforcing: enforcingIn(reader),
   });
   if (!compiled.ok) {
     return {
-      keep: 'all',
-      problems: [{ disposition: 'terminal', code: 'PolicyTooLarge', message: compiled.problem }],
+      retain: 'all',
+      errors: [{ retryPolicy: 'terminal', code: 'PolicyTooLarge', message: compiled.problem }],
     };
   }
   return {
@@ -112,7 +112,7 @@ export function reconcilePolicy(world: World, options: InjectionOptions): Outcom
         name: 'pullwright_injection_policy_characters',
         help: 'Characters of CEL in the injection policy',
         value: compiled.size,
-        labels: { scope: world.scope.name },
+        labels: { scope: reader.scope.name },
       },
     ],
   };

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { type LabelRequirement, type Labels, selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import type { World } from '../../engine/contract.ts';
+import type { Reader } from '../../engine/contract.ts';
 import {
   GRANT_ANNOTATION,
   GRANT_API_VERSION,
@@ -95,7 +95,7 @@ export function selectorMark(requirements: readonly LabelRequirement[]): string 
 
 /** Who asks. */
 export interface ConsentRequest {
-  readonly world: World;
+  readonly world: Reader;
   readonly options: InjectionOptions;
   readonly namespace: KubeObject;
   readonly profile: string;
@@ -128,8 +128,8 @@ export function consentTo(request: ConsentRequest, source: ProfileSource, held: 
 
 /** What became of a grant that no longer gives. One that went with its namespace was not withdrawn by anybody. */
 function grantLeft(request: ConsentRequest, source: ProfileSource, giver: Giver): Consent {
-  const { world, options, profile } = request;
-  const grant = grantsIn(world, options.trustedLabelKeys)
+  const { world: reader, options, profile } = request;
+  const grant = grantsIn(reader, options.trustedLabelKeys)
     .get(sourceName(source))
     ?.find(({ name }) => name === giver.name);
   if (grant !== undefined)
@@ -142,18 +142,18 @@ function grantLeft(request: ConsentRequest, source: ProfileSource, giver: Giver)
     kind: GRANT_KIND,
     namespace: source.namespace,
   } as const;
-  const object = world.get({ ...ref, name: giver.name });
+  const object = reader.get({ ...ref, name: giver.name });
   if (object !== undefined && !readPullSecretGrant(object, options.trustedLabelKeys).isWhole)
     return { is: 'lost', how: 'in-part' };
-  return wentWithNamespace(world, source, giver) ? { is: 'lost', how: 'with-namespace' } : REVOKED;
+  return wentWithNamespace(reader, source, giver) ? { is: 'lost', how: 'with-namespace' } : REVOKED;
 }
 
 /** What a Secret says in a namespace that ends is not said about its end: it may outlive the grant by a moment. */
-function wentWithNamespace(world: World, source: ProfileSource, { uid }: Giver): boolean {
+function wentWithNamespace(reader: Reader, source: ProfileSource, { uid }: Giver): boolean {
   if (uid === undefined) return false;
-  const home = world.get(namespaceRef(source.namespace));
+  const home = reader.get(namespaceRef(source.namespace));
   if (home === undefined || isTerminating(home)) return true;
-  const { annotations } = world.get(secretRef(source.namespace, source.name))?.metadata ?? {};
+  const { annotations } = reader.get(secretRef(source.namespace, source.name))?.metadata ?? {};
   return home.metadata.uid !== uid && annotations?.[GRANT_ANNOTATION] === undefined;
 }
 
@@ -178,14 +178,14 @@ function stillSays({ selectors, mistrusted }: Grant, { selector }: Giver): boole
 }
 
 function grantFor(request: ConsentRequest, source: ProfileSource): string | undefined {
-  const { world, options, namespace, profile } = request;
+  const { world: reader, options, namespace, profile } = request;
   const { name } = namespace.metadata;
   const labels = namespaceLabels(namespace);
   const asked = { secret: source.name, profile, namespace: name, labels };
-  const found = grantsIn(world, options.trustedLabelKeys).get(sourceName(source));
+  const found = grantsIn(reader, options.trustedLabelKeys).get(sourceName(source));
   const grant = found?.find((one) => grantsTo(one, asked));
   if (grant === undefined) return undefined;
-  const uid = world.get(namespaceRef(source.namespace))?.metadata.uid;
+  const uid = reader.get(namespaceRef(source.namespace))?.metadata.uid;
   return giverText({ kind: 'grant', name: grant.name, uid, selector: markOf(grant.to, name, labels) });
 }
 
@@ -217,8 +217,8 @@ const indexes = new WeakMap<
 >();
 
 /** The grants of each source, `namespace/name`. Made once until a grant changes. */
-export function grantsIn(world: World, trustedKeys: readonly string[]): GrantIndex {
-  const objects = world.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND });
+export function grantsIn(reader: Reader, trustedKeys: readonly string[]): GrantIndex {
+  const objects = reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND });
   const known = indexes.get(objects);
   if (known !== undefined && known.keys === trustedKeys) return known.index;
   const index = new Map<string, PullSecretGrant[]>();

@@ -2,7 +2,13 @@
 
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { keyText } from '../../engine/changes.ts';
-import { KEY_ANNOTATION, OWNER_LABEL, type Problem, type Ref, type World } from '../../engine/contract.ts';
+import {
+  KEY_ANNOTATION,
+  OWNER_LABEL,
+  type Reader,
+  type ReconcileError,
+  type Ref,
+} from '../../engine/contract.ts';
 import { CAUSES } from '../causes.ts';
 import { GRANT_ANNOTATION } from '../kinds/grant.ts';
 import { compareProfiles, type ProfileSecret, type ProfileSource } from '../kinds/profile.ts';
@@ -39,7 +45,7 @@ const NOT_IN_GIT: Readonly<Record<string, string>> = {
 
 /** Where a copy is looked at. */
 export interface CopyContext {
-  readonly world: World;
+  readonly world: Reader;
   readonly distribution: Distribution;
   readonly namespace: KubeObject;
   readonly options: InjectionOptions;
@@ -131,8 +137,8 @@ function consentsOf(
   );
 }
 
-function sourceObject(world: World, source: ProfileSource): SecretObject | undefined {
-  return world.get(secretRef(source.namespace, source.name)) as SecretObject | undefined;
+function sourceObject(reader: Reader, source: ProfileSource): SecretObject | undefined {
+  return reader.get(secretRef(source.namespace, source.name)) as SecretObject | undefined;
 }
 
 interface Found {
@@ -142,11 +148,11 @@ interface Found {
 }
 
 function troubleOf(
-  { world, namespace, options }: CopyContext,
+  { world: reader, namespace, options }: CopyContext,
   secret: ProfileSecret,
   { composed, consents, expired }: Found,
 ): Pick<CopiesDecision, 'trouble'> {
-  const unread = secret.sources.flatMap((source) => unreadText(world, source, options) ?? []);
+  const unread = secret.sources.flatMap((source) => unreadText(reader, source, options) ?? []);
   if (unread[0] !== undefined) return { trouble: { reason: 'SourceUnread', message: unread[0] } };
   const [bad] = composed.bad;
   if (bad !== undefined) return { trouble: { reason: bad.reason, message: bad.message } };
@@ -154,7 +160,7 @@ function troubleOf(
   const missing = secret.sources.find(
     (source) =>
       (consents.get(sourceName(source))?.is !== 'granted' || expired.has(sourceName(source))) &&
-      sourceObject(world, source) === undefined,
+      sourceObject(reader, source) === undefined,
   );
   if (missing !== undefined)
     return {
@@ -379,9 +385,9 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
 }
 
 /** What this reconciler wrote in the namespace. What was taken along from another one, marks included, is none of it. */
-export function ownCopies(world: World, namespace: string): readonly SecretObject[] {
-  const key = keyText({ scope: world.scope.name, namespace, name: 'namespace' });
-  return world
+export function ownCopies(reader: Reader, namespace: string): readonly SecretObject[] {
+  const key = keyText({ scope: reader.scope.name, namespace, name: 'namespace' });
+  return reader
     .list({
       role: 'hosted',
       apiVersion: 'v1',
@@ -434,12 +440,12 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
  * more it says nothing: what holds the copy back now is told.
  */
 function refusalOf(
-  { world }: CopyContext,
+  { world: reader }: CopyContext,
   ref: Ref,
   { standing, action }: { readonly standing: SecretObject | undefined; readonly action: Copy['action'] },
 ): { readonly trouble?: Trouble } {
   const isOpen = action === 'write' || (action === 'drop' && standing !== undefined);
-  const refusal = isOpen ? world.refusal(ref) : undefined;
+  const refusal = isOpen ? reader.refusal(ref) : undefined;
   if (refusal === undefined) return {};
   if (refusal.code !== 'ForeignObject') return { trouble: refusedTrouble(refusal) };
   // Secrets of other types are not watched.
@@ -519,7 +525,7 @@ function collision({ namespace }: CopyContext, { one, secret }: Claim, holder: s
   };
 }
 
-function refusedTrouble({ code, message, hint }: Problem): Trouble {
+function refusedTrouble({ code, message, hint }: ReconcileError): Trouble {
   const said = hint === undefined ? message : `${message}. ${hint}`;
   if (CAUSES.some(({ reasons }) => reasons.includes(code))) return { reason: code, message: said };
   return { reason: 'WriteRefused', message: `Cannot write the copy: ${said}` };

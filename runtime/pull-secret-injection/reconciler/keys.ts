@@ -10,7 +10,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import type { Key, Ref, World } from '../../engine/contract.ts';
+import type { Reader, Ref, Request } from '../../engine/contract.ts';
 import { GRANT_API_VERSION, GRANT_KIND, type PullSecretGrant, readPullSecretGrant } from '../kinds/grant.ts';
 import { PROFILE_KIND } from '../kinds/profile.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -27,8 +27,8 @@ import {
 } from './view.ts';
 
 /** Keys to look at again after `changed` changed, appeared or went away. */
-export function keysFor(changed: Ref, world: World, options: InjectionOptions): readonly Key[] {
-  const keys = new Keys(world, options);
+export function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): readonly Request[] {
+  const keys = new Keys(reader, options);
   switch (changed.kind) {
     case 'Namespace':
       return [...keys.namespace(changed.name), ...keys.counts()];
@@ -50,7 +50,7 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
   }
 }
 
-function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
+function keysOfAdmission(kind: string, keys: Keys): readonly Request[] {
   switch (kind) {
     case 'ControllerRevision':
       return [...keys.policy(), ...keys.everyNamespace()];
@@ -71,11 +71,11 @@ const saidBefore = new WeakMap<InjectionOptions, Map<string, string>>();
  * Whether the object says something else than when it was last looked at, its status aside: that is written by ourselves while
  * copies are on their way, and must not send every namespace through the queue again.
  */
-function saysNew(changed: Ref, world: World, options: InjectionOptions): boolean {
-  const object = world.get(changed);
+function saysNew(changed: Ref, reader: Reader, options: InjectionOptions): boolean {
+  const object = reader.get(changed);
   const said = saidBefore.get(options) ?? new Map<string, string>();
   saidBefore.set(options, said);
-  const id = [world.scope.name, changed.apiVersion, changed.kind, changed.namespace, changed.name].join(' ');
+  const id = [reader.scope.name, changed.apiVersion, changed.kind, changed.namespace, changed.name].join(' ');
   const before = said.get(id);
   if (object === undefined) said.delete(id);
   else {
@@ -88,31 +88,31 @@ function saysNew(changed: Ref, world: World, options: InjectionOptions): boolean
 const sizes = new WeakMap<InjectionOptions, { readonly small: boolean; readonly at: number }>();
 
 /** Whether counting all namespaces is cheap. Asked for every copy that is written, so the answer holds for a second. */
-function isSmall(world: World, options: InjectionOptions): boolean {
-  const at = world.now.getTime();
+function isSmall(reader: Reader, options: InjectionOptions): boolean {
+  const at = reader.now.getTime();
   const known = sizes.get(options);
   if (known !== undefined && Math.abs(at - known.at) < 1000) return known.small;
-  const { length } = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const { length } = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   const small = length <= options.promptNamespaces;
   sizes.set(options, { small, at });
   return small;
 }
 
 class Keys {
-  readonly #world: World;
+  readonly #world: Reader;
   readonly #options: InjectionOptions;
 
-  constructor(world: World, options: InjectionOptions) {
-    this.#world = world;
+  constructor(reader: Reader, options: InjectionOptions) {
+    this.#world = reader;
     this.#options = options;
   }
 
-  key(name: string, namespace?: string): Key {
+  key(name: string, namespace?: string): Request {
     return { scope: this.#world.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
   }
 
   /** Its copies, and its pods. */
-  namespace(name: string): readonly Key[] {
+  namespace(name: string): readonly Request[] {
     return [
       this.key('namespace', name),
       ...(this.#options.audit ? [this.key('pods', name)] : []),
@@ -121,7 +121,7 @@ class Keys {
   }
 
   /** Pods that were found without names: whether new ones would be better off depends on who injects. */
-  reportedPods(): readonly Key[] {
+  reportedPods(): readonly Request[] {
     if (!this.#options.audit) return [];
     return this.#world
       .list({ role: 'hosted', apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND })
@@ -130,12 +130,12 @@ class Keys {
   }
 
   /** The accounts of one namespace, where there is anything to look at. */
-  accounts(namespace: string): readonly Key[] {
+  accounts(namespace: string): readonly Request[] {
     return accountsMatter(this.#world, namespace) ? [this.key('accounts', namespace)] : [];
   }
 
   /** Nearly all accounts concern nobody. What an enforcing one lists decides what the policy gives to its pods. */
-  account(changed: Ref): readonly Key[] {
+  account(changed: Ref): readonly Request[] {
     const { namespace = '' } = changed;
     const object = this.#world.get(changed);
     const pods = object !== undefined && isPlanned(object) ? [this.key('pods', namespace)] : [];
@@ -150,7 +150,7 @@ class Keys {
   }
 
   /** A profile or a SidecarSet. */
-  declaration(changed: Ref): readonly Key[] {
+  declaration(changed: Ref): readonly Request[] {
     const isProfile = changed.kind === PROFILE_KIND;
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
     if (!saysNew(changed, this.#world, this.#options)) return [own];
@@ -159,20 +159,20 @@ class Keys {
     return [own, ...this.everyNamespace(), ...this.policy(), ...others, ...grants];
   }
 
-  everyNamespace(): readonly Key[] {
+  everyNamespace(): readonly Request[] {
     return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
   }
 
-  policy(): readonly Key[] {
+  policy(): readonly Request[] {
     return [this.key('policy'), ...this.sets()];
   }
 
-  sets(): readonly Key[] {
+  sets(): readonly Request[] {
     return sidecarSetObjects(this.#world).map(({ metadata }) => this.key(`sidecarset/${metadata.name}`));
   }
 
   /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
-  profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Key[] {
+  profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Request[] {
     const bringing = distributionIn(this.#world, this.#options).distributors.filter(isSidecarSet);
     return [
       ...profilesIn(this.#world)
@@ -183,12 +183,12 @@ class Keys {
   }
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
-  counts(concerned?: (profile: Distributor) => boolean): readonly Key[] {
+  counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
     return isSmall(this.#world, this.#options) ? this.profiles(concerned) : [];
   }
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
-  secret({ namespace = '', name }: Ref): readonly Key[] {
+  secret({ namespace = '', name }: Ref): readonly Request[] {
     const { distributors, byName } = distributionIn(this.#world, this.#options);
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) =>
@@ -200,7 +200,7 @@ class Keys {
   }
 
   /** Consent concerns every namespace that a source beside it is brought to, and the grants that share its Secrets. */
-  grant(changed: Ref): readonly Key[] {
+  grant(changed: Ref): readonly Request[] {
     const own = this.key(`grant/${changed.name}`, changed.namespace);
     if (!saysNew(changed, this.#world, this.#options)) return [own];
     const uses = (one: Distributor): boolean =>
@@ -210,16 +210,16 @@ class Keys {
   }
 
   /** The grants beside a Secret, which say whether it is there. */
-  grantsOf({ namespace = '', name }: Ref): readonly Key[] {
+  grantsOf({ namespace = '', name }: Ref): readonly Request[] {
     return this.#grants(({ secrets }) => secrets.includes(name), namespace);
   }
 
   /** The grants that name a profile, which say whether it is there. */
-  grantsTo(profile: string): readonly Key[] {
+  grantsTo(profile: string): readonly Request[] {
     return this.#grants(({ profiles }) => profiles.includes(profile));
   }
 
-  #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Key[] {
+  #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Request[] {
     const where = namespace === undefined ? {} : { namespace };
     return this.#world
       .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, ...where })
@@ -227,14 +227,14 @@ class Keys {
       .map(({ metadata }) => this.key(`grant/${metadata.name}`, metadata.namespace));
   }
 
-  #served(users: readonly Distributor[]): readonly Key[] {
+  #served(users: readonly Distributor[]): readonly Request[] {
     if (users.length === 0) return [];
     return this.#namespaces()
       .filter((object) => users.some((one) => serves(one, namespaceLabels(object), this.#options)))
       .map(({ metadata }) => this.key('namespace', metadata.name));
   }
 
-  #namespaces(): ReturnType<World['list']> {
+  #namespaces(): ReturnType<Reader['list']> {
     return this.#world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   }
 }

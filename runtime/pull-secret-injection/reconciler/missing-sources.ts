@@ -5,7 +5,7 @@
 
 import { timestamp } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { World } from '../../engine/contract.ts';
+import type { Reader } from '../../engine/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { secretRef, sourceName } from '../names.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -21,7 +21,7 @@ export interface MissingSource {
 
 /** The sources of a profile that are not there now, each with the time that `object` remembers, or now. */
 export function missingSources(
-  world: World,
+  reader: Reader,
   one: Pick<Distributor, 'secrets'>,
   object: KubeObject | undefined,
   options: InjectionOptions,
@@ -30,12 +30,12 @@ export function missingSources(
   const names = new Set(
     one.secrets.flatMap(({ sources }) =>
       sources
-        .filter(({ namespace, name }) => world.get(secretRef(namespace, name)) === undefined)
-        .filter((source) => unreadText(world, source, options) === undefined)
+        .filter(({ namespace, name }) => reader.get(secretRef(namespace, name)) === undefined)
+        .filter((source) => unreadText(reader, source, options) === undefined)
         .map(sourceName),
     ),
   );
-  return [...names].map((source) => ({ source, since: before.get(source) ?? timestamp(world.now) }));
+  return [...names].map((source) => ({ source, since: before.get(source) ?? timestamp(reader.now) }));
 }
 
 /** What leaves the copies now because its source is gone for long enough, and when the next one does. */
@@ -47,7 +47,7 @@ export interface Expiry {
 const NONE: Expiry = { sources: new Set(), nextMs: undefined };
 
 /** For one profile; nothing ever leaves the copies of one that keeps them. */
-export function expiryOf(world: World, one: Distributor, options: InjectionOptions): Expiry {
+export function expiryOf(reader: Reader, one: Distributor, options: InjectionOptions): Expiry {
   const { removeAfterMs } = one.copies;
   if (removeAfterMs === undefined) return NONE;
   const ref = {
@@ -56,9 +56,9 @@ export function expiryOf(world: World, one: Distributor, options: InjectionOptio
     kind: PROFILE_KIND,
     name: one.name,
   } as const;
-  const left = missingSources(world, one, world.get(ref), options).map(({ source, since }) => ({
+  const left = missingSources(reader, one, reader.get(ref), options).map(({ source, since }) => ({
     source,
-    ms: Date.parse(since) + removeAfterMs - world.now.getTime(),
+    ms: Date.parse(since) + removeAfterMs - reader.now.getTime(),
   }));
   const waits = left.filter(({ ms }) => ms > 0).map(({ ms }) => ms);
   return {

@@ -13,7 +13,7 @@ import {
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, countedOf } from '../../core/text.ts';
-import type { Outcome, Ref, World } from '../../engine/contract.ts';
+import type { Reader, Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import {
   ANY_PROFILE,
@@ -59,25 +59,25 @@ import {
 } from './view.ts';
 
 /** What should be true of the report on a SidecarSet. */
-export function reconcileSidecarSet(world: World, name: string, options: InjectionOptions): Outcome {
-  const object = sidecarSetObjects(world).find((candidate) => candidate.metadata.name === name);
+export function reconcileSidecarSet(reader: Reader, name: string, options: InjectionOptions): Result {
+  const object = sidecarSetObjects(reader).find((candidate) => candidate.metadata.name === name);
   if (object === undefined) return {};
-  return kruiseInjects(world) ? reportBeside(world, object, options) : ownStatus(world, object, options);
+  return kruiseInjects(reader) ? reportBeside(reader, object, options) : ownStatus(reader, object, options);
 }
 
-function ownStatus(world: World, object: KubeObject, options: InjectionOptions): Outcome {
+function ownStatus(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
   const { apiVersion, kind, metadata, status } = object;
   const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
-  const copies = copiesOf(world, object, options);
-  const held = heldCondition(object, heldRemoval(world, object, options));
-  const { conditions: said, trials } = conditionsOf(world, object, options, { copies, held });
-  const conditions = nextConditions(before, said, world.now);
+  const copies = copiesOf(reader, object, options);
+  const held = heldCondition(object, heldRemoval(reader, object, options));
+  const { conditions: said, trials } = conditionsOf(reader, object, options, { copies, held });
+  const conditions = nextConditions(before, said, reader.now);
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
   return {
     status: [{ ref, status: { ...generation, conditions } }],
-    trials,
-    ...tellCopies(world, ref, copies, held),
+    dryRuns: trials,
+    ...tellCopies(reader, ref, copies, held),
   };
 }
 
@@ -87,37 +87,37 @@ interface Copies {
   readonly count: Count;
 }
 
-function copiesOf(world: World, object: KubeObject, options: InjectionOptions): Copies | undefined {
+function copiesOf(reader: Reader, object: KubeObject, options: InjectionOptions): Copies | undefined {
   const name = bringerName(object);
-  const one = distributionIn(world, options).distributors.find((candidate) => candidate.name === name);
+  const one = distributionIn(reader, options).distributors.find((candidate) => candidate.name === name);
   if (one === undefined || one.suspended || one.secrets.length === 0) return undefined;
-  return { one, count: countNamespaces(world, one, options) };
+  return { one, count: countNamespaces(reader, one, options) };
 }
 
 /** As of a profile: an event for each cause, the counts as metrics, and another look. */
 function tellCopies(
-  world: World,
+  reader: Reader,
   regarding: Ref,
   copies: Copies | undefined,
   held: readonly ConditionInput[],
-): Outcome {
+): Result {
   if (copies === undefined)
     return held.length === 0 ? {} : { events: eventsOf(regarding, held), requeueAfterMs: RECOUNT_MS };
   const { one, count } = copies;
   return {
     events: eventsOf(regarding, [...held, ...causeConditions(count)]),
-    metrics: samplesOf(world, one, count),
+    metrics: samplesOf(reader, one, count),
     requeueAfterMs: distributing(count) === undefined ? RECOUNT_MS : COUNT_AGAIN_MS,
   };
 }
 
-function reportBeside(world: World, object: KubeObject, options: InjectionOptions): Outcome {
+function reportBeside(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
   const namespace = options.ownNamespace;
-  if (world.get(namespaceRef(namespace)) === undefined) return {};
+  if (reader.get(namespaceRef(namespace)) === undefined) return {};
   const { apiVersion, kind, metadata } = object;
-  const copies = copiesOf(world, object, options);
-  const held = heldCondition(object, heldRemoval(world, object, options));
-  const said = reportPullStatus(world, 'hosted', {
+  const copies = copiesOf(reader, object, options);
+  const held = heldCondition(object, heldRemoval(reader, object, options));
+  const said = reportPullStatus(reader, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
@@ -128,7 +128,7 @@ function reportBeside(world: World, object: KubeObject, options: InjectionOption
     verdicts: [],
   });
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
-  return { apply: [said.apply], status: [said.status], ...tellCopies(world, ref, copies, held) };
+  return { apply: [said.apply], status: [said.status], ...tellCopies(reader, ref, copies, held) };
 }
 
 const BESIDE: readonly SummaryRow<Pick<SetFacts, 'held' | 'count'>>[] = [
@@ -148,7 +148,7 @@ const BESIDE: readonly SummaryRow<Pick<SetFacts, 'held' | 'count'>>[] = [
 ];
 
 function conditionsOf(
-  world: World,
+  reader: Reader,
   object: KubeObject,
   options: InjectionOptions,
   { copies, held }: { readonly copies: Copies | undefined; readonly held: readonly ConditionInput[] },
@@ -160,12 +160,12 @@ function conditionsOf(
     reason: 'SecretsOnly',
     message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
   };
-  const variants = planIn(world, options).sidecarSets.filter(({ name }) => name === set.name);
-  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(world, set, options)) };
-  const trouble = troubleOf(world, subject, options);
-  const unknown = trouble === undefined ? unknownOf(world, subject, options) : undefined;
+  const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set, options)) };
+  const trouble = troubleOf(reader, subject, options);
+  const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
   const isTriable = trouble === undefined && unknown === undefined;
-  const { tried, trials } = isTriable ? triedOf(world, object, variants[0], options) : NOT_TRIED;
+  const { tried, trials } = isTriable ? triedOf(reader, object, variants[0], options) : NOT_TRIED;
   return {
     conditions: [
       ...summarize(SUMMARY, { trouble, unknown, tried, subject, held, count: copies?.count }),
@@ -220,23 +220,23 @@ const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
 /** A pod with its names, where an API server has stored the set and it names anything. */
 function triedOf(
-  world: World,
+  reader: Reader,
   object: KubeObject,
   set: SidecarSet | undefined,
   options: InjectionOptions,
 ): TriedPod {
   const isTried =
     object.metadata.creationTimestamp !== undefined && set?.imagePullSecrets.some((one) => one !== '');
-  return set === undefined || isTried !== true ? NOT_TRIED : trySet(world, set, object, options);
+  return set === undefined || isTried !== true ? NOT_TRIED : trySet(reader, set, object, options);
 }
 
 /** What cannot be told for all pods at once. */
 function unknownOf(
-  world: World,
+  reader: Reader,
   { variants }: Subject,
   options: InjectionOptions,
 ): ConditionText | undefined {
-  const { status, reason, message } = injectionState(world, options);
+  const { status, reason, message } = injectionState(reader, options);
   if (status === 'Unknown') return { reason, message };
   if (variants.some(({ containers }) => containers > 0) || options.withoutContainers) return undefined;
   return {
@@ -246,17 +246,17 @@ function unknownOf(
   };
 }
 
-function troubleOf(world: World, subject: Subject, options: InjectionOptions): ConditionText | undefined {
+function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions): ConditionText | undefined {
   const own = specTrouble(subject, options);
   if (own !== undefined) return own;
-  const bringing = planIn(world, options).sidecarSets.filter((other) => other.containers > 0);
+  const bringing = planIn(reader, options).sidecarSets.filter((other) => other.containers > 0);
   if (bringing.length === 0 && !options.withoutContainers)
     return {
       reason: 'NoContainers',
       message:
         'No SidecarSet brings a container, and as in Kruise nothing is injected then; add one, set withoutContainers, or use a PullSecretProfile',
     };
-  const state = injectionState(world, options);
+  const state = injectionState(reader, options);
   if (state.status === 'False') return { reason: state.reason, message: state.message };
   return isDrawn(subject.set) ? notDrawn(subject) : undefined;
 }
@@ -302,13 +302,13 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
 
 /** What should be true of the status of a grant. */
 export function reconcileGrant(
-  world: World,
+  reader: Reader,
   namespace: string,
   name: string,
   options: InjectionOptions,
-): Outcome {
+): Result {
   const ref: Ref = { role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, namespace, name };
-  const object = world.get(ref);
+  const object = reader.get(ref);
   if (object === undefined) return {};
   const grant = readPullSecretGrant(object, options.trustedLabelKeys);
   const { generation } = object.metadata;
@@ -316,14 +316,14 @@ export function reconcileGrant(
   const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const conditions = nextConditions(
     before,
-    summarize(GRANT_STATUS_SUMMARY, { world, grant, options }, generation),
-    world.now,
+    summarize(GRANT_STATUS_SUMMARY, { world: reader, grant, options }, generation),
+    reader.now,
   );
   return { status: [{ ref, status: { ...observed, conditions } }] };
 }
 
 interface GrantFacts {
-  readonly world: World;
+  readonly world: Reader;
   readonly grant: PullSecretGrant;
   readonly options: InjectionOptions;
 }
@@ -341,21 +341,21 @@ function invalid(problems: readonly string[]): ConditionText | undefined {
   return problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') };
 }
 
-function unreadSecrets({ world, grant, options }: GrantFacts): ConditionText | undefined {
+function unreadSecrets({ world: reader, grant, options }: GrantFacts): ConditionText | undefined {
   const { namespace } = grant;
-  const [message] = grant.secrets.flatMap((name) => unreadText(world, { namespace, name }, options) ?? []);
+  const [message] = grant.secrets.flatMap((name) => unreadText(reader, { namespace, name }, options) ?? []);
   return message === undefined ? undefined : { reason: 'SourceUnread', message };
 }
 
-function absentSecrets({ world, grant }: GrantFacts): ConditionText | undefined {
-  const absent = grant.secrets.filter((name) => world.get(secretRef(grant.namespace, name)) === undefined);
+function absentSecrets({ world: reader, grant }: GrantFacts): ConditionText | undefined {
+  const absent = grant.secrets.filter((name) => reader.get(secretRef(grant.namespace, name)) === undefined);
   return waiting('SourceMissing', 'Secret', absent);
 }
 
-function strangeProfiles({ world, grant, options }: GrantFacts): ConditionText | undefined {
-  const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
+function strangeProfiles({ world: reader, grant, options }: GrantFacts): ConditionText | undefined {
+  const known = new Set(distributionIn(reader, options).distributors.map(({ name }) => name));
   const strange = grant.profiles.filter(
-    (name) => name !== ANY_PROFILE && !known.has(name) && world.get(profileRef(name)) === undefined,
+    (name) => name !== ANY_PROFILE && !known.has(name) && reader.get(profileRef(name)) === undefined,
   );
   return waiting('ProfileMissing', 'profile', strange);
 }

@@ -7,9 +7,9 @@ import { type Condition, type ConditionInput, readiness } from '../../core/kuber
 import { type LabelRequirement, type Labels, selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
-import type { Apply, Outcome, PodTrial, Sample, World } from '../../engine/contract.ts';
+import type { AdmissionDryRun, Apply, Reader, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
@@ -35,9 +35,9 @@ export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export type InjectionState = Pick<ConditionInput, 'status' | 'reason' | 'message'>;
 
 /** Looks. */
-export function injectionState(world: World, options: InjectionOptions): InjectionState {
-  if (options.admission === 'webhook') return webhookState(world);
-  if (options.admission === 'policy') return policyState(world);
+export function injectionState(reader: Reader, options: InjectionOptions): InjectionState {
+  if (options.admission === 'webhook') return webhookState(reader);
+  if (options.admission === 'policy') return policyState(reader);
   return no(
     'AdmissionOff',
     'Neither policy nor webhook is switched on: the operator of the cluster sets admission of pull-secret-injection in the fleet',
@@ -48,16 +48,16 @@ function no(reason: string, message: string): InjectionState {
   return { status: 'False', reason, message };
 }
 
-function policyState(world: World): InjectionState {
-  const apiVersion = policyVersion(world);
+function policyState(reader: Reader): InjectionState {
+  const apiVersion = policyVersion(reader);
   if (apiVersion === undefined)
     return no(
       'PolicyNotServed',
       'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
     );
   const ref = { role: 'hosted', apiVersion, name: INJECTION_POLICY_NAME } as const;
-  const policy = world.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
-  const binding = world.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' });
+  const policy = reader.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
+  const binding = reader.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' });
   if (policy === undefined || binding === undefined)
     return no(
       'PolicyPending',
@@ -73,8 +73,8 @@ interface Hook {
   readonly clientConfig?: { readonly caBundle?: string };
 }
 
-function webhookState(world: World): InjectionState {
-  const configuration = world.get({
+function webhookState(reader: Reader): InjectionState {
+  const configuration = reader.get({
     role: 'hosted',
     apiVersion: `${ADMISSION}/v1`,
     kind: 'MutatingWebhookConfiguration',
@@ -92,13 +92,13 @@ function webhookState(world: World): InjectionState {
       'WebhookUntrusted',
       `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; see to its certificate source`,
     );
-  if (!world.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
+  if (!reader.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
     return {
       status: 'Unknown',
       reason: 'WebhookNotSeen',
       message: 'Whether a webhook answers cannot be seen from here',
     };
-  const ready = readyEndpoints(world);
+  const ready = readyEndpoints(reader);
   if (ready === 0)
     return no(
       'WebhookDown',
@@ -111,8 +111,8 @@ function webhookState(world: World): InjectionState {
   };
 }
 
-function readyEndpoints(world: World): number {
-  return world.list({ role: 'hosted', ...ENDPOINT_SLICES }).reduce((sum, slice) => {
+function readyEndpoints(reader: Reader): number {
+  return reader.list({ role: 'hosted', ...ENDPOINT_SLICES }).reduce((sum, slice) => {
     const endpoints = slice['endpoints'];
     const list = Array.isArray(endpoints)
       ? (endpoints as readonly { conditions?: { ready?: boolean } }[])
@@ -123,24 +123,24 @@ function readyEndpoints(world: World): number {
 }
 
 /** What should be true of the pods of one namespace. */
-export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
-  const namespace = world.get(namespaceRef(name));
-  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const plan = planIn(world, options);
-  const found = uninjectedPods(world, namespace, plan, options);
-  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
+export function reconcilePods(reader: Reader, name: string, options: InjectionOptions): Result {
+  const namespace = reader.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
+  const plan = planIn(reader, options);
+  const found = uninjectedPods(reader, namespace, plan, options);
+  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(reader, one));
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
   const stuck = created.filter((one) => one.stuck).length;
-  const hindrance = hindranceIn(world, options);
-  const said = reportPullStatus(world, 'hosted', {
+  const hindrance = hindranceIn(reader, options);
+  const said = reportPullStatus(reader, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
     conditions: summary(created.length, stuck, hindrance),
     verdicts: created.map((one) => verdictOf(one, hindrance)),
   });
   const sample = (state: 'stuck' | 'running', value: number): Sample =>
-    podsSample({ scope: world.scope.name, namespace: name, state }, value);
+    podsSample({ scope: reader.scope.name, namespace: name, state }, value);
   return {
     apply: [...previews, said.apply],
     status: [said.status],
@@ -163,8 +163,8 @@ function summary(pods: number, stuck: number, hindrance: string | undefined): re
 }
 
 /** Why a new pod would be no better off. A policy that is being made is there in a moment. */
-function hindranceIn(world: World, options: InjectionOptions): string | undefined {
-  const { status, reason, message } = injectionState(world, options);
+function hindranceIn(reader: Reader, options: InjectionOptions): string | undefined {
+  const { status, reason, message } = injectionState(reader, options);
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
@@ -176,7 +176,7 @@ function podsSample(labels: Readonly<Record<string, string>>, value: number): Sa
 
 /** Running and starting pods of the namespace that lack what the plan adds. */
 export function uninjectedPods(
-  world: World,
+  reader: Reader,
   namespace: KubeObject,
   plan: InjectionPlan,
   options: InjectionOptions,
@@ -184,7 +184,7 @@ export function uninjectedPods(
   const labels = namespaceLabels(namespace);
   const { name } = namespace.metadata;
   if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
-  return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
+  return reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
     const { annotations = {}, labels: own = {} } = pod.metadata;
     const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
     if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return [];
@@ -192,15 +192,15 @@ export function uninjectedPods(
     const has = new Set(pullSecretsOf(pod));
     const missing = names.filter((secret) => !has.has(secret));
     // Nobody would add them to a new one either: its account is spoken of instead.
-    if (missing.length === 0 || isLeftOut(world, pod, missing)) return [];
+    if (missing.length === 0 || isLeftOut(reader, pod, missing)) return [];
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
     return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
   });
 }
 
-function isLeftOut(world: World, pod: KubeObject, missing: readonly string[]): boolean {
+function isLeftOut(reader: Reader, pod: KubeObject, missing: readonly string[]): boolean {
   const names = [...pullSecretsOf(pod), ...missing];
-  return refusesNames(world, pod.metadata.namespace ?? '', accountOf(pod), names);
+  return refusesNames(reader, pod.metadata.namespace ?? '', accountOf(pod), names);
 }
 
 /** The names in `spec.imagePullSecrets`. */
@@ -237,11 +237,11 @@ export function isPlanned(pod: KubeObject): boolean {
   return pod.metadata.creationTimestamp === undefined;
 }
 
-function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Apply[] {
+function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Apply[] {
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
   const listed = pullSecretsOf(pod);
-  const own = (listed.length > 0 ? listed : accountSecrets(world, pod)).map((secret) => ({ name: secret }));
+  const own = (listed.length > 0 ? listed : accountSecrets(reader, pod)).map((secret) => ({ name: secret }));
   const { merged } = mergeImagePullSecrets(own, missing);
   return [
     {
@@ -252,10 +252,10 @@ function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Appl
 }
 
 /** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
-function accountSecrets(world: World, pod: KubeObject): readonly string[] {
+function accountSecrets(reader: Reader, pod: KubeObject): readonly string[] {
   const { namespace = '' } = pod.metadata;
   const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
-  const account = world.get({ ...ref, name: accountOf(pod) });
+  const account = reader.get({ ...ref, name: accountOf(pod) });
   const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
   return (references ?? []).map((reference) => reference.name ?? '');
 }
@@ -265,7 +265,7 @@ function accountOf(pod: KubeObject): string {
   return serviceAccountName === '' ? 'default' : serviceAccountName;
 }
 
-function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): Verdict {
+function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): EntryStatus {
   const remedy =
     stuck && hindrance !== undefined ? `a new one would lack them too: ${hindrance}` : recreation(pod);
   return {
@@ -308,19 +308,19 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
 // selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
 
 /** A pod that is to be tried, and where. */
-export type Trial = PodTrial & { readonly namespace: string };
+export type Trial = AdmissionDryRun & { readonly namespace: string };
 
 /** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
 export function trialOf(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): Trial | undefined {
   const labels = exampleLabels(profile.selector);
   if (labels === undefined) return undefined;
   const wants = profile.secrets.map((secret) => secret.name);
-  return trialWhere(world, options, { labels, wants }, (own, name) => {
-    return selects(profile.namespaceSelector, own) && !refusesNames(world, name, 'default', wants);
+  return trialWhere(reader, options, { labels, wants }, (own, name) => {
+    return selects(profile.namespaceSelector, own) && !refusesNames(reader, name, 'default', wants);
   });
 }
 
@@ -329,7 +329,7 @@ export function trialOf(
  * container, nothing is tried.
  */
 export function trialOfSet(
-  world: World,
+  reader: Reader,
   { name, imagePullSecrets, selector, only }: SidecarSet,
   options: InjectionOptions,
 ): Trial | undefined {
@@ -340,12 +340,12 @@ export function trialOfSet(
   ]);
   const wants = imagePullSecrets.filter((secret) => secret !== '');
   if (labels === undefined) return undefined;
-  const plan = planIn(world, options);
-  return trialWhere(world, options, { labels, wants }, (own, namespace) => {
+  const plan = planIn(reader, options);
+  return trialWhere(reader, options, { labels, wants }, (own, namespace) => {
     const { by } = planInjection(plan, { labels, namespaceLabels: own });
     return (
       by.some(({ source }) => source === `sidecarset/${name}`) &&
-      !refusesNames(world, namespace, 'default', wants)
+      !refusesNames(reader, namespace, 'default', wants)
     );
   });
 }
@@ -355,12 +355,12 @@ const WEBHOOK_LASTS_MS = 600_000;
 
 /** In the first namespace that is meant and takes injected pods. */
 function trialWhere(
-  world: World,
+  reader: Reader,
   options: InjectionOptions,
   { labels, wants }: { readonly labels: Labels; readonly wants: readonly string[] },
   isMeant: (labels: Labels, name: string) => boolean,
 ): Trial | undefined {
-  const found = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
+  const found = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
     const own = namespaceLabels(object);
     const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
     const isTaken = exemptionOf(pod, options) === undefined && !isTerminating(object);
@@ -373,21 +373,21 @@ function trialWhere(
     namespace: name,
     pod: podIn(name, labels),
     wants,
-    change: changeOf(world, options),
+    change: changeOf(reader, options),
     ...(options.admission === 'webhook' ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
   };
 }
 
 /** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */
-function changeOf(world: World, { admission }: InjectionOptions): string {
-  if (admission !== 'policy') return renderedHook(world);
+function changeOf(reader: Reader, { admission }: InjectionOptions): string {
+  if (admission !== 'policy') return renderedHook(reader);
   const ref = {
     role: 'hosted',
-    apiVersion: policyVersion(world) ?? '',
+    apiVersion: policyVersion(reader) ?? '',
     name: INJECTION_POLICY_NAME,
   } as const;
   return ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding']
-    .map((kind) => String(world.get({ ...ref, kind })?.metadata.uid))
+    .map((kind) => String(reader.get({ ...ref, kind })?.metadata.uid))
     .join(' ');
 }
 
@@ -419,7 +419,7 @@ function podIn(namespace: string, labels: Labels): KubeObject {
 /** What is asked, and what is known of the answer. */
 export interface TriedPod {
   readonly tried: InjectionState | undefined;
-  readonly trials: NonNullable<Outcome['trials']>;
+  readonly trials: NonNullable<Result['dryRuns']>;
 }
 
 /** A profile as it is read, and as it is stored. */
@@ -430,37 +430,37 @@ interface Subject {
 }
 
 /** Only while everything that can be looked at says that names are injected: else there is nothing to try. */
-export function tryPods(world: World, { profile, object, options }: Subject): TriedPod {
-  return tryTrial(world, trialOf(world, profile, options), before(object, 'Injecting'), options);
+export function tryPods(reader: Reader, { profile, object, options }: Subject): TriedPod {
+  return tryTrial(reader, trialOf(reader, profile, options), before(object, 'Injecting'), options);
 }
 
 /** The same for a SidecarSet, whose `Ready` says it. */
 export function trySet(
-  world: World,
+  reader: Reader,
   set: SidecarSet,
   object: KubeObject,
   options: InjectionOptions,
 ): TriedPod {
-  return tryTrial(world, trialOfSet(world, set, options), before(object, 'Ready'), options);
+  return tryTrial(reader, trialOfSet(reader, set, options), before(object, 'Ready'), options);
 }
 
 function tryTrial(
-  world: World,
+  reader: Reader,
   trial: Trial | undefined,
   earlier: InjectionState | undefined,
   options: InjectionOptions,
 ): TriedPod {
-  const state = injectionState(world, options);
+  const state = injectionState(reader, options);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
   // Until pods are sent to the webhook there is nothing to try: what an earlier generation found still counts.
-  if (options.admission === 'webhook' && !isMirrored(world, options))
+  if (options.admission === 'webhook' && !isMirrored(reader, options))
     return { tried: earlier ?? PENDING, trials: [] };
   if (trial === undefined)
     return {
       tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
       trials: [],
     };
-  const answer = world.trial(trial);
+  const answer = reader.dryRun(trial);
   const { namespace } = trial;
   const trials = [trial];
   if (answer === undefined) return { tried: earlier ?? PENDING, trials };

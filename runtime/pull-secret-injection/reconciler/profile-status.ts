@@ -12,7 +12,7 @@ import {
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { counted, countedOf } from '../../core/text.ts';
-import type { EventNote, Outcome, Ref, Sample, World } from '../../engine/contract.ts';
+import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { CAUSES, type Cause, whoseTrouble } from '../causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../kinds/profile.ts';
@@ -105,30 +105,30 @@ export interface ProfileContext {
 
 /** Everything. */
 export function profileConditions(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   count: Count,
   { options, generation, held, tried }: ProfileContext,
 ): readonly ConditionInput[] {
-  const injecting = injectingOf(world, profile, options, tried);
+  const injecting = injectingOf(reader, profile, options, tried);
   const causes = profile.distributes ? causeConditions(count) : [];
   const present = presentCondition(profile, count);
-  const accounts = accountConditions(world, profile, options);
+  const accounts = accountConditions(reader, profile, options);
   return [
     ...summarize(SUMMARY, { profile, count, injecting, present, held, accounts }, generation),
     ...held,
     injecting,
     ...causes,
     ...present,
-    ...servedCondition(world, profile, options),
+    ...servedCondition(reader, profile, options),
     ...accounts,
-    ...grantConditions(world, profile, options),
+    ...grantConditions(reader, profile, options),
   ];
 }
 
 /** Whether new pods get the names. */
 function injectingOf(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
   tried: InjectionState | undefined,
@@ -138,7 +138,7 @@ function injectingOf(
     return { type, status: 'False', reason: 'NotWanted', message: 'spec.mode is Distribute' };
   if (profile.suspended)
     return { type, status: 'False', reason: 'Suspended', message: 'spec.suspend is set' };
-  const state = injectionState(world, options);
+  const state = injectionState(reader, options);
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
@@ -168,12 +168,12 @@ function presentCondition(profile: PullSecretProfile, count: Count): readonly Co
 
 /** Namespaces that it selects and that this system does not work in. Of its own choice nothing is wrong with the profile. */
 function servedCondition(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly ConditionInput[] {
   const { namespaces } = options;
-  const outside = world
+  const outside = reader
     .list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })
     .filter((object) => isOutside(object.metadata.name, options) && !isTerminating(object))
     .filter((object) => serves(profile, namespaceLabels(object), { ...options, namespaces: [] }))
@@ -251,13 +251,13 @@ function readyText({ distributes }: PullSecretProfile, { selected, current, bloc
 
 /** Clauses of grants that grant nothing: the owner of the source should know. */
 function grantConditions(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly ConditionInput[] {
   const problems = profile.secrets.flatMap(({ sources }) =>
     sources.flatMap((source) => {
-      const object = world.get(secretRef(source.namespace, source.name));
+      const object = reader.get(secretRef(source.namespace, source.name));
       const found = object === undefined ? [] : annotatedGrant(object, options.trustedLabelKeys).problems;
       return found.map((problem) => `Secret "${sourceName(source)}": ${problem}`);
     }),
@@ -307,8 +307,12 @@ const remembered = new WeakMap<
 const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
 
 /** Counts the namespaces of `profile`. */
-export function countNamespaces(world: World, profile: PullSecretProfile, options: InjectionOptions): Count {
-  const standings = standingsOf(world, profile, options);
+export function countNamespaces(
+  reader: Reader,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): Count {
+  const standings = standingsOf(reader, profile, options);
   const selected = standings.filter(([, standing]) => standing.selected);
   const current = selected.filter(([, standing]) => standing.current).length;
   const blocked = selected.filter(([, standing]) => isBlocked(standing)).length;
@@ -335,38 +339,38 @@ function isBlocked({ current, troubles }: Standing): boolean {
 }
 
 function standingsOf(
-  world: World,
+  reader: Reader,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
-  const distribution = distributionIn(world, options);
+  const distribution = distributionIn(reader, options);
   const consent = [
-    world.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
-    [...unreadableIn(world)].join(),
+    reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
+    [...unreadableIn(reader)].join(),
   ];
   const sources = profile.secrets.flatMap((secret) =>
-    secret.sources.map(({ namespace, name }) => world.get(secretRef(namespace, name))),
+    secret.sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
   );
   // A grant that goes with its namespace is lost, one that goes alone is withdrawn.
   const homes = profile.secrets.flatMap((secret) =>
-    secret.sources.map(({ namespace }) => homeOf(world, namespace)),
+    secret.sources.map(({ namespace }) => homeOf(reader, namespace)),
   );
   const memory = memoryOf(distribution, options, profile);
-  return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
+  return reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
-    const standing = profile.secrets.map((secret) => world.get(secretRef(name, secret.name)));
-    const refused = profile.secrets.map((secret) => world.refusal(secretRef(name, secret.name))?.code);
+    const standing = profile.secrets.map((secret) => reader.get(secretRef(name, secret.name)));
+    const refused = profile.secrets.map((secret) => reader.refusal(secretRef(name, secret.name))?.code);
     const seen = [...consent, ...sources, ...homes, ...standing, ...refused];
     const known = memory.get(namespace);
     if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
-    const found = look({ world, distribution, namespace, options }, profile);
+    const found = look({ world: reader, distribution, namespace, options }, profile);
     memory.set(namespace, { seen, standing: found });
     return [name, found];
   });
 }
 
-function homeOf(world: World, name: string): string {
-  const namespace = world.get(namespaceRef(name));
+function homeOf(reader: Reader, name: string): string {
+  const namespace = reader.get(namespaceRef(name));
   return namespace === undefined ? '' : `${namespace.metadata.uid} ${isTerminating(namespace)}`;
 }
 
@@ -394,7 +398,7 @@ function sameObjects(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 function look(context: CopyContext, profile: PullSecretProfile): Standing {
-  const { world, namespace } = context;
+  const { world: reader, namespace } = context;
   if (!serves(profile, namespaceLabels(namespace), context.options) || isTerminating(namespace))
     return UNSELECTED;
   const absent = absentOf(context, profile);
@@ -402,28 +406,28 @@ function look(context: CopyContext, profile: PullSecretProfile): Standing {
   const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
   return {
     selected: true,
-    current: copies.every((copy) => isCurrent(world, copy)),
+    current: copies.every((copy) => isCurrent(reader, copy)),
     troubles: copies.flatMap(({ trouble }) => trouble ?? []),
     ...absent,
   };
 }
 
 function absentOf(
-  { world, namespace }: CopyContext,
+  { world: reader, namespace }: CopyContext,
   profile: PullSecretProfile,
 ): { readonly absent?: string } {
   if (!profile.injects) return {};
   const brought = profile.secrets.filter(({ sources }) => profile.distributes && sources.length > 0);
   const found = profile.secrets.find(
     (secret) =>
-      !brought.includes(secret) && world.get(secretRef(namespace.metadata.name, secret.name)) === undefined,
+      !brought.includes(secret) && reader.get(secretRef(namespace.metadata.name, secret.name)) === undefined,
   );
   return found === undefined ? {} : { absent: found.name };
 }
 
-function isCurrent(world: World, copy: Copy): boolean {
+function isCurrent(reader: Reader, copy: Copy): boolean {
   if (copy.trouble !== undefined) return false;
-  const present = world.get(copy.ref) as SecretObject | undefined;
+  const present = reader.get(copy.ref) as SecretObject | undefined;
   const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
   return has !== undefined && wants !== undefined && sameSecret(has, wants);
 }
@@ -439,23 +443,23 @@ export function profileRef(name: string): Ref {
 }
 
 /** What should be true of the status of a profile. */
-export function reconcileProfile(world: World, name: string, options: InjectionOptions): Outcome {
-  const object = world.get(profileRef(name));
+export function reconcileProfile(reader: Reader, name: string, options: InjectionOptions): Result {
+  const object = reader.get(profileRef(name));
   if (object === undefined) return {};
   const read = profileOf(object);
   const { generation } = object.metadata;
   if (!read.ok) {
     const invalid = { reason: 'Invalid', message: read.problems.join('; ') };
-    return statusOf(world, object, {
+    return statusOf(reader, object, {
       conditions: readiness('stalled', invalid, generation),
     });
   }
-  const profile = profilesIn(world).find((one) => one.name === name) ?? read.profile;
-  const count = countNamespaces(world, profile, options);
-  const removal = heldRemoval(world, object, options);
+  const profile = profilesIn(reader).find((one) => one.name === name) ?? read.profile;
+  const count = countNamespaces(reader, profile, options);
+  const removal = heldRemoval(reader, object, options);
   const isTried = isLive(object) && profile.injects && !profile.suspended;
-  const { tried, trials } = isTried ? tryPods(world, { profile, object, options }) : NOT_TRIED;
-  const conditions = profileConditions(world, profile, count, {
+  const { tried, trials } = isTried ? tryPods(reader, { profile, object, options }) : NOT_TRIED;
+  const conditions = profileConditions(reader, profile, count, {
     options,
     generation,
     held: heldCondition(object, removal),
@@ -463,14 +467,14 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {
-    ...statusOf(world, object, {
+    ...statusOf(reader, object, {
       conditions,
       ...countsOf(profile, count),
       ...heldOf(object, removal),
-      ...missingOf(world, object, profile, options),
+      ...missingOf(reader, object, profile, options),
     }),
-    trials,
-    metrics: samplesOf(world, profile, count),
+    dryRuns: trials,
+    metrics: samplesOf(reader, profile, count),
     events: eventsOf(profileRef(name), conditions),
     requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
   };
@@ -498,13 +502,13 @@ function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<str
 
 /** Since when sources are gone; said only where it decides about copies. */
 function missingOf(
-  world: World,
+  reader: Reader,
   object: KubeObject,
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): Readonly<Record<string, unknown>> {
   const keeps = profile.copies.removeAfterMs === undefined;
-  const missing = keeps ? [] : missingSources(world, profile, object, options);
+  const missing = keeps ? [] : missingSources(reader, profile, object, options);
   const { missingSources: before } = (object.status ?? {}) as { missingSources?: unknown };
   return missing.length === 0 && before === undefined ? {} : { missingSources: missing };
 }
@@ -518,7 +522,7 @@ function heldOf({ status }: KubeObject, removal: HeldRemoval | undefined): Reado
 
 /** The counts as metrics. */
 export function samplesOf(
-  { scope }: World,
+  { scope }: Reader,
   { name, distributes }: Distributor,
   count: Count,
 ): readonly Sample[] {
@@ -558,13 +562,13 @@ function generationOf(object: KubeObject): { readonly observedGeneration?: numbe
 }
 
 function statusOf(
-  world: World,
+  reader: Reader,
   object: KubeObject,
   {
     conditions,
     ...rest
   }: { readonly conditions: readonly ConditionInput[]; readonly [field: string]: unknown },
-): Outcome {
+): Result {
   const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   return {
     status: [
@@ -573,7 +577,7 @@ function statusOf(
         status: {
           ...generationOf(object),
           ...rest,
-          conditions: nextConditions(before, conditions, world.now),
+          conditions: nextConditions(before, conditions, reader.now),
         },
       },
     ],

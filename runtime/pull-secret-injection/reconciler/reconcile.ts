@@ -9,7 +9,7 @@
 import { UsageError } from '../../core/errors.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../core/kubernetes/pull-status.ts';
 import { scalarText } from '../../core/record.ts';
-import { OWNER_LABEL, type Read, type Reconciler } from '../../engine/contract.ts';
+import { OWNER_LABEL, type Reconciler, type Watch } from '../../engine/contract.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
@@ -33,8 +33,8 @@ const COUNT_PATIENCE_MS = 2000;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read; what lies in namespaces, where some are named, in these alone. */
-function readsOf(options: InjectionOptions): readonly Read[] {
-  const hosted = (apiVersion: string, kind: string, rest: Partial<Read> = {}): Read => ({
+function readsOf(options: InjectionOptions): readonly Watch[] {
+  const hosted = (apiVersion: string, kind: string, rest: Partial<Watch> = {}): Watch => ({
     role: 'hosted',
     apiVersion,
     kind,
@@ -65,7 +65,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
  * Secrets only of the one type that is distributed. What others keep in theirs is not asked for, and copies of ours are read whole.
  * The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
  */
-function inNamespaces(options: InjectionOptions): readonly Read[] {
+function inNamespaces(options: InjectionOptions): readonly Watch[] {
   const { namespaces, secretNames, sources, audit } = options;
   const secret = { apiVersion: 'v1', kind: 'Secret', fieldSelector: `type=${SECRET_TYPE}` } as const;
   const wide = [
@@ -75,7 +75,7 @@ function inNamespaces(options: InjectionOptions): readonly Read[] {
   // Which accounts enforce mountable secrets, and which list names of ours.
   const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
   if (namespaces.length === 0) return [...wide, ...others].map((read) => ({ role: 'hosted', ...read }));
-  return namespaces.flatMap((namespace): readonly Read[] => {
+  return namespaces.flatMap((namespace): readonly Watch[] => {
     const named = sources
       .filter((one) => one.startsWith(`${namespace}/`))
       .map((one) => one.slice(namespace.length + 1));
@@ -86,7 +86,7 @@ function inNamespaces(options: InjectionOptions): readonly Read[] {
 }
 
 /** Whether the webhook is asked, and whether one answers. */
-function webhookReads({ ownNamespace }: InjectionOptions): readonly Read[] {
+function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   return [
     {
       role: 'hosted',
@@ -109,22 +109,22 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
   const options: InjectionOptions = { ...DEFAULT_OPTIONS, ...input };
   return {
     name: RECONCILER_NAME,
-    reads: readsOf(options),
+    watches: readsOf(options),
     workers: WORKERS,
-    patienceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_PATIENCE_MS : 0),
-    valuesOf: (world) => sourcesIn(world, options),
-    keysFor: (changed, world) => keysFor(changed, world, options),
-    reconcile: (world, key) => {
+    debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_PATIENCE_MS : 0),
+    secretsToRead: (reader) => sourcesIn(reader, options),
+    requestsFor: (changed, reader) => keysFor(changed, reader, options),
+    reconcile: (reader, key) => {
       const [sort, ...rest] = key.name.split('/');
       const name = rest.join('/');
       const { namespace = '' } = key;
-      if (sort === 'namespace') return reconcileNamespace(world, namespace, options);
-      if (sort === 'accounts') return reconcileAccounts(world, namespace, options);
-      if (sort === 'pods') return reconcilePods(world, namespace, options);
-      if (sort === 'profile') return reconcileProfile(world, name, options);
-      if (sort === 'grant') return reconcileGrant(world, namespace, name, options);
-      if (sort === 'sidecarset') return reconcileSidecarSet(world, name, options);
-      return reconcilePolicy(world, options);
+      if (sort === 'namespace') return reconcileNamespace(reader, namespace, options);
+      if (sort === 'accounts') return reconcileAccounts(reader, namespace, options);
+      if (sort === 'pods') return reconcilePods(reader, namespace, options);
+      if (sort === 'profile') return reconcileProfile(reader, name, options);
+      if (sort === 'grant') return reconcileGrant(reader, namespace, name, options);
+      if (sort === 'sidecarset') return reconcileSidecarSet(reader, name, options);
+      return reconcilePolicy(reader, options);
     },
   };
 }

@@ -11,7 +11,7 @@ import {
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { counted } from '../../core/text.ts';
-import type { World } from '../../engine/contract.ts';
+import type { Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { SOURCE_NAMESPACE_ANNOTATION } from '../kinds/sidecar-set.ts';
@@ -64,16 +64,20 @@ export interface HeldRemoval extends Removal {
 export const REMOVAL_HELD = 'RemovalHeld';
 
 /** Since when a removal is held: the transition of the condition, which therefore stays until the last copy is gone. */
-export function heldSince(world: World, object: KubeObject, options: InjectionOptions): string | undefined {
-  const { conditions } = (statusOf(world, object, options) ?? {}) as { conditions?: readonly Condition[] };
+export function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
+  const { conditions } = (statusOf(reader, object, options) ?? {}) as { conditions?: readonly Condition[] };
   return conditions?.find(({ type, status }) => type === REMOVAL_HELD && status === 'True')
     ?.lastTransitionTime;
 }
 
 /** What the reconciler says of it: of a SidecarSet, whose status is Kruise's where Kruise injects, beside it. */
-function statusOf(world: World, object: KubeObject, { ownNamespace: namespace }: InjectionOptions): unknown {
-  if (object.kind === PROFILE_KIND || !kruiseInjects(world)) return object.status;
-  return world.get(pullStatusRef('hosted', { kind: object.kind, namespace, name: object.metadata.name }))
+function statusOf(
+  reader: Reader,
+  object: KubeObject,
+  { ownNamespace: namespace }: InjectionOptions,
+): unknown {
+  if (object.kind === PROFILE_KIND || !kruiseInjects(reader)) return object.status;
+  return reader.get(pullStatusRef('hosted', { kind: object.kind, namespace, name: object.metadata.name }))
     ?.status;
 }
 
@@ -122,20 +126,20 @@ export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly
 
 /** The removal that is held for one profile or SidecarSet, or that was and is confirmed; undefined when nothing stands in the way of it. */
 export function heldRemoval(
-  world: World,
+  reader: Reader,
   bringer: KubeObject,
   options: InjectionOptions,
 ): HeldRemoval | undefined {
-  const removal = removalsIn(world, options).get(bringerName(bringer)) ?? NOTHING;
+  const removal = removalsIn(reader, options).get(bringerName(bringer)) ?? NOTHING;
   if (removal.gone.length === 0) return undefined;
   const { uid = '', annotations } = bringer.metadata;
-  const before = heldSince(world, bringer, options);
-  const lately = goneLately({ world, options }, bringer);
+  const before = heldSince(reader, bringer, options);
+  const lately = goneLately({ world: reader, options }, bringer);
   for (const one of removal.gone) lately.delete(one);
   const many = removesMany(removal.gone.length + lately.size, removal.all + lately.size, options.removals);
   // What is left of a removal that was held waits with it.
   if (!many && before === undefined) return undefined;
-  const since = before ?? timestamp(world.now);
+  const since = before ?? timestamp(reader.now);
   const hash = removalHash({ uid, spec: declared(bringer), since });
   const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
   const rest = !removesMany(removal.gone.length, removal.all, options.removals);
@@ -155,17 +159,17 @@ const lately = new WeakMap<InjectionOptions, Map<string, Map<string, number>>>()
 
 /** Copies that went a moment ago without a word, and when. */
 function goneLately(
-  { world, options }: Pick<CopyContext, 'world' | 'options'>,
+  { world: reader, options }: Pick<CopyContext, 'world' | 'options'>,
   bringer: KubeObject,
 ): Map<string, number> {
   const byBringer = lately.get(options) ?? new Map<string, Map<string, number>>();
   lately.set(options, byBringer);
-  const now = world.now.getTime();
+  const now = reader.now.getTime();
   for (const [one, gone] of byBringer) {
     for (const [copy, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(copy);
     if (gone.size === 0) byBringer.delete(one);
   }
-  const id = JSON.stringify([world.scope.name, bringerName(bringer), bringer.metadata.uid]);
+  const id = JSON.stringify([reader.scope.name, bringerName(bringer), bringer.metadata.uid]);
   const gone = byBringer.get(id) ?? new Map<string, number>();
   byBringer.set(id, gone);
   return gone;
@@ -186,17 +190,17 @@ const known = new WeakMap<InjectionOptions, Map<string, Known>>();
 const COUNT_AGAIN_MS = 250;
 
 /** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
-function removalsIn(world: World, options: InjectionOptions): ReadonlyMap<string, Removal> {
-  const distribution = distributionIn(world, options);
-  const at = world.now.getTime();
+function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
+  const distribution = distributionIn(reader, options);
+  const at = reader.now.getTime();
   const byScope = known.get(options) ?? new Map<string, Known>();
   known.set(options, byScope);
-  const before = byScope.get(world.scope.name);
+  const before = byScope.get(reader.scope.name);
   const passed = before === undefined ? 0 : Math.abs(at - before.at);
   // Over a folder no time passes.
   if (before?.distribution === distribution && passed > 0 && passed < COUNT_AGAIN_MS) return before.removals;
-  const removals = count({ world, distribution, options });
-  byScope.set(world.scope.name, { distribution, at, removals });
+  const removals = count({ world: reader, distribution, options });
+  byScope.set(reader.scope.name, { distribution, at, removals });
   return removals;
 }
 
@@ -225,9 +229,9 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
  * Our copies in the namespace: those that their profile names, and of others as many as it can have named before. A tenant who marks
  * Secrets of its own as copies is not to make a removal look large.
  */
-function copiesIn({ world, distribution, namespace }: CopyContext): readonly SecretObject[] {
+function copiesIn({ world: reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
   const former = new Map<string, number>();
-  return ownCopies(world, namespace.metadata.name).filter((copy) => {
+  return ownCopies(reader, namespace.metadata.name).filter((copy) => {
     const writer = writerOf(copy) ?? '';
     if (distribution.byName.get(copy.metadata.name)?.some(({ name }) => name === writer) === true)
       return true;
@@ -272,20 +276,20 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
 }
 
 /** The profile asked for its removal when the source is gone, and waited. */
-function isExpired({ world, distribution, options }: CopyContext, copy: SecretObject): boolean {
+function isExpired({ world: reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
   const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;
-  const { sources } = expiryOf(world, one, options);
+  const { sources } = expiryOf(reader, one, options);
   return heldSources(copy).every((name) => sources.has(name));
 }
 
 /** The profile or SidecarSet that wrote a copy, unless it is deleted. */
-function bringerOf(world: World, copy: SecretObject): KubeObject | undefined {
+function bringerOf(reader: Reader, copy: SecretObject): KubeObject | undefined {
   const name = writerOf(copy);
   if (name === undefined) return undefined;
   const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name } as const;
   const found = name.startsWith(SET_PREFIX)
-    ? sidecarSetObjects(world).find((set) => bringerName(set) === name)
-    : world.get(ref);
+    ? sidecarSetObjects(reader).find((set) => bringerName(set) === name)
+    : reader.get(ref);
   return found?.metadata.deletionTimestamp === undefined ? found : undefined;
 }

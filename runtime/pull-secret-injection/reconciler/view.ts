@@ -7,7 +7,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
-import type { World } from '../../engine/contract.ts';
+import type { Reader } from '../../engine/contract.ts';
 import {
   compareProfiles,
   PLAIN_COPIES,
@@ -34,18 +34,21 @@ import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/pla
 // The revisions that Kruise keeps of SidecarSets.
 
 /** Only those of Kruise itself: anybody may label a ControllerRevision in a namespace of its own. */
-export function revisionObjects(world: World, { kruiseNamespace }: InjectionOptions): readonly KubeObject[] {
+export function revisionObjects(
+  reader: Reader,
+  { kruiseNamespace }: InjectionOptions,
+): readonly KubeObject[] {
   const kind = { role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
-  return world.list({ ...kind, namespace: kruiseNamespace });
+  return reader.list({ ...kind, namespace: kruiseNamespace });
 }
 
 /** The revisions that a pinned set may mean; none are looked for where nothing is pinned. */
 export function revisionsOf(
-  world: World,
+  reader: Reader,
   { pin }: SidecarSet,
   options: InjectionOptions,
 ): readonly SidecarSetRevision[] {
-  return pin === undefined ? [] : readRevisions(revisionObjects(world, options));
+  return pin === undefined ? [] : readRevisions(revisionObjects(reader, options));
 }
 
 const readLists = new WeakMap<readonly KubeObject[], readonly SidecarSetRevision[]>();
@@ -98,8 +101,8 @@ export function profileOf(object: KubeObject): ReadProfile {
 const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
 
 /** The valid profiles, by order and name. */
-export function profilesIn(world: World): readonly PullSecretProfile[] {
-  const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+export function profilesIn(reader: Reader): readonly PullSecretProfile[] {
+  const objects = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
   const known = sortedProfiles.get(objects);
   if (known !== undefined) return known;
   const profiles = objects
@@ -113,10 +116,10 @@ export function profilesIn(world: World): readonly PullSecretProfile[] {
 }
 
 /** The SidecarSet objects in the newest version that the cluster serves; each once. */
-export function sidecarSetObjects(world: World): readonly KubeObject[] {
+export function sidecarSetObjects(reader: Reader): readonly KubeObject[] {
   const found = new Map<string, KubeObject>();
   for (const apiVersion of SIDECAR_SET_API_VERSIONS) {
-    for (const object of world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }))
+    for (const object of reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }))
       if (!found.has(object.metadata.name)) found.set(object.metadata.name, object);
   }
   return [...found.values()];
@@ -169,8 +172,8 @@ function withPinned(object: KubeObject, revisions: readonly SidecarSetRevision[]
 }
 
 /** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
-export function kruiseInjects(world: World): boolean {
-  const configuration = world.get({
+export function kruiseInjects(reader: Reader): boolean {
+  const configuration = reader.get({
     role: 'hosted',
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'MutatingWebhookConfiguration',
@@ -181,16 +184,16 @@ export function kruiseInjects(world: World): boolean {
 }
 
 /** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
-export function planIn(world: World, options: InjectionOptions): InjectionPlan {
-  const sets = kruiseInjects(world) ? [] : pinnedSetsIn(world, options);
-  return injectionPlan(profilesIn(world), sets, { withoutContainers: options.withoutContainers });
+export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
+  const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader, options);
+  return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
 
 /** The SidecarSets of the cluster, whoever injects them, with pinned revisions put in. */
-export function pinnedSetsIn(world: World, options: InjectionOptions): readonly SidecarSet[] {
-  return sidecarSetObjects(world).flatMap((object) => {
+export function pinnedSetsIn(reader: Reader, options: InjectionOptions): readonly SidecarSet[] {
+  return sidecarSetObjects(reader).flatMap((object) => {
     const { set } = sidecarSetOf(object);
-    return pinVariants(set, revisionsOf(world, set, options), options.missingRevision);
+    return pinVariants(set, revisionsOf(reader, set, options), options.missingRevision);
   });
 }
 
@@ -213,18 +216,18 @@ const madeFrom = new WeakMap<
 const lastWith = new WeakMap<Distributor, Distribution>();
 
 /** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
-export function distributionIn(world: World, options: InjectionOptions): Distribution {
-  const profiles = profilesIn(world);
+export function distributionIn(reader: Reader, options: InjectionOptions): Distribution {
+  const profiles = profilesIn(reader);
   const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
-    world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+    reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
   );
-  const pins = sidecarSetObjects(world).some((object) => sidecarSetOf(object).set.pin !== undefined);
-  const pinned = pins ? revisionObjects(world, options) : [];
+  const pins = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).set.pin !== undefined);
+  const pinned = pins ? revisionObjects(reader, options) : [];
   sets.push(pinned);
   const known = madeFrom.get(profiles);
   if (known !== undefined && known.sets.every((list, at) => sameList(list, sets[at] ?? [])))
     return known.made;
-  const made = settle(makeDistribution(world, profiles, readRevisions(pinned)));
+  const made = settle(makeDistribution(reader, profiles, readRevisions(pinned)));
   madeFrom.set(profiles, { sets, made });
   return made;
 }
@@ -242,11 +245,11 @@ function settle(made: Distribution): Distribution {
 }
 
 function makeDistribution(
-  world: World,
+  reader: Reader,
   profiles: readonly PullSecretProfile[],
   revisions: readonly SidecarSetRevision[],
 ): Distribution {
-  const sets = sidecarSetObjects(world).flatMap((object) => withPinned(object, revisions) ?? []);
+  const sets = sidecarSetObjects(reader).flatMap((object) => withPinned(object, revisions) ?? []);
   const distributors = [...profiles, ...sets.sort(compareProfiles)].filter((one) => one.distributes);
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)
@@ -258,8 +261,8 @@ function makeDistribution(
 const sourceNames = new WeakMap<Distribution, ReadonlySet<string>>();
 
 /** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
-export function sourcesIn(world: World, options: InjectionOptions): ReadonlySet<string> {
-  const distribution = distributionIn(world, options);
+export function sourcesIn(reader: Reader, options: InjectionOptions): ReadonlySet<string> {
+  const distribution = distributionIn(reader, options);
   const known = sourceNames.get(distribution);
   if (known !== undefined) return known;
   const names = distribution.distributors.flatMap(({ secrets }) =>
@@ -307,7 +310,7 @@ export function namespaceLabels(namespace: KubeObject): Labels {
 
 /** Why the Secret is not read, and what to do; undefined when it is. */
 export function unreadText(
-  world: World,
+  reader: Reader,
   { namespace, name }: ProfileSource,
   options: InjectionOptions,
 ): string | undefined {
@@ -318,7 +321,7 @@ export function unreadText(
   if (namespaces.length === 0) return undefined;
   if (secretNames.length > 0 && !secretNames.includes(name) && !sources.includes(id))
     return `Secret "${id}" is not read: the fleet names the Secrets that pull-secret-injection may read; add "${name}" to its secretNames, or the profile to its profiles`;
-  if (world.isUnreadable(secretRef(namespace, name)))
+  if (reader.isUnreadable(secretRef(namespace, name)))
     return `Secret "${id}" may not be read: the Role of pull-secret-injection in namespace "${namespace}" is missing; apply what synth renders for the namespace`;
   return undefined;
 }
@@ -340,16 +343,16 @@ interface Unreadable {
 const unreadable = new WeakMap<readonly KubeObject[], Unreadable>();
 
 /** Their names, as copies call them. */
-export function unreadableIn(world: World): ReadonlySet<string> {
-  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+export function unreadableIn(reader: Reader): ReadonlySet<string> {
+  const profiles = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
   const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
-    world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+    reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
   );
   const known = unreadable.get(profiles);
   if (known?.sets.every((list, at) => list === sets[at]) === true) return known.names;
   const names = new Set([
     ...profiles.filter((object) => !profileOf(object).ok).map(bringerName),
-    ...sidecarSetObjects(world)
+    ...sidecarSetObjects(reader)
       .filter((object) => sidecarSetOf(object).set.namespaceSelector?.ok === false)
       .map(bringerName),
   ]);

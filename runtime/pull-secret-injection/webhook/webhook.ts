@@ -13,7 +13,7 @@ import {
 } from '../../core/logger.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache, type Source } from '../../engine/cache.ts';
-import type { Read, World } from '../../engine/contract.ts';
+import type { Reader, Watch } from '../../engine/contract.ts';
 import { createMetrics, type ProbeServer, serveProbes } from '../../engine/metrics.ts';
 import { kindKey, worldView } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -88,18 +88,18 @@ export interface PodAnswer {
 const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
 
 /** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
-export function policyInjects(world: World): boolean {
-  const apiVersion = policyVersion(world);
+export function policyInjects(reader: Reader): boolean {
+  const apiVersion = policyVersion(reader);
   if (apiVersion === undefined) return false;
   const ref = { role: 'hosted' as const, apiVersion, name: INJECTION_POLICY_NAME };
   return (
-    world.get({ ...ref, kind: 'MutatingAdmissionPolicy' }) !== undefined &&
-    world.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined
+    reader.get({ ...ref, kind: 'MutatingAdmissionPolicy' }) !== undefined &&
+    reader.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined
   );
 }
 
 /** Decides for one pod. */
-export function admitPod(world: World, input: AdmissionInput): PodAnswer {
+export function admitPod(reader: Reader, input: AdmissionInput): PodAnswer {
   const { namespace, namespaceLabels, plan, options } = input;
   const { metadata = {} } = input.pod;
   const { labels = {}, annotations = {} } = metadata;
@@ -107,18 +107,18 @@ export function admitPod(world: World, input: AdmissionInput): PodAnswer {
   if (isOver(input.pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
   const planned = planInjection(plan, seen);
   if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
-  return inject(world, namespace, input.pod, planned);
+  return inject(reader, namespace, input.pod, planned);
 }
 
 function inject(
-  world: World,
+  reader: Reader,
   namespace: string,
   { metadata: { annotations } = {}, spec = {} }: AdmittedPod,
   { names, by }: PlannedInjection,
 ): PodAnswer {
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
   const merged = mergeImagePullSecrets(own, names);
-  if (refusesNames(world, namespace, account, merged.merged)) {
+  if (refusesNames(reader, namespace, account, merged.merged)) {
     const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
     return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
   }
@@ -139,15 +139,15 @@ export class InjectionWebhook {
   readonly #options: InjectionOptions;
   readonly #cache: ClusterCache;
   readonly #sources: readonly Source[];
-  readonly #world: World;
+  readonly #world: Reader;
   #plan: ReturnType<typeof planIn> | undefined;
 
   constructor(client: KubeClient, options: InjectionOptions) {
     this.#client = client;
     this.#options = options;
     this.#cache = new ClusterCache(client);
-    const all = pullSecretInjection({ ...options, audit: false }).reads;
-    const reads: readonly Read[] = all.filter(({ kind }) => !REPORTS.has(kind));
+    const all = pullSecretInjection({ ...options, audit: false }).watches;
+    const reads: readonly Watch[] = all.filter(({ kind }) => !REPORTS.has(kind));
     const sources = reads.map(({ role: _role, optional: _optional, ...selection }) =>
       this.#cache.source(selection),
     );

@@ -14,9 +14,9 @@ import {
   observedIn,
 } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { upToAny } from '../../core/text.ts';
-import type { Apply, Need, Ref, World } from '../../engine/contract.ts';
+import type { Apply, Lookup, Reader, Ref } from '../../engine/contract.ts';
 import { NOT_ASKED } from '../../engine/lookups.ts';
 import {
   CATALOG_CONTAINERS,
@@ -51,8 +51,8 @@ export interface Chosen {
   readonly images: Readonly<Record<string, string>>;
   /** Whether the annotations name them. */
   readonly annotated: boolean;
-  readonly needs: readonly Need[];
-  readonly verdicts: readonly Verdict[];
+  readonly needs: readonly Lookup[];
+  readonly verdicts: readonly EntryStatus[];
   readonly complete: boolean;
   /** Registries are asked with the cluster's own pull secret. */
   readonly ask: boolean;
@@ -77,7 +77,7 @@ export function versionOf(cluster: KubeObject): string {
 
 /** Undefined where nothing would be written. */
 export function choose(
-  world: World,
+  reader: Reader,
   cluster: KubeObject,
   catalogs: readonly Catalog[],
   { judgeOnly, ask }: { readonly judgeOnly: boolean; readonly ask: boolean },
@@ -102,7 +102,7 @@ export function choose(
       ask,
     };
   // Nobody needs the answers of registries where nothing would be written.
-  return judgeOnly ? undefined : lookUp(world, cluster, catalogs, ask);
+  return judgeOnly ? undefined : lookUp(reader, cluster, catalogs, ask);
 }
 
 function annotationOf(cluster: KubeObject, name: string): string {
@@ -111,24 +111,24 @@ function annotationOf(cluster: KubeObject, name: string): string {
 }
 
 /** What registries have, as far as they have answered. */
-function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[], ask: boolean): Chosen {
+function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], ask: boolean): Chosen {
   const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
   const states = catalogs.map((catalog) => {
     const candidates = catalogCandidates(catalog, version, overrides);
     const state = chooseCandidate(catalog, candidates, (image) =>
-      answerOf(world, needFor(world, image, ask)),
+      answerOf(reader, needFor(reader, image, ask)),
     );
     return { name: catalog.name, state, mirrored: candidates.some(({ from }) => from === 'override') };
   });
   const images = Object.fromEntries(
     states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
   );
-  const needs = states.flatMap(({ state }): Need[] =>
-    'ask' in state ? [needFor(world, state.ask, ask)] : [],
+  const needs = states.flatMap(({ state }): Lookup[] =>
+    'ask' in state ? [needFor(reader, state.ask, ask)] : [],
   );
   const odd = ignored.map(
-    (pair): Verdict => ({
+    (pair): EntryStatus => ({
       subject: IS_REGISTRY_OVERRIDES,
       verdict: 'Warning',
       reason: 'PairIgnored',
@@ -146,7 +146,7 @@ function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[],
 }
 
 /** With the credentials that the nodes of this cluster have. */
-function needFor({ scope }: World, image: string, ask: boolean): Need {
+function needFor({ scope }: Reader, image: string, ask: boolean): Lookup {
   const pullSecret = { namespace: scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
   return { kind: 'registry-digest', image, pullSecret, ...(ask ? { asked: true } : {}) };
 }
@@ -158,7 +158,7 @@ interface Searched {
   readonly mirrored: boolean;
 }
 
-function verdictOf({ name, state, mirrored }: Searched): readonly Verdict[] {
+function verdictOf({ name, state, mirrored }: Searched): readonly EntryStatus[] {
   if ('ask' in state) return [];
   if ('error' in state)
     return [{ subject: name, verdict: 'Rejected', reason: 'CatalogImageMissing', message: state.error }];
@@ -169,8 +169,8 @@ function verdictOf({ name, state, mirrored }: Searched): readonly Verdict[] {
   return [{ subject: name, verdict: 'Warning', reason: 'FellBack', message }];
 }
 
-function answerOf(world: World, need: Need): CatalogAnswer {
-  const fact = world.fact(need);
+function answerOf(reader: Reader, need: Lookup): CatalogAnswer {
+  const fact = reader.lookup(need);
   if (fact === undefined) return 'unknown';
   if (fact.ok) return 'there';
   if (fact.reason === NOT_ASKED) return 'unknown';
@@ -178,17 +178,17 @@ function answerOf(world: World, need: Need): CatalogAnswer {
 }
 
 /** An annotated image is by digest already; another one is pinned to what was found. */
-export function pinned(world: World, chosen: Chosen, name: string): string {
+export function pinned(reader: Reader, chosen: Chosen, name: string): string {
   const image = chosen.images[name] ?? '';
-  const fact = chosen.annotated ? undefined : world.fact(needFor(world, image, chosen.ask));
+  const fact = chosen.annotated ? undefined : reader.lookup(needFor(reader, image, chosen.ask));
   return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
 }
 
 export interface CatalogPlan {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[];
-  readonly needs: readonly Need[];
-  readonly verdicts: readonly Verdict[];
+  readonly needs: readonly Lookup[];
+  readonly verdicts: readonly EntryStatus[];
   /** Why the annotations cannot be used; a person must act. */
   readonly error?: string;
 }
@@ -207,7 +207,7 @@ export const STREAM: Omit<Ref, 'namespace'> = {
 
 /** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
 export function planCatalogs(
-  world: World,
+  reader: Reader,
   cluster: KubeObject,
   mode: OwnershipMode,
   ask: boolean,
@@ -217,21 +217,21 @@ export function planCatalogs(
   const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
   if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
-  const chosen = choose(world, cluster, catalogs, { judgeOnly: mode === 'observe', ask });
-  const kept = keptObjects(world);
+  const chosen = choose(reader, cluster, catalogs, { judgeOnly: mode === 'observe', ask });
+  const kept = keptObjects(reader);
   if (chosen === undefined) return { ...NO_CATALOGS, keep: kept };
   if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };
   const base = { needs: chosen.needs, verdicts: chosen.verdicts };
   if (!chosen.complete) return { ...NO_CATALOGS, ...base, keep: kept };
   if (placement === 'guest')
-    return { ...NO_CATALOGS, ...base, ...guestObjects(world, off ? [] : catalogs, chosen, mode) };
-  return { ...NO_CATALOGS, ...base, ...managementObjects(world, catalogs, chosen, mode) };
+    return { ...NO_CATALOGS, ...base, ...guestObjects(reader, off ? [] : catalogs, chosen, mode) };
+  return { ...NO_CATALOGS, ...base, ...managementObjects(reader, catalogs, chosen, mode) };
 }
 
 /** What is there stays while it is not known what should be in it. */
-function keptObjects(world: World): readonly Ref[] {
-  const stream = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
-  const sources = world.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
+function keptObjects(reader: Reader): readonly Ref[] {
+  const stream = { ...STREAM, namespace: reader.scope.controlPlaneNamespace };
+  const sources = reader.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
     ({ metadata }): Ref => ({
       role: 'hosted',
       ...CATALOG_SOURCE,
@@ -239,20 +239,20 @@ function keptObjects(world: World): readonly Ref[] {
       name: metadata.name,
     }),
   );
-  return [...(world.get(stream) === undefined ? [] : [stream]), ...sources];
+  return [...(reader.get(stream) === undefined ? [] : [stream]), ...sources];
 }
 
 function managementObjects(
-  world: World,
+  reader: Reader,
   catalogs: readonly Catalog[],
   chosen: Chosen,
   mode: OwnershipMode,
 ): Pick<CatalogPlan, 'apply' | 'verdicts'> {
   const { apiVersion, kind } = STREAM;
-  const hasStreams = world.serves({ role: 'management', apiVersion, kind });
+  const hasStreams = reader.serves({ role: 'management', apiVersion, kind });
   const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
-  const namespace = world.scope.controlPlaneNamespace;
-  const stream = world.get({ ...STREAM, namespace });
+  const namespace = reader.scope.controlPlaneNamespace;
+  const stream = reader.get({ ...STREAM, namespace });
   const apply: Apply[] = [];
   const verdicts = [...chosen.verdicts];
   /** Whether an object is ours to write; that nobody can tell is said. */
@@ -265,15 +265,19 @@ function managementObjects(
     apply.push({
       role: 'management',
       object: catalogImageStream(namespace, chosen.images),
-      adopt: mode === 'own',
+      forceOwnership: mode === 'own',
     });
   for (const catalog of catalogs) {
-    const ref = deploymentRef(world, `${catalog.name}-catalog`);
-    const deployment = world.get(ref);
+    const ref = deploymentRef(reader, `${catalog.name}-catalog`);
+    const deployment = reader.get(ref);
     if (deployment?.metadata.uid === undefined || !isOurs(`Deployment/${ref.name}`, deployment)) continue;
     const part = { ...ref, uid: deployment.metadata.uid };
-    const image = streamed ? undefined : pinned(world, chosen, catalog.name);
-    apply.push({ part, fields: catalogFields(deployment, catalog.name, image), take: mode === 'own' });
+    const image = streamed ? undefined : pinned(reader, chosen, catalog.name);
+    apply.push({
+      part,
+      fields: catalogFields(deployment, catalog.name, image),
+      forceOwnership: mode === 'own',
+    });
     if (image !== undefined && !hasImage(deployment, image)) verdicts.push(notInPlace(ref.name, image));
   }
   return { apply, verdicts };
@@ -286,11 +290,11 @@ function hasImage(deployment: KubeObject, image: string): boolean {
   );
 }
 
-function unknown(subject: string): Verdict {
+function unknown(subject: string): EntryStatus {
   return { subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN };
 }
 
-function notInPlace(name: string, image: string): Verdict {
+function notInPlace(name: string, image: string): EntryStatus {
   const message = `its containers do not have ${image} yet; if this stays, another manager claims the field, and the events say which: choose mode "own", or let it give the field up`;
   return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
 }
@@ -336,7 +340,7 @@ function named(
 
 /** In the hosted cluster the pods run there; a CatalogSource names the image. */
 function guestObjects(
-  world: World,
+  reader: Reader,
   catalogs: readonly Catalog[],
   chosen: Chosen,
   mode: OwnershipMode,
@@ -346,12 +350,12 @@ function guestObjects(
     const image = chosen.images[catalog.name] ?? '';
     const object = catalogSource(catalog, { placement: 'guest', image });
     const { apiVersion, kind } = object;
-    if (!world.serves({ role: 'hosted', apiVersion, kind })) return [];
+    if (!reader.serves({ role: 'hosted', apiVersion, kind })) return [];
     const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
-    const present = world.get(ref);
+    const present = reader.get(ref);
     if (isOwnershipUnknown(mode, present)) verdicts.push(unknown(`CatalogSource/${catalog.name}`));
     if (isOwnershipUnknown(mode, present) || observedIn(mode, present) !== undefined) return [];
-    return [{ role: 'hosted', object, adopt: mode === 'own' }];
+    return [{ role: 'hosted', object, forceOwnership: mode === 'own' }];
   });
   return { apply, verdicts };
 }

@@ -10,13 +10,13 @@ import {
   observedIn,
 } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import {
   type Apply,
   HOSTED_CLUSTER_NAMESPACE,
-  type Read,
+  type Reader,
   type Ref,
-  type World,
+  type Watch,
 } from '../../engine/contract.ts';
 import {
   askedSources,
@@ -36,7 +36,7 @@ export interface VariableValue {
   /** May still be longer than {@link MAX_VALUE}. */
   readonly text: string;
   /** One for each source that is left out. */
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
 }
 
 /**
@@ -65,16 +65,16 @@ const NODE_POOL = {
   kind: 'NodePool',
 } as const;
 
-export const OWN_NODE_POOLS_READ: Read = {
+export const OWN_NODE_POOLS_READ: Watch = {
   ...NODE_POOL,
   namespace: HOSTED_CLUSTER_NAMESPACE,
   optional: true,
 };
 
 /** Images that a control plane is told of by name: releases of the cluster and its NodePools, and what annotations name. */
-export function imagesOfControlPlane(world: World, cluster: KubeObject): readonly string[] {
+export function imagesOfControlPlane(reader: Reader, cluster: KubeObject): readonly string[] {
   const { namespace, name, annotations } = cluster.metadata;
-  const pools = world
+  const pools = reader
     .list({ ...NODE_POOL, namespace: namespace ?? '' })
     .filter(({ spec }) => (spec as { clusterName?: unknown } | undefined)?.clusterName === name);
   const { release, controlPlaneRelease } = (cluster.spec ?? {}) as Record<string, { image?: unknown } | null>;
@@ -104,7 +104,7 @@ export type Memory = Readonly<Record<string, string>>;
 
 export interface DeploymentPlan {
   readonly apply: readonly Apply[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
   /** For the next time. */
   readonly memory: Memory;
   /** Who writes a Deployment that we only watch. */
@@ -116,7 +116,7 @@ export interface DeploymentPlan {
 export const CONTEST_MS = 600_000;
 
 export interface OperatorDeploymentInput {
-  readonly world: World;
+  readonly world: Reader;
   readonly mode: OwnershipMode;
   /** Value that we want. */
   readonly wanted: string;
@@ -140,8 +140,8 @@ export function planDeployments(input: OperatorDeploymentInput): DeploymentPlan 
   };
 }
 
-export function deploymentRef(world: World, name: string): Ref {
-  const namespace = world.scope.controlPlaneNamespace;
+export function deploymentRef(reader: Reader, name: string): Ref {
+  const namespace = reader.scope.controlPlaneNamespace;
   return { role: 'management', apiVersion: 'apps/v1', kind: 'Deployment', namespace, name };
 }
 
@@ -163,7 +163,11 @@ function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
   }
   if (input.wanted.length > MAX_VALUE) return tooLong(input, { deployment, part, present, subject, name });
   const kept = keptText(input, deployment, present, name);
-  const set: Apply = { part, fields: fieldsFor(name, kept ?? input.wanted), take: input.mode === 'own' };
+  const set: Apply = {
+    part,
+    fields: fieldsFor(name, kept ?? input.wanted),
+    forceOwnership: input.mode === 'own',
+  };
   const applied = valueIsOurs(deployment, name);
   return own(input, { set, present, kept, subject, name, uid: part.uid, applied });
 }
@@ -227,7 +231,7 @@ interface Seen {
  * Fields of ours that were seen on this very Deployment and are no longer there were taken away by somebody else. A value that
  * merely is an old one of ours is not.
  */
-function own({ world, wanted, memory }: OperatorDeploymentInput, seen: Seen): DeploymentPlan {
+function own({ world: reader, wanted, memory }: OperatorDeploymentInput, seen: Seen): DeploymentPlan {
   const { set, subject, name, uid, applied } = seen;
   const confirmed: Memory = { [`confirmed.${name}`]: uid };
   const inPlace = applied || seen.kept !== undefined;
@@ -242,8 +246,9 @@ function own({ world, wanted, memory }: OperatorDeploymentInput, seen: Seen): De
     };
   }
   const since = Date.parse(memory[`contested.${name}`] ?? '');
-  const tryAgain = since + CONTEST_MS <= world.now.getTime();
-  const contested = Number.isNaN(since) || tryAgain ? world.now.toISOString() : new Date(since).toISOString();
+  const tryAgain = since + CONTEST_MS <= reader.now.getTime();
+  const contested =
+    Number.isNaN(since) || tryAgain ? reader.now.toISOString() : new Date(since).toISOString();
   return {
     apply: tryAgain ? [set] : [],
     verdicts: [

@@ -1,10 +1,10 @@
 /** The management cluster's mirror sets as one hosted cluster follows them: rules, texts, and what their authors should know. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { scalarText } from '../../core/record.ts';
-import type { Read, World } from '../../engine/contract.ts';
+import type { Reader, Watch } from '../../engine/contract.ts';
 import {
   collectMirrors,
   MIRROR_SET_KINDS,
@@ -113,7 +113,7 @@ function quoted(value: unknown): string {
 }
 
 /** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
-export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({
+export const SET_READS: readonly Watch[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({
   role: 'management',
   apiVersion,
   kind,
@@ -129,17 +129,17 @@ export interface MirrorSetObjects {
   /** The full document as JSON, and its hash. */
   readonly document: string;
   readonly hash: string;
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly EntryStatus[];
 }
 
 /** Reads the sets that `world` shows, after `selection` has taken out what the hosted cluster does not follow. */
 export function readMirrorSets(
-  world: World,
+  reader: Reader,
   options: RegistryOverridesOptions,
   selection: ImageSelection,
 ): MirrorSetObjects {
   const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
-    world.list({ role: 'management', apiVersion, kind }),
+    reader.list({ role: 'management', apiVersion, kind }),
   );
   const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
   return remembered(all, wish, () => mirrorSetsOf(all, options, selection));
@@ -201,13 +201,13 @@ function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): Overrid
   return new Map(all.filter(([, mirrors]) => mirrors.length > 0));
 }
 
-function problemVerdict({ severity, code, origin, message }: MirrorProblem): Verdict {
+function problemVerdict({ severity, code, origin, message }: MirrorProblem): EntryStatus {
   const subject = `${origin.kind}/${origin.name} ${origin.path}`;
   return { subject, verdict: severity === 'error' ? 'Rejected' : 'Warning', reason: code, message };
 }
 
 /** ImageContentSourcePolicy is deprecated; together with its successor both count. */
-function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
+function kindVerdicts(objects: readonly KubeObject[]): readonly EntryStatus[] {
   const policies = objects.filter((object) => object.kind === 'ImageContentSourcePolicy');
   if (policies.length === 0) return [];
   const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
@@ -224,7 +224,7 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
   ];
 }
 
-function policyVerdicts(rules: readonly MirrorRule[]): readonly Verdict[] {
+function policyVerdicts(rules: readonly MirrorRule[]): readonly EntryStatus[] {
   return rules
     .filter((rule) => rule.blocked)
     .map((rule) => ({

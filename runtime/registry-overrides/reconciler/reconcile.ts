@@ -9,21 +9,21 @@
 import type { OwnershipMode } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
+  type EntryStatus,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
-  type Verdict,
 } from '../../core/kubernetes/pull-status.ts';
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
-  type Outcome,
-  type Problem,
-  type Read,
+  type Reader,
+  type ReconcileError,
   type Reconciler,
   type Ref,
-  type World,
+  type Result,
+  type Watch,
 } from '../../engine/contract.ts';
 import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
@@ -65,12 +65,12 @@ const CATALOG_DEPLOYMENTS = [
   'redhat-operators',
 ].map((name) => `${name}-catalog`);
 
-const READS: readonly Read[] = [
+const READS: readonly Watch[] = [
   ...SET_READS,
   { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
   OWN_NODE_POOLS_READ,
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
-    (name): Read => ({
+    (name): Watch => ({
       role: 'management',
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -113,23 +113,23 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 export function registryOverridesReconciler(options: OptionsByScope): Reconciler {
   return {
     name: NAME,
-    reads: READS,
-    keysFor: (_changed, world) =>
-      world.scope.hostedCluster === undefined ? [] : [{ scope: world.scope.name, name: NAME }],
-    reconcile: (world) => reconcile(world, options(world.scope.name)),
+    watches: READS,
+    requestsFor: (_changed, reader) =>
+      reader.scope.hostedCluster === undefined ? [] : [{ scope: reader.scope.name, name: NAME }],
+    reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
   };
 }
 
-function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
-  const cluster = clusterOf(world);
+function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
+  const cluster = clusterOf(reader);
   // Without its HostedCluster nothing is known about what it wants; the engine drops the scope when it is gone.
-  if (cluster === undefined) return { keep: 'all' };
+  if (cluster === undefined) return { retain: 'all' };
   const { selection, mode, problems } = wishesOf(cluster, options);
-  const sets = readMirrorSets(world, options, selection);
-  const value = variableValue(sets.overrides, () => imagesOfControlPlane(world, cluster));
-  const memory = memoryOf(world, cluster);
+  const sets = readMirrorSets(reader, options, selection);
+  const value = variableValue(sets.overrides, () => imagesOfControlPlane(reader, cluster));
+  const memory = memoryOf(reader, cluster);
   const deployments = planDeployments({
-    world,
+    world: reader,
     mode,
     wanted: value.text,
     upstream: sets.upstreamText,
@@ -137,11 +137,11 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     unchanged: memory['hash'] === sets.hash,
   });
   const catalogs = options.catalogs
-    ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
+    ? planCatalogs(reader, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
     : NO_CATALOGS;
-  const document = documentApply(world, sets);
+  const document = documentApply(reader, sets);
   const reported = reportOverrides({
-    world,
+    world: reader,
     cluster,
     rules: sets.rules.length,
     hash: sets.hash,
@@ -161,12 +161,12 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
   });
   return {
     apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
-    keep: [...document.keep, ...catalogs.keep],
-    needs: catalogs.needs,
+    retain: [...document.keep, ...catalogs.keep],
+    lookups: catalogs.needs,
     status: reported.status,
     events: reported.events,
     metrics: reported.metrics,
-    problems: [...document.problems, ...catalogProblem(catalogs.error, cluster)],
+    errors: [...document.problems, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
 }
@@ -179,7 +179,7 @@ function catalogMode(mode: OwnershipMode, observed: string | undefined): Ownersh
 interface Wishes {
   readonly selection: ImageSelection;
   readonly mode: OwnershipMode;
-  readonly problems: readonly Verdict[];
+  readonly problems: readonly EntryStatus[];
 }
 
 /** What the annotations of a HostedCluster ask for. */
@@ -190,9 +190,9 @@ function wishesOf(cluster: KubeObject, options: RegistryOverridesOptions): Wishe
   return { selection, mode, problems: [...selection.problems, ...problems].map(annotationVerdict) };
 }
 
-function clusterOf(world: World): KubeObject | undefined {
-  const own = world.scope.hostedCluster;
-  return own === undefined ? undefined : world.get({ ...CLUSTER, namespace: own.namespace, name: own.name });
+function clusterOf(reader: Reader): KubeObject | undefined {
+  const own = reader.scope.hostedCluster;
+  return own === undefined ? undefined : reader.get({ ...CLUSTER, namespace: own.namespace, name: own.name });
 }
 
 function modeOf(
@@ -206,25 +206,25 @@ function modeOf(
   return { mode: fallback, problems: [`${MODE_ANNOTATION} is ${text}: expected "own", "observe" or "auto"`] };
 }
 
-function annotationVerdict(problem: string): Verdict {
+function annotationVerdict(problem: string): EntryStatus {
   const [subject = ''] = problem.split(' ', 1);
   return { subject, verdict: 'Rejected', reason: 'AnnotationInvalid', message: problem };
 }
 
 /** What the status remembers from the last time. */
-function memoryOf(world: World, cluster: KubeObject): Memory {
-  const status = world.get(statusRef(cluster))?.status as { summary?: Memory } | undefined;
+function memoryOf(reader: Reader, cluster: KubeObject): Memory {
+  const status = reader.get(statusRef(cluster))?.status as { summary?: Memory } | undefined;
   return status?.summary ?? {};
 }
 
 interface DocumentPlan {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ReconcileError[];
 }
 
-function documentApply(world: World, sets: MirrorSetObjects): DocumentPlan {
-  const namespace = world.scope.controlPlaneNamespace;
+function documentApply(reader: Reader, sets: MirrorSetObjects): DocumentPlan {
+  const namespace = reader.scope.controlPlaneNamespace;
   const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
   const bytes = Buffer.byteLength(sets.document);
   if (bytes > MAX_DOCUMENT_BYTES) {
@@ -233,7 +233,7 @@ function documentApply(world: World, sets: MirrorSetObjects): DocumentPlan {
     return {
       apply: [],
       keep: [ref],
-      problems: [{ disposition: 'terminal', code: 'DocumentTooLarge', message, hint, regarding: ref }],
+      problems: [{ retryPolicy: 'terminal', code: 'DocumentTooLarge', message, hint, regarding: ref }],
     };
   }
   const object: KubeObject = {
@@ -245,12 +245,12 @@ function documentApply(world: World, sets: MirrorSetObjects): DocumentPlan {
   return { apply: [{ role: 'management', object }], keep: [], problems: [] };
 }
 
-function catalogProblem(error: string | undefined, cluster: KubeObject): readonly Problem[] {
+function catalogProblem(error: string | undefined, cluster: KubeObject): readonly ReconcileError[] {
   if (error === undefined) return [];
   const { namespace = '', name } = cluster.metadata;
   return [
     {
-      disposition: 'terminal',
+      retryPolicy: 'terminal',
       code: 'CatalogImagesInvalid',
       message: `Cannot use the catalog annotations of "HostedCluster/${namespace}/${name}": ${error}`,
       hint: 'What was in place before stays; correct or remove the annotations',

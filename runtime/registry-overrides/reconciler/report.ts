@@ -7,21 +7,29 @@ import {
   summarize,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { PullStatusTarget, Verdict } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted } from '../../core/text.ts';
-import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../../engine/contract.ts';
+import type {
+  Apply,
+  EventNote,
+  Reader,
+  ReconcileError,
+  Ref,
+  Sample,
+  StatusPatch,
+} from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
 export interface OverridesReportInput {
-  readonly world: World;
+  readonly world: Reader;
   readonly cluster: KubeObject;
   readonly rules: number;
   /** Hash of the full document. */
   readonly hash: string;
-  readonly verdicts: readonly Verdict[];
-  readonly problems: readonly Problem[];
+  readonly verdicts: readonly EntryStatus[];
+  readonly problems: readonly ReconcileError[];
   /** Who writes what we only watch. */
   readonly observed?: string | undefined;
   readonly contested: boolean;
@@ -48,8 +56,8 @@ function aboutOf({ apiVersion, metadata }: KubeObject): PullStatusTarget {
 
 /** Builds the reporting part of the outcome. */
 export function reportOverrides(input: OverridesReportInput): OverridesReport {
-  const { world, cluster } = input;
-  const said = reportPullStatus(world, 'management', {
+  const { world: reader, cluster } = input;
+  const said = reportPullStatus(reader, 'management', {
     reporter: 'registry-overrides',
     about: aboutOf(cluster),
     conditions: conditionsOf(input),
@@ -65,7 +73,7 @@ export function reportOverrides(input: OverridesReportInput): OverridesReport {
 }
 
 /** What tenants write can be of any length; the schema of the status is not. */
-function bounded(verdict: Verdict): Verdict {
+function bounded(verdict: EntryStatus): EntryStatus {
   return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
@@ -77,7 +85,7 @@ const SUMMARY: readonly SummaryRow<OverridesReportInput>[] = [
 ];
 
 function terminal({ problems }: OverridesReportInput): ConditionText | undefined {
-  const found = problems.find((problem) => problem.disposition === 'terminal');
+  const found = problems.find((problem) => problem.retryPolicy === 'terminal');
   return found === undefined ? undefined : { reason: found.code, message: found.message };
 }
 
@@ -141,7 +149,7 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
   ];
 }
 
-function subjects(verdicts: readonly Verdict[]): string {
+function subjects(verdicts: readonly EntryStatus[]): string {
   const names = verdicts.slice(0, 10).map((verdict) => `"${verdict.subject}"`);
   return `${names.join(', ')}${verdicts.length > 10 ? ` and ${verdicts.length - 10} more` : ''}`;
 }
@@ -224,7 +232,7 @@ const CATALOG_RESULTS: readonly (readonly [result: string, reason: string])[] = 
   ['failed', 'CatalogImageMissing'],
 ];
 
-function count(verdicts: readonly Verdict[], reason: string): number {
+function count(verdicts: readonly EntryStatus[], reason: string): number {
   return verdicts.filter((verdict) => verdict.reason === reason).length;
 }
 

@@ -4,13 +4,13 @@ import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import type { ReconcilerOptions } from '../../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconcile.ts';
-import type { Outcome } from '../../../runtime/engine/contract.ts';
+import type { Result } from '../../../runtime/engine/contract.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './world-double.ts';
 
 export const KEY = { scope: 'local', name: 'cluster' } as const;
 
 export interface Seen {
-  readonly outcome: Outcome;
+  readonly outcome: Result;
   readonly configs: readonly KubeObject[];
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Conditions of the PullStatus. */
@@ -24,16 +24,16 @@ export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOption
     secretAnnotation: false,
     ...options,
   });
-  const outcome = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
-  const objects = (outcome.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
+  const result = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
+  const objects = (result.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
   const conditionsOf = (kind: string): ReadonlyMap<string, Condition> => {
-    const status = outcome.status?.find(({ ref }) => ref.kind === kind)?.status as
+    const status = result.status?.find(({ ref }) => ref.kind === kind)?.status as
       | { conditions?: readonly Condition[] }
       | undefined;
     return new Map((status?.conditions ?? []).map((one) => [one.type, one]));
   };
   return {
-    outcome,
+    outcome: result,
     configs: objects.filter(({ kind }) => kind !== 'PullStatus'),
     conditions: conditionsOf('CRIOCredentialProviderConfig'),
     reported: conditionsOf('PullStatus'),

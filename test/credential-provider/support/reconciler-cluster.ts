@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { clusterAccess } from '../../../charts/credential-provider/access.ts';
 import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
-import type { Verdict } from '../../../runtime/core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../../runtime/core/kubernetes/pull-status.ts';
 import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installCrd } from '../../control-plane/crds.ts';
@@ -23,7 +23,7 @@ export const STATUS: TestObject = {
 
 interface Status {
   readonly conditions: readonly Condition[];
-  readonly verdicts?: readonly Verdict[];
+  readonly verdicts?: readonly EntryStatus[];
 }
 
 /** The cluster as tests look at it. */

@@ -1,7 +1,7 @@
 /** A cluster with the Machine Config Operator's kinds, as the reconciler sees it. */
 
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
-import type { Query, Ref, World } from '../../../runtime/engine/contract.ts';
+import type { Query, Reader, Ref } from '../../../runtime/engine/contract.ts';
 
 export interface ClusterShape {
   /** Null: no Infrastructure object. */
@@ -75,7 +75,7 @@ function poolObject(name: string): KubeObject {
   };
 }
 
-export function worldOf(objects: readonly KubeObject[], isHosted = false): World {
+export function worldOf(objects: readonly KubeObject[], isHosted = false): Reader {
   const matches = (
     object: KubeObject,
     query: Pick<Query, 'apiVersion' | 'kind'> & { namespace?: string },
@@ -92,8 +92,8 @@ export function worldOf(objects: readonly KubeObject[], isHosted = false): World
     now: new Date('2026-01-01T00:00:00Z'),
     get: (ref: Ref) => objects.find((object) => matches(object, ref) && object.metadata.name === ref.name),
     list: (query: Query) => objects.filter((object) => matches(object, query)),
-    fact: () => undefined,
-    trial: () => undefined,
+    lookup: () => undefined,
+    dryRun: () => undefined,
     refusal: () => undefined,
     isUnreadable: () => false,
     serves: () => true,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { reveal } from '../../../runtime/core/redacted.ts';
 import { type AgentTaskOptions, agentTask } from '../../../runtime/global-pull-secret/agent/task.ts';
 import { readWhole } from '../../../runtime/node/atomic-file.ts';
-import type { Ledger, Look } from '../../../runtime/node/task.ts';
+import type { Observation, OwnedEntries } from '../../../runtime/node/task.ts';
 import { plantedAuth } from '../../support/canary.ts';
 
 export const configOf = (...names: readonly string[]): string =>
@@ -18,7 +18,7 @@ export class TaskNode {
   now = 0;
   readonly #options: AgentTaskOptions;
   #task;
-  #ledger: Ledger = {};
+  #ledger: OwnedEntries = {};
 
   constructor(root: string, name: string, options: Partial<AgentTaskOptions> = {}) {
     this.folder = join(root, name);
@@ -51,7 +51,7 @@ export class TaskNode {
     this.#task = agentTask({ ...this.#options, ...options });
   }
 
-  look(): Look {
+  look(): Observation {
     return this.#task.look(readWhole(this.file), this.#ledger);
   }
 

@@ -47,11 +47,11 @@ export function kubeletConfig(): TestObject {
   const nodes = [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }];
   const matchImages = ['quay.example.com'];
   const objects = clusterObjects({ platform: 'BareMetal', pools: ['worker'], nodes, matchImages });
-  const outcome = credentialProviderReconciler(parseReconcilerOptions({})).reconcile(worldOf(objects), {
+  const result = credentialProviderReconciler(parseReconcilerOptions({})).reconcile(worldOf(objects), {
     scope: 'local',
     name: 'cluster',
   });
-  const [applied] = outcome.apply ?? [];
+  const [applied] = result.apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
   return applied.object;
 }

@@ -149,10 +149,10 @@ export class SecretManagerDouble {
     if (fault?.hang === true && !late) return;
     const delay = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, fault?.delayMs ?? 0));
     if (!late) await delay();
-    const outcome = this.#outcome(call, url, fault);
+    const result = this.#outcome(call, url, fault);
     if (fault?.hang === true) return;
     if (late) await delay();
-    send(outcome, response);
+    send(result, response);
   }
 
   #note(request: IncomingMessage, url: URL, text: string): RpcCall {
@@ -240,9 +240,9 @@ function spelled(answer: unknown, url: URL): string {
   );
 }
 
-function send(outcome: Outcome, response: ServerResponse): void {
-  if (outcome === 'cut') return void response.destroy();
-  const { status, type = 'application/json; charset=UTF-8', headers, text } = outcome;
+function send(result: Outcome, response: ServerResponse): void {
+  if (result === 'cut') return void response.destroy();
+  const { status, type = 'application/json; charset=UTF-8', headers, text } = result;
   response.writeHead(status, { 'content-type': type, ...headers }).end(text);
 }
 

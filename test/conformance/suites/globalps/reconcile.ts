@@ -195,18 +195,18 @@ function watched(object: KubeObject, role: Ref['role']): boolean {
 
 function keys(object: KubeObject, role: Ref['role'], scope: typeof SCOPE) {
   const reconciler = only();
-  const covered = reconciler.reads.some((read) => read.role === role && covers(read, object, scope));
+  const covered = reconciler.watches.some((read) => read.role === role && covers(read, object, scope));
   const stores = { hosted: new ObjectStore(), management: new ObjectStore() };
-  const world = worldView({
+  const reader = worldView({
     scope,
     now: new Date(0),
     stores,
-    reads: reconciler.reads,
+    reads: reconciler.watches,
     serves: () => true,
     fact: () => undefined,
   });
   const ref: Ref = { role, apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name };
-  return covered ? reconciler.keysFor(ref, world) : [];
+  return covered ? reconciler.requestsFor(ref, reader) : [];
 }
 
 /** One work item for the whole cluster, whatever triggered it: upstream's empty request. */

@@ -1,7 +1,7 @@
 /** Whether the additional secret is taken as it is, as the reconciler's plan says it to its owner. */
 
 import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
-import type { Verdict } from '../../../../runtime/core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -61,7 +61,7 @@ function secret(name: string, data: Data): KubeObject {
   });
 }
 
-function inTheirWords({ reason, message }: Verdict): string {
+function inTheirWords({ reason, message }: EntryStatus): string {
   if (reason === 'KeyMissing') return 'pull secret data is not a valid docker config json';
   if (reason === 'AuthsMissing') return 'docker config json must contain at least one auth entry';
   return `invalid docker config json format: ${reason} ${message}`;

@@ -75,13 +75,13 @@ function admit(input: AdmissionCase): Expected {
   const resource = { group: '', version: 'v1', resource: 'pods' };
   if (!isNewPod({ uid: 'u', operation, resource, subResource, object: {} })) return untouched;
   const store = storeOf(input);
-  const world = worldOf(store);
+  const reader = worldOf(store);
   const options = { ...DEFAULT_OPTIONS, excludedNamespaces: [] };
-  const plan = planIn(world, options);
+  const plan = planIn(reader, options);
   const name = pod.metadata.namespace ?? requestNamespace;
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name });
   const labels = found === undefined ? undefined : namespaceLabels(found);
-  const answer = admitPod(world, {
+  const answer = admitPod(reader, {
     pod,
     namespace: name,
     namespaceLabels: labels,

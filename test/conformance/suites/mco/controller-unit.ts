@@ -49,8 +49,8 @@ export const suite: ConformanceSuite<Input, Outcome> = {
     });
     let made: readonly KubeObject[] = [];
     for (const images of [matchImages, ...(updatedTo === undefined ? [] : [updatedTo])]) {
-      const world = worldOf(clusterObjects({ platform, matchImages: images, more: made }));
-      const { apply = [] } = reconciler.reconcile(world, { scope: 'local', name: 'cluster' });
+      const reader = worldOf(clusterObjects({ platform, matchImages: images, more: made }));
+      const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
       made = apply.flatMap((one) =>
         'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
       );

@@ -76,8 +76,8 @@ function fileFor(matchImages: readonly string[]): string {
     platform: 'None',
     secretAnnotation: false,
   });
-  const world = worldOf(clusterObjects({ platform: 'AWS', matchImages }));
-  const { apply = [] } = reconciler.reconcile(world, { scope: 'local', name: 'cluster' });
+  const reader = worldOf(clusterObjects({ platform: 'AWS', matchImages }));
+  const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
   const [first] = apply.flatMap((item) =>
     'object' in item && item.object.kind === 'MachineConfig' ? [item.object] : [],
   );
