@@ -12,13 +12,13 @@ import {
   problemOf,
   RefusedWrites,
 } from './apply.ts';
+import { CacheSync } from './cache-sync.ts';
 import { type Author, authorText, type ChangeSet, changesOf, keyText, leftBehind, refOf } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { inParallel, neighbours, type QueueClock, WorkQueue } from './queue.ts';
-import { CacheSync } from './readings.ts';
 import { Reporter } from './reporter.ts';
 import { worldView } from './store.ts';
 

@@ -2,11 +2,10 @@
  * Keeps one file of a node true: looks, lets the rollout machine decide, takes the step, and stores the journal before and
  * after it. Everything that is decided here is decided by runtime/node/rollout.ts.
  */
-
 import { describeError, PullwrightError } from '../core/errors.ts';
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts';
+import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import type { Checkpoint } from './journal.ts';
 import {
   attemptRestart,
   type RestartEnd,

@@ -1,17 +1,16 @@
 /**
  * Books the turn of a node at the restart, in one Lease that the fleet shares: its `renewTime` is the next free turn, its
- * `acquireTime` that of the node which booked last. The rule is runtime/node/journal.ts. A booking holds nothing, so that a node that dies before its turn keeps nobody waiting.
+ * `acquireTime` that of the node which booked last. The rule is runtime/node/checkpoint.ts. A booking holds nothing, so that a node that dies before its turn keeps nobody waiting.
  *
  * Who cannot reach the API server waits for a share of a window that its name decides: a broken control plane must not keep
  * credentials from the nodes.
  */
-
 import { PullwrightError } from '../core/errors.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ObjectRef } from '../kube/resources.ts';
+import { bookTurn, spreadDelay } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import { bookTurn, spreadDelay } from './journal.ts';
 
 /** Decides when the unit of this node may restart. */
 export interface Turns {

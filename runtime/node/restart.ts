@@ -1,9 +1,8 @@
 /** One attempt to restart a unit, believed only when the unit has stayed up; and seeing to it that a unit runs. */
-
 import { request } from 'node:http';
 import { describeError, PullwrightError } from '../core/errors.ts';
+import type { FailureKind } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import type { FailureKind } from './journal.ts';
 import type { Systemd, UnitState } from './systemd.ts';
 
 /** What is restarted, and when it counts as up. */

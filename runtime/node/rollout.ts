@@ -17,7 +17,7 @@ import {
   retryInMs,
   type Window,
   withoutBreaker,
-} from './journal.ts';
+} from './checkpoint.ts';
 
 /** What the file should be. */
 export interface Wanted {

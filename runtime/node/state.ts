@@ -4,7 +4,6 @@
  * State of a later version is set aside and kept: overwriting it would lose what that version needs when it comes back,
  * refusing to work would leave the node without credentials.
  */
-
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -35,7 +34,7 @@ import {
   replaceFile,
   sweepLeftovers,
 } from './atomic-file.ts';
-import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './journal.ts';
+import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './checkpoint.ts';
 import type { OwnedEntries } from './task.ts';
 
 // Who owns what is written on a node. The kubelet runs as root what it finds, and reads its credentials as root, so that

@@ -22,7 +22,7 @@ import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { parseJournal } from '../../runtime/node/journal.ts';
+import { parseJournal } from '../../runtime/node/checkpoint.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { readGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { parseChallenge } from '../../runtime/registry/token.ts';

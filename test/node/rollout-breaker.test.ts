@@ -6,7 +6,7 @@ import {
   opened,
   retryInMs,
   withoutBreaker,
-} from '../../runtime/node/journal.ts';
+} from '../../runtime/node/checkpoint.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout breaker');

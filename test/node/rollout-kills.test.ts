@@ -1,7 +1,7 @@
 /** The rollout machine on a model of a node, killed between any two steps and wanted bad content for a month. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ABSENT } from '../../runtime/node/journal.ts';
+import { ABSENT } from '../../runtime/node/checkpoint.ts';
 import { suite } from '../support/suite.ts';
 import { agentStep, restingNode } from './rollout-model.ts';
 

@@ -1,5 +1,5 @@
 /** What the rollout machine sees and decides upon in its tests, and a model of a node whose agent may die at any time. */
-import { type Checkpoint, EMPTY_JOURNAL } from '../../runtime/node/journal.ts';
+import { type Checkpoint, EMPTY_JOURNAL } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 
 export const NOW: number = 1_700_000_000_000;

@@ -1,6 +1,6 @@
 /** The rollout machine, step by step. */
 import assert from 'node:assert/strict';
-import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from '../../runtime/node/journal.ts';
+import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 import { suite } from '../support/suite.ts';
 import { NOW, policy, seen } from './rollout-model.ts';

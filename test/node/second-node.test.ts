@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { restartWindowMs } from '../../runtime/node/journal.ts';
+import { restartWindowMs } from '../../runtime/node/checkpoint.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { inKubeSystem } from '../reconcile/scene.ts';

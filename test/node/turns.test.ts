@@ -1,6 +1,6 @@
 /** Turns of a fleet at a restart: the table, and the budget that no number of nodes may break. */
 import assert from 'node:assert/strict';
-import { bookTurn, RESTART_MS, restartBudget, restartWindowMs } from '../../runtime/node/journal.ts';
+import { bookTurn, RESTART_MS, restartBudget, restartWindowMs } from '../../runtime/node/checkpoint.ts';
 import { randomFrom } from '../support/seeded-random.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,11 +1,12 @@
 /** What is there, and what the adapter then does and reports: one row per situation in the life of a cluster. */
+
+import type { ClusterOutcome } from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import type {
   JobView,
   NamespaceState,
   RecordView,
   SecretView,
 } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
-import type { ClusterOutcome } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import type { AdapterSettings } from '../../runtime/pull-secret-adapter/options.ts';
 import type { Case } from '../support/suite.ts';

@@ -1,7 +1,7 @@
 /** What `reconcile` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
 import assert from 'node:assert/strict';
+import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
-import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
 import {
   type AdapterStatus,
   type HyperfleetCluster,

@@ -1,10 +1,10 @@
 /** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
-
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { removeFile } from '../../node/atomic-file.ts';
+import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
 import {
   type Daemon,
@@ -16,7 +16,6 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import { windowOf } from '../../node/journal.ts';
 import type { Gauge, NodeReporter } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';

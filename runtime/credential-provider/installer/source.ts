@@ -1,5 +1,4 @@
 /** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
-
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +7,7 @@ import type { Logger } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
-import { ABSENT } from '../../node/journal.ts';
+import { ABSENT } from '../../node/checkpoint.ts';
 import { giveToRoot } from '../../node/state.ts';
 import type { Observation } from '../../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';

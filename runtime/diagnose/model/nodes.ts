@@ -1,5 +1,4 @@
 /** What is known of the node of a pod: whether an agent runs there, and whether it has brought the pull secret that is there now. */
-
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
@@ -20,7 +19,7 @@ import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectName, ObjectStore } from '../../engine/store.ts';
 import { sourceDigestOf } from '../../global-pull-secret/agent/document.ts';
-import { lackOf } from '../../global-pull-secret/reconciler/node-truth.ts';
+import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
 import type { SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';

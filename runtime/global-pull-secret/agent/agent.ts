@@ -6,6 +6,7 @@ import { jsonText, onOneLine } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
+import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
 import {
   type Daemon,
@@ -18,7 +19,6 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import { windowOf } from '../../node/journal.ts';
 import { podConnection } from '../../node/pod-connection.ts';
 import type { Gauge, NodeReporter } from '../../node/report.ts';
 import type { Turns } from '../../node/restart-leases.ts';

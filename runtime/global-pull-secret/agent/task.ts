@@ -5,12 +5,11 @@
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
  * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
  */
-
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import type { FileContent } from '../../node/atomic-file.ts';
-import { ABSENT } from '../../node/journal.ts';
+import { ABSENT } from '../../node/checkpoint.ts';
 import { NODE_HOLDS_REMOVAL, type NodeTask, type Observation, type OwnedEntries } from '../../node/task.ts';
 import {
   CONFIRM_REMOVAL,

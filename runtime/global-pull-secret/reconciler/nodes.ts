@@ -1,5 +1,4 @@
 /** Finds for each node its Machine and NodePool, and turns the decision into parts, verdicts and counts. */
-
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -20,7 +19,7 @@ import {
   type PoolTraits,
   poolEligibility,
 } from '../eligibility.ts';
-import type { NodeTruth } from './node-truth.ts';
+import type { NodeTruth } from './node-sync-status.ts';
 
 // Machines of one hosted cluster: whose node each is, and the label from which HyperShift labels a node as soon as it is there.
 // Source of the rule: HyperShift's NodePool controller labels the Machines of Replace pools on AWS and Azure. Where it did, its

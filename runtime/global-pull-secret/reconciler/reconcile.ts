@@ -4,7 +4,6 @@
  *
  * Source of the rule: requirement 1; where the objects belong to HyperShift's operator, nothing of them is written.
  */
-
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import type { Redacted } from '../../core/redacted.ts';
@@ -20,7 +19,7 @@ import {
 } from '../../engine/contract.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from '../options.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
-import { REPORT_READS, truthOf } from './node-truth.ts';
+import { REPORT_READS, truthOf } from './node-sync-status.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedNodes, observedVerdicts } from './observed.ts';
 import {

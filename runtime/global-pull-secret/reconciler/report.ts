@@ -1,5 +1,4 @@
 /** What is told: to the platform's owner in `platform-report.ts`, to the tenant in a PullStatus beside its secret; metrics. */
-
 import {
   type ConditionInput,
   type ConditionText,
@@ -28,7 +27,7 @@ import type {
   Watch,
 } from '../../engine/contract.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
-import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
+import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-sync-status.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import { type ManagedExternally, PLATFORM_STATUS, platformOwner } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';

@@ -1,5 +1,4 @@
 /** What a pass wants done in the cluster of the Jobs. */
-
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -10,9 +9,9 @@ import { EventRecorder } from '../../kube/events.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import { CLUSTER_LABEL, dataSecretName, jobLabels, recordName } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
+import { contentHash, type DesiredState, type Effect } from './desired-state.ts';
 import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
-import { contentHash, type DesiredState, type Effect } from './situation.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 

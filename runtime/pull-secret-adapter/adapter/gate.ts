@@ -1,5 +1,4 @@
 /** What a pass comes to that starts nothing: the work is gated, or done, or has failed and waits. */
-
 import type { HyperfleetCluster } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
 import { outcomeClass } from '../outcome.ts';
@@ -20,7 +19,7 @@ import {
   secretRemoval,
   storedOf,
   work,
-} from './situation.ts';
+} from './desired-state.ts';
 
 /** Nothing may start now. */
 export function gated(

@@ -6,7 +6,6 @@
  * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
  * seconds later, so that a slow clock cannot hide the end of a Job.
  */
-
 import { describeError } from '../../core/errors.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
@@ -16,6 +15,7 @@ import type { AdapterSettings } from '../options.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { readPlace, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
+import { type ClusterOutcome, contentHash, recordedPlaces } from './desired-state.ts';
 import { type EffectContext, Overtaken, removeJob, removeSecret, runEffect } from './effects.ts';
 import {
   type JobView,
@@ -29,7 +29,6 @@ import {
   viewSecret,
 } from './observe.ts';
 import { reconcile } from './reconcile.ts';
-import { type ClusterOutcome, contentHash, recordedPlaces } from './situation.ts';
 
 // What is reported when the cluster of the Jobs cannot be worked with: silence would leave the user without a cause, and Sentinel without
 // an age. What was true of the pull secret stays true, and what the report remembers of attempts stays in it.

@@ -6,8 +6,6 @@ import { jobName } from '../names.ts';
 import { type OutcomeClass, readReceipt } from '../outcome.ts';
 import { type Place, readPlace, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, statusReport } from '../status-report.ts';
-import { tenancyFault } from './gate.ts';
-import type { JobView } from './observe.ts';
 import {
   type ClusterOutcome,
   type DesiredState,
@@ -18,7 +16,9 @@ import {
   recordedPlaces,
   removal,
   retryPauseMs,
-} from './situation.ts';
+} from './desired-state.ts';
+import { tenancyFault } from './gate.ts';
+import type { JobView } from './observe.ts';
 
 type Receipt = Readonly<Record<string, string>>;
 

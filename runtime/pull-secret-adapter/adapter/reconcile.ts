@@ -9,10 +9,6 @@ import { jobName } from '../names.ts';
 import { outcomeClass } from '../outcome.ts';
 import { wantedPlaces } from '../places.ts';
 import { type Plan, planCluster } from '../plan.ts';
-import { labelRepairs } from './effects.ts';
-import { failedBefore, gated, standing, storeGate } from './gate.ts';
-import type { JobView } from './observe.ts';
-import { reconcileDeletion } from './reconcile-deletion.ts';
 import {
   type Attempt,
   attemptOf,
@@ -36,7 +32,11 @@ import {
   targetHash,
   times,
   work,
-} from './situation.ts';
+} from './desired-state.ts';
+import { labelRepairs } from './effects.ts';
+import { failedBefore, gated, standing, storeGate } from './gate.ts';
+import type { JobView } from './observe.ts';
+import { reconcileDeletion } from './reconcile-deletion.ts';
 
 /** Reconciles one cluster. */
 export function reconcile(situation: DesiredState): ClusterOutcome {

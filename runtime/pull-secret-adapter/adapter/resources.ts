@@ -1,5 +1,4 @@
 /** The objects that a step makes: temporary Secret, Job, binding. */
-
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact, reveal } from '../../core/redacted.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
@@ -23,8 +22,8 @@ import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from
 import type { AdapterSettings } from '../options.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
 import { challengeOf, managementNamespace, readPlace, secretLocation } from '../places.ts';
+import { contentHash, targetHash } from './desired-state.ts';
 import type { Purpose } from './observe.ts';
-import { contentHash, targetHash } from './situation.ts';
 
 /** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */
 export function dataSecret(

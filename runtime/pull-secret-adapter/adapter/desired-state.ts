@@ -4,7 +4,6 @@
  * A permission is granted without any change of the document of the cluster, so a refusal is looked at again after an hour;
  * only what a change of the cluster alone can cure waits for one.
  */
-
 import { createHash } from 'node:crypto';
 import { exponentialMs } from '../../core/back-off.ts';
 import { isRecord } from '../../core/record.ts';

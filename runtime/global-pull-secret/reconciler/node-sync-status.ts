@@ -2,7 +2,6 @@
  * Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
  * concluded from the absence of a report. Pure.
  */
-
 import { fromBase64, secretText } from '../../core/docker-config/pull-secret.ts';
 import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
 import {

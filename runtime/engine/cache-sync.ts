@@ -1,5 +1,4 @@
 /** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
-
 import type { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
