@@ -126,7 +126,7 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
     // Nobody asked for it: it is no result.
     const stream = name === undefined ? io.stderr : io.stdout;
-    stream.write((await import('./main.ts')).overview());
+    stream.write(overview());
     return name === undefined ? 2 : 0;
   }
   if (['--version', 'version'].includes(name)) {
@@ -139,7 +139,7 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
 async function runNamed(name: string, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
-    io.stderr.write(`${(await import('./main.ts')).unknownCommand(name)}\n`);
+    io.stderr.write(`${unknownCommand(name)}\n`);
     return 2;
   }
   const problem = asksForHelp(args) ? undefined : wrongPlatform({ name, entry, args }, io.platform);

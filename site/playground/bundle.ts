@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { PAGE_SCRIPT, PAGE_STYLE } from '../../runtime/diagnose/views/html.ts';
+import { PAGE_SCRIPT, PAGE_STYLE } from '../../runtime/diagnose/views/page.ts';
 import { sourceHash } from '../policy.ts';
 import type { HeldFile } from './messages.ts';
 
