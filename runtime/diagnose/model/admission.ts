@@ -254,8 +254,8 @@ export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly
   const { account, listed } = pod;
   if (account === undefined) return names;
   const ofAccount = account['imagePullSecrets'];
-  const references: readonly { readonly name?: string }[] = Array.isArray(listed)
-    ? listed.filter(isRecord)
+  const references: readonly { readonly name?: string }[] = Array.isArray(ofAccount)
+    ? ofAccount.filter(isRecord)
     : [];
   const strict = {
     name: account.metadata.name,
