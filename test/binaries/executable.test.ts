@@ -82,11 +82,19 @@ test('a .env, a bunfig.toml, a tsconfig.json and a package.json in the working f
   assert.deepEqual(await probe({ PULLWRIGHT_PROBE: 'given' }), { env: 'given', preloaded: false });
 });
 
-test('whoever sets its environment runs code in it: shown here, because docs/node-agent.md says so', async () => {
+test('whoever sets its environment runs code in it: shown here, because docs/global-pull-secret.md says so', async () => {
   const preloaded = await probe({ BUN_OPTIONS: `--preload=${join(folder, 'preload.ts')}` });
-  assert.equal(preloaded.preloaded, true, 'BUN_OPTIONS is no longer obeyed: correct docs/node-agent.md');
+  assert.equal(
+    preloaded.preloaded,
+    true,
+    'BUN_OPTIONS is no longer obeyed: correct docs/global-pull-secret.md',
+  );
   const bun = await runProcess([await executable(), '--version'], { env: { BUN_BE_BUN: '1' } });
-  assert.match(bun.stdout, /^\d+\.\d+\.\d+\n$/, 'BUN_BE_BUN is no longer obeyed: correct docs/node-agent.md');
+  assert.match(
+    bun.stdout,
+    /^\d+\.\d+\.\d+\n$/,
+    'BUN_BE_BUN is no longer obeyed: correct docs/global-pull-secret.md',
+  );
 });
 
 test('two builds of the same sources are the same file', () => {

@@ -1,4 +1,4 @@
-/** Every block of docs/disconnected.md that needs nothing but files, run as it stands, in the order of the page. */
+/** Every block of the steps for disconnected clusters that needs nothing but files, run as it stands, in the order of the page. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,9 +8,9 @@ import { docBlocks } from '../support/doc-blocks.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('docs/disconnected.md');
+const test = suite('docs/registry-overrides.md, disconnected clusters');
 const root = new URL('../..', import.meta.url).pathname;
-const blocks = docBlocks('docs/disconnected.md');
+const blocks = docBlocks('docs/registry-overrides.md').filter(({ heading }) => /^\d\. /.test(heading));
 const work = mkdtempSync(join(tmpdir(), 'pullwright-disconnected-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
 
