@@ -1,4 +1,4 @@
-/** `npm run report:pictures`: the pictures of the report in docs/report.md, taken anew from the troubled example in Chromium. */
+/** `npm run report:pictures`: the pictures of the report in docs/troubleshooting.md, taken anew from the troubled example in Chromium. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
 import { chromium } from 'playwright-core';

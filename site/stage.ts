@@ -41,7 +41,7 @@ hero:
   actions:
     - { theme: brand, text: Drop a dump and see, link: /playground.html, target: _self }
     - { theme: alt, text: Install, link: /install }
-    - { theme: alt, text: Why does an image not pull?, link: /doctor }
+    - { theme: alt, text: Why does an image not pull?, link: /troubleshooting }
 ---
 
 `;

@@ -62,10 +62,10 @@ inBrowsers(test, (browser, title) => {
       },
       { everyMs: 100 },
     );
-    await page.getByRole('searchbox').fill('what keeps a pod from its images');
+    await page.getByRole('searchbox').fill('why an image does not pull');
     await page.locator('.result').first().waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'doctor: what keeps a pod from its images' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Troubleshooting: why an image does not pull' }).waitFor();
     assert.deepEqual(heard, []);
   });
 
@@ -81,7 +81,7 @@ inBrowsers(test, (browser, title) => {
 
   for (const theme of ['light', 'dark'] as const)
     test(title(`${theme}: pages break no rule of accessibility`), async () => {
-      for (const name of ['', 'doctor.html', 'runbooks/']) {
+      for (const name of ['', 'troubleshooting.html', 'runbooks/']) {
         const page = await browser.page({ theme });
         await page.goto(home + name);
         await page.locator('h1').first().waitFor();
