@@ -52,7 +52,7 @@ inBrowsers(test, (browser, title) => {
         heard.push(`request: ${request.url()}`);
     });
     await page.goto(served.url);
-    await page.getByRole('heading', { name: 'Find out' }).waitFor();
+    await page.getByRole('heading', { name: 'Start' }).waitFor();
     assert.equal(page.url(), home);
     // The page listens to keys once its program runs.
     await eventually(
