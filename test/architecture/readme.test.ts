@@ -20,7 +20,9 @@ for (const page of ['README.md', 'docs/first-steps.md'])
     assert.ok(blocks.length > 0);
     let real = text;
     for (const [shown, start = '', command = '', , end = ''] of blocks) {
-      const { stdout } = await runProcess([process.execPath, 'main.ts', ...command.split(' ')], { cwd: root });
+      const { stdout } = await runProcess([process.execPath, 'main.ts', ...command.split(' ')], {
+        cwd: root,
+      });
       assert.notEqual(stdout, '');
       real = real.replace(shown, () => `${start}${stdout}${end}`);
     }

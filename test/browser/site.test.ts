@@ -65,7 +65,9 @@ inBrowsers(test, (browser, title) => {
     await page.getByRole('searchbox').fill('why an image does not pull');
     await page.locator('.result').first().waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Troubleshooting: why an image does not pull' }).waitFor();
+    await page
+      .getByRole('heading', { level: 1, name: 'Troubleshooting: why an image does not pull' })
+      .waitFor();
     assert.deepEqual(heard, []);
   });
 
