@@ -32,6 +32,13 @@ test('every page has a policy that lets nothing be asked', () => {
     assert.match(readFileSync(join(site, VERSION, page), 'utf8'), /connect-src 'none'/, page);
 });
 
+test('the playground is a page beside the one that describes it', () => {
+  const page = (name: string): string => readFileSync(join(site, VERSION, name), 'utf8');
+  assert.match(page('playground.html'), /VPNav/);
+  assert.doesNotMatch(page('play.html'), /VPNav/);
+  assert.match(page('index.html'), /href="[^"]*play\.html"/);
+});
+
 test('its sources are typed', async () => {
   const ran = await runProcess([join(root, 'node_modules/.bin/tsc'), '-p', join(root, 'site')], {
     deadlineMs: 120_000,
