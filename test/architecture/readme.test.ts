@@ -11,7 +11,7 @@ const test = suite('README');
 const root = new URL('../..', import.meta.url).pathname;
 const file = join(root, 'README.md');
 
-for (const page of ['README.md', 'docs/first-steps.md'])
+for (const page of ['README.md', 'docs/first-steps.md', 'docs/troubleshooting.md'])
   test(`the output shown in ${page} is the real one`, async () => {
     const place = join(root, page);
     const block = /(<!-- output -->\n```text\n\$ node main\.ts ([^\n]*)\n)([\s\S]*?)(```\n<!-- end -->)/g;
