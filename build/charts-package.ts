@@ -29,8 +29,8 @@ export function chartsManifest(source: PackageManifest): Readonly<Record<string,
     exports: {
       '.': { types: './charts/mod.d.ts', default: './charts/mod.js' },
       './testing': {
-        types: './runtime/commands/expect-pull.d.ts',
-        default: './runtime/commands/expect-pull.js',
+        types: './runtime/diagnose/commands/test.d.ts',
+        default: './runtime/diagnose/commands/test.js',
       },
       './fleet.schema.json': './fleet.schema.json',
       './package.json': './package.json',
@@ -59,7 +59,7 @@ const MODELS = 'node_modules/@kubernetes/client-node/dist/gen/models';
  * user's compiler needs neither the package nor what it depends on.
  */
 function bringTypes(out: string): void {
-  const file = join(out, 'charts/shared/kubernetes.d.ts');
+  const file = join(out, 'runtime/core/kubernetes/objects.d.ts');
   const text = readFileSync(file, 'utf8');
   const names = [...text.matchAll(/import type \{([^}]*)\} from '@kubernetes\/client-node';/g)].flatMap(
     ([, list = '']) =>
@@ -70,7 +70,7 @@ function bringTypes(out: string): void {
   );
   const own = names.map((name) => `import type { ${name} } from './models/${name}.js';`).join('\n');
   writeFileSync(file, text.replace(/import type \{[^}]*\} from '@kubernetes\/client-node';/g, own));
-  const to = join(out, 'charts/shared/models');
+  const to = join(out, 'runtime/core/kubernetes/models');
   mkdirSync(to);
   const done = new Set<string>();
   const bring = (name: string): void => {

@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 const root = new URL('..', import.meta.url).pathname;
 
 /** The source file that holds both. */
-export const PAGE_FILE = 'runtime/diagnose/views/html.ts';
+export const PAGE_FILE = 'runtime/diagnose/views/page.ts';
 
 /** What the file must say. */
 export async function pageSource(): Promise<string> {

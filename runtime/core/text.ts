@@ -3,7 +3,6 @@
  * cursor, write into the clipboard, or turn the reading direction, so that a person reads something else than what is there
  * (compare CVE-2021-25743 of kubectl).
  */
-import { stripVTControlCharacters } from 'node:util';
 
 /** Control characters but newline and tab; bidirectional and zero-width marks, invisible tags; separators of lines. */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
@@ -227,6 +226,9 @@ export function wrapped(text: string, width: number | undefined): readonly strin
   return [...lines, line].filter((one) => one !== '');
 }
 
+/** Colours take no room. */
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
+
 function seen(text: string): number {
-  return stripVTControlCharacters(text).length;
+  return text.replace(COLOUR, '').length;
 }

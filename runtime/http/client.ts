@@ -3,7 +3,7 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
-import { HttpError, type HttpFailure } from './http-error.ts';
+import { HttpError, type HttpFailure, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
 import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
@@ -114,7 +114,7 @@ export class HttpClient {
     const { timer, halts } = this.#haltsOf(request);
     try {
       const answer = await this.#follow(request, halts);
-      if (isPacked(answer)) throw await packed(answer);
+      if (isPacked(answer)) throw packed(answer);
       return await take(answer);
     } catch (error) {
       throw await this.#readable(error, request, timer);
@@ -140,15 +140,13 @@ export class HttpClient {
   async #follow(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { redirects } = request;
     if (redirects === undefined) return this.#send(request, halts);
-    const { redirectOf } = await import('./client.ts');
     let next = request;
     for (let left = redirects; ; left -= 1) {
       const answer = await this.#send(next, halts);
       const target = redirectOf(answer, next);
       if (target === undefined) return answer;
       answer.discard();
-      if (left <= 0)
-        throw await failed('RedirectRefused', `the server redirects more than ${redirects} times`);
+      if (left <= 0) throw failed('RedirectRefused', `the server redirects more than ${redirects} times`);
       next = target;
     }
   }
@@ -157,25 +155,24 @@ export class HttpClient {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url))
-      throw await failed('TlsWanted', `"${origin}" is not spoken to without TLS: expected https`);
+      throw failed('TlsWanted', `"${origin}" is not spoken to without TLS: expected https`);
     // Packing costs more than it saves on short ways, and what is not packed cannot burst when it is unpacked.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
     for (const address of addresses) {
-      if (halts.some(({ halted }) => halted)) throw await failed('Aborted', 'stopped');
+      if (halts.some(({ halted }) => halted)) throw failed('Aborted', 'stopped');
       request.fence?.();
       try {
         const at = address === undefined ? {} : { address };
         return await this.#engine.send({ ...request, origin, headers, halts, ...at });
       } catch (error) {
-        const { httpErrorOf, MAY_WORK_ELSEWHERE } = await import('./http-error.ts');
         const known = httpErrorOf(error, new URL(url).host);
         failure = known;
         if (!MAY_WORK_ELSEWHERE.includes(known.failure)) break;
       }
     }
-    throw failure ?? (await failed('HostNotFound', 'the host name has no address'));
+    throw failure ?? failed('HostNotFound', 'the host name has no address');
   }
 
   #mayBeAsked(url: string): boolean {
@@ -201,13 +198,12 @@ function isPacked(answer: HttpAnswer): boolean {
   return !/^(?:identity|)$/i.test(coding.trim()) || !/^(?:identity|chunked|)$/i.test(transfer.trim());
 }
 
-function packed(answer: HttpAnswer): Promise<Error> {
+function packed(answer: HttpAnswer): Error {
   answer.discard();
   return failed('AnswerUnreadable', 'the answer is compressed, which was not asked for');
 }
 
-async function failed(failure: HttpFailure, message: string): Promise<Error> {
-  const { HttpError } = await import('./http-error.ts');
+function failed(failure: HttpFailure, message: string): Error {
   return new HttpError(failure, message);
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describeError, errnoOf, PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Clock } from './clock.ts';
-import { readPair, watchPair } from './https.ts';
+import { HttpsServer, readPair, watchPair } from './https.ts';
 import type { NodeState } from './task.ts';
 
 // `/readyz`, `/healthz` and `/metrics` of a node agent.
@@ -62,8 +62,6 @@ export async function serveNodeProbes(options: ProbeOptions): Promise<Serving> {
 }
 
 async function serveWithTls(options: ProbeOptions, pair: Pair, listener: RequestListener): Promise<Serving> {
-  // Loaded only where it is needed: TLS costs an agent memory.
-  const { HttpsServer } = await import('./https.ts');
   const server = new HttpsServer({ pair, listener, idleMs: IDLE_MS });
   server.unref();
   await server.listen(options.port, options.host).catch((error: Error) => {

@@ -2,14 +2,14 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { PAGE_SCRIPT, PAGE_STYLE } from '../../runtime/diagnose/views/html.ts';
+import { PAGE_SCRIPT, PAGE_STYLE } from '../../runtime/diagnose/views/page.ts';
 import { sourceHash } from '../policy.ts';
 import type { HeldFile } from './messages.ts';
 
 const HERE = import.meta.dirname;
 const ROOT = resolve(HERE, '../..');
 
-/** What Node gives the program, and what takes its place. A module that is not listed ends the build, as does a name that is not there. */
+/** What Node gives the program, and what takes its place: a name that is not there ends the build. */
 const IN_PAGE: readonly (readonly [RegExp, string])[] = [
   [/^node:fs(\/promises)?$/, 'node/fs.ts'],
   [/^node:path$/, 'node/path.ts'],
@@ -17,12 +17,10 @@ const IN_PAGE: readonly (readonly [RegExp, string])[] = [
   [/^node:util$/, 'node/util.ts'],
   [/^node:zlib$/, 'node/zlib.ts'],
   [/^node:buffer$/, 'node/buffer.ts'],
-  [/^node:timers\/promises$|\/http\/addresses\.ts$/, 'node/absent.ts'],
-  [/^cdk8s$|^constructs$/, 'node/absent.ts'],
-  [/\/kube\/(http-client|kubeconfig)\.ts$/, 'node/absent.ts'],
-  [/\/registry\/probe\.ts$|\/release\/inputs\.ts$|\/registry-access\.ts$/, 'node/absent.ts'],
-  [/\/reconcile\/live\.ts$|\.\/live\.ts$|\/offline-write\.ts$/, 'node/absent.ts'],
 ];
+/** What a page has not: a cluster, a registry, a broker, a disk, a chart to render. What calls it says so. */
+const ABSENT =
+  /^node:|^(cdk8s|cdk8s-plus-28|constructs|prom-client|rabbitmq-client|openid-client|google-auth-library|dbus-next|@google-cloud\/.*|@kubernetes\/.*)$|\/kube\/(http-client|kubeconfig)\.ts$|\/registry\/probe\.ts$|\/live\.ts$|\/output-folder\.ts$|\/node\/[\w-]+\.ts$|\/http\/addresses\.ts$/;
 
 /** Puts the table into force for what is bundled. */
 const inPage: Plugin = {
@@ -32,6 +30,14 @@ const inPage: Plugin = {
       bundler.onResolve({ filter }, ({ importer }) =>
         importer.includes('/site/playground/') ? undefined : { path: join(HERE, file) },
       );
+    bundler.onResolve({ filter: ABSENT }, ({ path, importer }) =>
+      importer.includes('/site/playground/') ? undefined : { path, namespace: 'absent' },
+    );
+    bundler.onLoad({ filter: /.*/, namespace: 'absent' }, () => ({
+      contents: `const { absent } = require(${JSON.stringify(join(HERE, 'node/absent.ts'))});
+        module.exports = new Proxy({}, { get: (_, name) => (name === '__esModule' ? undefined : absent) });`,
+      resolveDir: HERE,
+    }));
   },
 };
 

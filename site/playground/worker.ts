@@ -2,8 +2,8 @@
 import { config } from 'zod';
 import type { Command } from '../../runtime/cli/command.ts';
 import { forPeople } from '../../runtime/cli/terminal.ts';
-import { runCommand } from '../../runtime/commands/main.ts';
 import { command as reconcile } from '../../runtime/commands/reconcile/command.ts';
+import { runCommand } from '../../runtime/commands/run-command.ts';
 import { command as doctor } from '../../runtime/diagnose/commands/doctor.ts';
 import { command as explain } from '../../runtime/diagnose/commands/explain.ts';
 import { command as mirrors } from '../../runtime/diagnose/commands/mirrors.ts';

@@ -33,7 +33,7 @@ test('says of every cluster what is wrong, the worst first', async () => {
     'credential/ended',
     'entry/rejected',
     'entry/shadowed',
-    'link/registry',
+    'link/credential',
     'link/secrets-there',
     'mirrors/MirrorInvalid',
     'nodes/out-of-sync',

@@ -59,12 +59,15 @@ test('the schema of the fleet file is the one that the program has', () => {
 test('every reason that a test has seen stands in the pages', () => {
   const listed = ['conditions.md', 'events.md', 'errors.md'].map((name) => pages.get(name) ?? '').join('\n');
   const seen = new Map<string, string>();
-  for (const file of globSync('test/**/*.{ts,json,yaml}', { cwd: root }))
+  for (const file of globSync('test/**/*.{ts,json,yaml}', { cwd: root }).filter(
+    // What kubelets and others say.
+    (path) => !/^test\/(?:conformance\/)?cases\//.test(path),
+  ))
     for (const [, , reason = ''] of readFileSync(join(root, file), 'utf8').matchAll(
       /\breason["']?: (["']?)([A-Z][A-Za-z0-9]+)\1(?=,?\s*$|,? \}|, [a-z]+:|, message)/gm,
     ))
       seen.set(reason, file);
-  assert.ok(seen.size > 60, String(seen.size));
+  assert.ok(seen.size > 50, String(seen.size));
   const missing = [...seen].filter(
     ([reason]) => !OF_OTHERS.has(reason) && !listed.includes(`| \`${reason}\` |`),
   );

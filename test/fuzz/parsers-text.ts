@@ -30,6 +30,7 @@ import {
   formatImageOverrides,
   parseImageOverrides,
   parseOverridesFlag,
+  sameOverrides,
   splitReference,
 } from '../../runtime/registry-overrides/overrides.ts';
 import { overridesDocument } from '../../runtime/registry-overrides/reconciler/report.ts';
@@ -152,6 +153,7 @@ export const TEXT_PARSERS: readonly Parser[] = [
     run: (text) => {
       const parsed = parseImageOverrides(text);
       parseOverridesFlag(text);
+      sameOverrides(text, 'a=b');
       const written = formatImageOverrides(parsed);
       holds(formatImageOverrides(parseImageOverrides(written)) === written, 'the overrides');
       return parsed === undefined ? undefined : [...parsed];

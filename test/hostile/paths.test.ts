@@ -163,8 +163,8 @@ test('paths are put together of names in the one function, or of names that the 
   assert.deepEqual(suspicious.sort(), [
     'charts/olm/bundle.ts',
     'charts/output.ts',
-    'runtime/global-pull-secret/secret-source.ts',
     'runtime/credential-provider/plugin/run.ts',
+    'runtime/global-pull-secret/secret-source.ts',
   ]);
 });
 

@@ -75,6 +75,7 @@ const PUT_TOGETHER: readonly string[] = [
   'runtime/credential-provider/plugin/api-server.ts',
   'runtime/kube/api-error.ts',
   'runtime/core/image-reference.ts',
+  'runtime/core/text.ts',
   'runtime/credential-provider/config.ts',
   'runtime/core/mirrors/registries-conf-plain.ts',
   'runtime/registry-overrides/mirror-sets/collect.ts',

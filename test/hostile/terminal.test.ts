@@ -8,10 +8,9 @@ import { parse } from 'yaml';
 import type { CommandIo } from '../../runtime/cli/command.ts';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
 import { runMain } from '../../runtime/commands/main.ts';
-import { certificates, startServer } from '../registry/https-server.ts';
 import { suite } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
-import { dump, EVIL, evilAnswer } from './evil-words.ts';
+import { dump, EVIL } from './evil-words.ts';
 
 const test = suite('control characters');
 
@@ -80,37 +79,6 @@ test('the page of a report says what somebody chose, and holds no character that
   const { stdout } = await run(['report', '--from', from, '--html', page], true);
   assert.equal(obeyed(stdout), undefined);
   assert.equal(obeyed(readFileSync(page, 'utf8')), undefined);
-});
-
-test('the view of a cluster shows no control character, whatever the API and the Jobs say of it', async () => {
-  const server = await startServer((request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(evilAnswer(request.url)));
-  });
-  const url = `https://${server.host}`;
-  const authority = Buffer.from(certificates.ca).toString('base64');
-  const kubeconfig = join(folder, 'evil.kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': authority } }],
-      users: [{ name: 'u', user: { token: 'not-looked-at' } }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    }),
-  );
-  try {
-    for (const output of ['text', 'json', 'yaml']) {
-      const flags = ['--kubeconfig', kubeconfig, '--output', output];
-      const { stdout, stderr } = await run(['adapter', 'status', 'cls-1', ...flags], true);
-      assert.match(stdout, /52;c;aGk/, `the view lacks what was planted: ${stdout}${stderr}`);
-      assert.equal(obeyed(stdout + stderr), undefined, JSON.stringify(stdout + stderr));
-    }
-  } finally {
-    server.stop();
-  }
 });
 
 test('JSON and YAML say exactly what is there all the same', async () => {

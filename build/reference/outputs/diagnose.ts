@@ -214,7 +214,9 @@ export const DOCTOR_FORMS: readonly OutputForm[] = [
             cause: CAUSE.describe('Of a failing pull: why, as far as the kubelet says it').exactOptional(),
             host: optionalText('The registry, token service or proxy that refused or was not reached'),
             sources: z
-              .array(z.strictObject({ source: textField('Its host'), cause: CAUSE }))
+              .array(
+                z.strictObject({ source: textField('Its host'), cause: CAUSE.describe('Why it failed') }),
+              )
               .describe('Mirrors and the source in the order in which they were tried')
               .exactOptional(),
             evidence: optionalText('What the kubelet said'),

@@ -80,7 +80,7 @@ const TABLE = {
     'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'how long the Lease lasts' }),
     shard: text({
       value: 'NAME',
-      help: `with --discover: only HostedClusters whose label ${SHARD_LABEL} is NAME; default: only those without the label`,
+      help: `with --discover: only HostedClusters whose label ${SHARD_LABEL} is NAME; without it: only those without the label`,
     }),
     'health-port': port({ default: 'off', help: 'the port of /healthz and /readyz' }),
     'metrics-port': port({ default: 'off', help: 'the port of /metrics' }),

@@ -35,6 +35,7 @@ import {
   accountOf,
   FailureNews,
   failureEvent,
+  installerWords,
   previewInstaller,
   readFailures,
   renderReport,
@@ -42,7 +43,7 @@ import {
 } from './report.ts';
 import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
 import { Proof, type TrialFailure, tryOut } from './trial.ts';
-import { dropInFile, type HostPlaces, recordFile } from './wanted.ts';
+import { connect, dropInFile, type HostPlaces, recordFile } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
 
@@ -319,11 +320,7 @@ async function openReporter(
   plan: () => InstallPlan | undefined,
   { env, log }: Daemon,
 ): Promise<NodeReporter> {
-  const [{ NodeReporter }, { installerWords }, { connect }] = await Promise.all([
-    import('../../node/report.ts'),
-    import('./report.ts'),
-    import('./wanted.ts'),
-  ]);
+  const { NodeReporter } = await import('../../node/report.ts');
   return new NodeReporter({
     words: installerWords(plan, () => failuresOn(options)),
     client: () => connect(env, options.serviceAccountDir),

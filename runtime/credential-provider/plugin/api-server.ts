@@ -272,7 +272,6 @@ export function apiClient(
         (error: unknown) => ({ error }),
       );
       if ('value' in first && first.value.status < 408) return read(first.value);
-      const { tryAgain } = await import('./api-server.ts');
       return read(await tryAgain(first, () => once(path), { server, signal }));
     },
   };

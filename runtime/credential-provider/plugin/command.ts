@@ -13,7 +13,7 @@ import { runProvider } from './run.ts';
 export const command: Command = {
   name: 'provider',
   summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
-  spec: async () => (await import('./command.ts')).PROVIDER_SPEC,
+  spec: async () => PROVIDER_SPEC,
   permissions: {
     reads: [
       '/etc/containers/registries.conf',

@@ -15,7 +15,14 @@ import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
 import { recordIn } from '../auth-file.ts';
-import { type ApiClient, type ApiServer, apiClient, findApiServer, httpClientFor } from './api-server.ts';
+import {
+  type ApiClient,
+  type ApiServer,
+  apiClient,
+  findApiServer,
+  httpClientFor,
+  otherClients,
+} from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
 import {
@@ -24,7 +31,9 @@ import {
   IDENTIFIER,
   journalEntry,
   type Log,
+  noteOutcome,
   sendDatagrams,
+  sendToJournal,
 } from './journal.ts';
 import type { ProviderOptions } from './options.ts';
 import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
@@ -179,7 +188,7 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   const failure = log.lines.findLast(({ priority }) => priority === 3)?.text;
   // Loaded for a node where something fails.
   if (failure !== undefined || existsSync(`${options.authDir}/${NOTES}`))
-    (await import('./journal.ts')).noteOutcome(options.authDir, log.subject, failure);
+    noteOutcome(options.authDir, log.subject, failure);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
   await tellJournal(options.journalSocket, log);
@@ -201,7 +210,7 @@ async function tellJournal(socket: string, { lines, subject }: CollectedLog): Pr
   if (sendDatagrams(socket, entries) !== undefined) return;
   // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
   const stream = `${socket.slice(0, socket.lastIndexOf('/'))}/stdout`;
-  if (existsSync(stream)) await (await import('./journal.ts')).sendToJournal(stream, IDENTIFIER, lines);
+  if (existsSync(stream)) await sendToJournal(stream, IDENTIFIER, lines);
 }
 
 /** A request is some kilobytes: an image, a token, and annotations of a ServiceAccount. */
@@ -224,7 +233,7 @@ export function nodeView(
       const open = (one: ApiServer): ApiClient =>
         apiClient(one, token, context.signal, httpClientFor(one, context.env));
       return withOtherAuthorities(open(server), async (error) =>
-        (await import('./api-server.ts')).otherClients(error, { options, server, open, log }),
+        otherClients(error, { options, server, open, log }),
       );
     },
   };

@@ -8,7 +8,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import type { Reader } from '../../engine/contract.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
@@ -253,10 +253,13 @@ export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const { account, listed } = pod;
   if (account === undefined) return names;
-  const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;
+  const ofAccount = account['imagePullSecrets'];
+  const references: readonly { readonly name?: string }[] = Array.isArray(ofAccount)
+    ? ofAccount.filter(isRecord)
+    : [];
   const strict = {
     name: account.metadata.name,
-    imagePullSecrets: references ?? [],
+    imagePullSecrets: references,
     enforceMountable: account.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
   };
   return accountRefuses(strict, [...listed, ...names.map(({ name }) => name)]) ? [] : names;

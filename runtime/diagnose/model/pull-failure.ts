@@ -5,6 +5,8 @@
  * Source of the rule: texts of kubelet 1.25 to 1.36, CRI-O, containerd, docker, containers/image and registries.
  */
 
+import { trimEndOf } from '../../core/text.ts';
+
 export const PULL_CAUSES = [
   'no-credential',
   'auth-required',
@@ -315,8 +317,12 @@ function tellsOfPull({ reason, message }: PodEvent): boolean {
 function missingSecrets(events: readonly PodEvent[]): readonly string[] {
   const event = events.find(({ reason }) => reason === 'FailedToRetrieveImagePullSecret');
   if (event === undefined) return [];
-  const names = /\(([^)]*)\)/.exec(event.message)?.[1] ?? '';
-  return names.split(/,\s*/).filter((name) => name !== '');
+  const [, list = ''] = event.message.split('(', 2);
+  const [names = ''] = list.split(')', 1);
+  return names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }
 
 /** The first text with a cause counts; without any, the first that says something is quoted. */
@@ -431,12 +437,28 @@ function progressOf(cause: PullCause): number {
 
 const MIRRORS = '(Mirrors also failed: [';
 
+/** One part a source: `A: E] [B: E`, also with a line feed between them. */
+function sourcesIn(list: string): string[] {
+  const parts: string[] = [];
+  for (const piece of list.split(']')) {
+    const next = piece.trimStart();
+    const lead = piece.slice(0, piece.length - next.length);
+    const [name = '', rest] = next.slice(1).split(': ', 2);
+    const isSource = rest !== undefined && !/["\s]/.test(name) && /[.:]/.test(name);
+    const opens = next.startsWith('[') && (lead.includes('\n') || (lead === ' ' && isSource));
+    if (parts.length === 0) parts.push(piece);
+    else if (opens) parts.push(next.slice(1));
+    else parts.push(`${parts.pop() ?? ''}]${piece}`);
+  }
+  return parts;
+}
+
 function mirrorsReading(text: string, image: string): Reading | undefined {
   const start = text.indexOf(MIRRORS);
   if (start === -1) return undefined;
   const rest = text.slice(start + MIRRORS.length);
   const end = rest.indexOf(']): ');
-  const parts = (end === -1 ? rest : rest.slice(0, end)).split(/\]\s*\n\s*\[|\] \[(?=[\w.-]+[.:][^"\s]*: )/);
+  const parts = sourcesIn(end === -1 ? rest : rest.slice(0, end));
   if (end !== -1) parts.push(rest.slice(end + ']): '.length));
   const tried = parts.map((part) => {
     const [name = ''] = part.split(/:\s/, 1);
@@ -541,7 +563,7 @@ function withoutNames(text: string, image: string): string {
   let rest = text
     .replace(/docker:\/\/[^\s"]+/g, (name) => (/[:,;]$/.test(name) ? `NAME${name.slice(-1)}` : 'NAME'))
     .replace(/https?:\/\/(?:[^\s"@/]*@)?([^/\s"?]*)([^\s"]*)/g, (_url, host: string, path: string) => {
-      const bare = host.replace(/[:,;.]+$/, '');
+      const bare = trimEndOf(host, ':,;.');
       if (bare !== '') hosts.add(bare);
       const tail = /[:,;]$/.exec(path === '' ? host : path)?.[0] ?? '';
       return `https://HOST${path.includes('/blobs/') ? '/blobs' : ''}${tail}`;
@@ -550,15 +572,16 @@ function withoutNames(text: string, image: string): string {
     hosts.add(found[1] ?? found[2] ?? '');
   rest = rest.replace(/(could not fetch content descriptor )sha256:[0-9a-f]+/g, '$1DIGEST');
   rest = rest
-    .replace(/"(?!https:)[^"\s<>{}]*[/:@][^"\s<>{}]*"/g, '"NAME"')
+    .replace(/"[^"\s<>{}]*"/g, (quoted) =>
+      /[/:@]/.test(quoted) && !quoted.startsWith('"https:') ? '"NAME"' : quoted,
+    )
     .replace(/'[\w.:/@-]{2,}'/g, "'NAME'")
     .replace(
       /\b(?:short-name|image name|image|reference|repository|tag|artifact|for|ref) "[^"\s]+"/gi,
       'image "NAME"',
     );
   for (const name of namesOf(image)) rest = rest.replaceAll(name, 'NAME');
-  rest = rest
-    .replace(REFERENCE, 'NAME')
+  rest = withoutReferences(rest)
     .replace(
       /\b(reading manifest|Tag|manifest for|image name) (?!NAME)\S+ (in|was|not|returns)\b/g,
       '$1 NAME $2',
@@ -574,14 +597,29 @@ function withoutNames(text: string, image: string): string {
   return status === undefined ? rest : `${rest} {${status}}`;
 }
 
-const REFERENCE =
-  /(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?|localhost(?::\d+)?|[\w-]+:\d+|\[[0-9a-f:]+\](?::\d+)?)\/[\w./-]*\w(?::[\w.-]*\w)?(?:@sha256:[0-9a-f]+)?/gi;
+/** A word with a slash whose first part can be a host: it has a dot or a port, or is localhost. */
+const WORD = /[\w.:[\]@/-]+/g;
+
+function withoutReferences(text: string): string {
+  return text.replace(WORD, (word) => {
+    const slash = word.indexOf('/');
+    const host = word.slice(0, slash);
+    const [name = '', port] = host.split(':', 2);
+    const isNamed = name.includes('.') || name === 'localhost' || port !== undefined;
+    const isHost = host.startsWith('[') || (isNamed && (port === undefined || /^\d+$/.test(port)));
+    if (slash <= 0 || !isHost || word.startsWith('.')) return word;
+    const end = trimEndOf(word, ':.-/[]@');
+    return end.length > slash + 1 ? `NAME${word.slice(end.length)}` : word;
+  });
+}
 
 /** The forms in which an image is named, the longest first; one plain word would be found in other words. */
 function namesOf(image: string): readonly string[] {
   const registry = registryOf(image);
   const path = image.startsWith(`${registry}/`) ? image.slice(registry.length + 1) : image;
-  const bare = path.replace(/@.*$/, '').replace(/:[^/]*$/, '');
+  const [named = ''] = path.split('@', 1);
+  const colon = named.lastIndexOf(':');
+  const bare = colon > named.lastIndexOf('/') ? named.slice(0, colon) : named;
   return [image, path, `library/${path}`, bare, `${bare}:latest`, `library/${bare}`]
     .filter((name) => /[/:@]/.test(name))
     .toSorted((a, b) => b.length - a.length);

@@ -51,10 +51,7 @@ const FIRST_SIGHT_MS = 3000;
 /** Books the turn of this node at the restart. */
 export async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Turns> {
   const { env, clock, event, notice } = around;
-  const [{ BookedTurns }, { podClient }] = await Promise.all([
-    import('../../node/restart-leases.ts'),
-    import('./agent.ts'),
-  ]);
+  const { BookedTurns } = await import('../../node/restart-leases.ts');
   const { namespace } = NAMES;
   return new BookedTurns({
     client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
@@ -70,10 +67,9 @@ export async function openTurns(options: ApiServerOptions, around: Surroundings)
 
 /** Tells about the node. A report that takes long is no longer worth it. */
 export async function openReporter(options: ApiServerOptions, around: Daemon): Promise<NodeReporter> {
-  const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
+  const [{ NodeReporter }, { AGENT_WORDS }] = await Promise.all([
     import('../../node/report.ts'),
     import('./report.ts'),
-    import('./agent.ts'),
   ]);
   const { env, clock, log } = around;
   return new NodeReporter({
@@ -87,7 +83,7 @@ export async function openReporter(options: ApiServerOptions, around: Daemon): P
 
 /** Watches the two secrets. Comes back when they are known, or when that takes too long. */
 export async function openWatch(options: ApiServerOptions, around: Surroundings): Promise<SecretWatch> {
-  const [{ SecretWatch }, { podClient }] = await Promise.all([import('./sources.ts'), import('./agent.ts')]);
+  const { SecretWatch } = await import('./sources.ts');
   const { env, clock, log, notice } = around;
   const client = () => podClient(env, options.serviceAccountDir);
   const watch = new SecretWatch({ client, clock, log, changed: notice });

@@ -23,7 +23,7 @@ import { UsageError } from '../../core/errors.ts';
 import { apiOf, BROKER_FLAGS, publisherOf } from '../broker/flags.ts';
 import { DEFAULT_DEPENDENCIES } from '../options.ts';
 import type { Messages } from './messages.ts';
-import { DEFAULT_AGES, type SentinelSettings } from './sentinel.ts';
+import { DEFAULT_AGES, Sentinel, type SentinelSettings } from './sentinel.ts';
 
 const TABLE = {
   name: 'sentinel',
@@ -102,7 +102,6 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const { createMetrics } = await import('../../engine/metrics.ts');
   const metrics = createMetrics();
   const { createLogger } = await import('../../core/logger.ts');
-  const { Sentinel } = await import('./sentinel.ts');
   const { runSentinel } = await import('./process.ts');
   const logger = createLogger({
     write: (line) => io.stderr.write(line),

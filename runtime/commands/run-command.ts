@@ -1,0 +1,58 @@
+import type { Command, CommandIo, ExitCode } from '../cli/command.ts';
+import { describeError, PullwrightError, UsageError } from '../core/errors.ts';
+import { onOneLine } from '../core/text.ts';
+
+// Runs one command with its arguments: help, and the one place where errors become text and exit codes.
+
+/** Runs it. What it throws goes to stderr in one sentence. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (asksForHelp(args)) {
+    const { helpText } = await import('../cli/help.ts');
+    io.stdout.write(`${helpText(await command.spec())}\n`);
+    return 0;
+  }
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    return await reportFailure(error, command, io);
+  }
+}
+
+/** Whether `--help` is among the flags; behind `--` it is an argument. */
+export function asksForHelp(args: readonly string[]): boolean {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
+  return own.includes('--help') || own.includes('-h');
+}
+
+async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
+  if (isBrokenPipe(error)) return 0;
+  const text = deniedAccess(error) ?? describeError(error);
+  io.stderr.write(`${hasLines(error) ? text : onOneLine(text)}\n`);
+  if (!(error instanceof UsageError)) return 1;
+  const { program = `pullwright ${command.name}` } = await command.spec();
+  io.stderr.write(`Run "${program} --help" for usage\n`);
+  return 2;
+}
+
+/** Whether its message has lines of ours, in which whatever comes from outside is on one line already. */
+function hasLines(error: unknown): boolean {
+  return error instanceof PullwrightError && error.details !== undefined;
+}
+
+/** Node's permission model says what it denied in fields, not in words. */
+function deniedAccess(error: unknown): string | undefined {
+  const denied = [error, error instanceof Error ? error.cause : undefined].find(
+    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
+  ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
+  if (denied === undefined) return undefined;
+  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/reference/cli.md lists for this command`;
+}
+
+/** Whether who reads has gone, which is no failure. */
+export function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+}
