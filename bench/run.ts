@@ -1,8 +1,8 @@
 /**
  * `node bench/run.ts [FILTER...] [--write]`: runs every `*.bench.ts`, each as a process of its own, one at a time. With
- * `--write` the tables go into `docs/benchmarks.md`.
+ * `--write` the tables go into `dist/benchmarks.md`.
  */
-import { globSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { runProcess } from '../test/support/process.ts';
 
@@ -28,6 +28,7 @@ for (const file of files) {
 if (args.includes('--write') && failed === 0) {
   const machine = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
   const head = `# Benchmarks\n\nWritten by \`npm run bench -- --write\` on ${machine}. Ratios compare things measured in the same run; absolute times are those of that machine.\n`;
-  writeFileSync(`${root}docs/benchmarks.md`, `${head}\n${sections.join('\n')}`);
+  mkdirSync(`${root}dist`, { recursive: true });
+  writeFileSync(`${root}dist/benchmarks.md`, `${head}\n${sections.join('\n')}`);
 }
 process.exitCode = failed === 0 ? 0 : 1;

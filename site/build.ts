@@ -33,7 +33,7 @@ export async function buildSite({ to, base, stdio = 'pipe' }: SiteOptions): Prom
   stage(ROOT, pages);
   // Its packages are there only now.
   const { playgroundPage } = await import('./playground/bundle.ts');
-  writeFileSync(join(pages, 'public/playground.html'), await playgroundPage());
+  writeFileSync(join(pages, 'public/play.html'), await playgroundPage());
   const out = join(to, VERSION);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });

@@ -39,9 +39,9 @@ hero:
   text: Pull credentials as code
   tagline: Which credential is tried for which image, at which mirror, in every cluster of a fleet. Declared, kept true, and explained.
   actions:
-    - { theme: brand, text: Drop a dump and see, link: /playground.html, target: _self }
+    - { theme: brand, text: Drop a dump and see, link: /play.html, target: _self }
     - { theme: alt, text: Install, link: /install }
-    - { theme: alt, text: Why does an image not pull?, link: /doctor }
+    - { theme: alt, text: Why does an image not pull?, link: /troubleshooting }
 ---
 
 `;

@@ -195,7 +195,7 @@ const DEFINITIONS: AccountBound = {
 };
 
 // What RBAC cannot say about the agents' account: the agent of a node speaks of that node alone. The API server puts the node of a
-// pod's token beside its user name (Kubernetes 1.30 and later); one that does not is not asked, see docs/threat-model.md.
+// pod's token beside its user name (Kubernetes 1.30 and later); one that does not is not asked, see docs/security.md.
 
 /** Name of the policy and its binding. */
 export const AGENT_POLICY_NAME = 'global-pull-secret-syncer.pullwright.dev';

@@ -42,7 +42,7 @@ const config: UserConfig<DefaultTheme.Config> = {
     nav: [
       { text: 'Install', link: '/install' },
       { text: 'Commands', link: '/reference/cli' },
-      { text: 'Playground', link: '/playground.html', target: '_self' },
+      { text: 'Playground', link: '/play.html', target: '_self' },
     ],
     outline: [2, 3],
     docFooter: { prev: false, next: false },

@@ -32,6 +32,13 @@ test('every page has a policy that lets nothing be asked', () => {
     assert.match(readFileSync(join(site, VERSION, page), 'utf8'), /connect-src 'none'/, page);
 });
 
+test('the playground is a page beside the one that describes it', () => {
+  const page = (name: string): string => readFileSync(join(site, VERSION, name), 'utf8');
+  assert.match(page('playground.html'), /VPNav/);
+  assert.doesNotMatch(page('play.html'), /VPNav/);
+  assert.match(page('index.html'), /href="[^"]*play\.html"/);
+});
+
 test('its sources are typed', async () => {
   const ran = await runProcess([join(root, 'node_modules/.bin/tsc'), '-p', join(root, 'site')], {
     deadlineMs: 120_000,
@@ -52,7 +59,7 @@ inBrowsers(test, (browser, title) => {
         heard.push(`request: ${request.url()}`);
     });
     await page.goto(served.url);
-    await page.getByRole('heading', { name: 'Find out' }).waitFor();
+    await page.getByRole('heading', { name: 'Start' }).waitFor();
     assert.equal(page.url(), home);
     // The page listens to keys once its program runs.
     await eventually(
@@ -62,10 +69,12 @@ inBrowsers(test, (browser, title) => {
       },
       { everyMs: 100 },
     );
-    await page.getByRole('searchbox').fill('what keeps a pod from its images');
+    await page.getByRole('searchbox').fill('why an image does not pull');
     await page.locator('.result').first().waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'doctor: what keeps a pod from its images' }).waitFor();
+    await page
+      .getByRole('heading', { level: 1, name: 'Troubleshooting: why an image does not pull' })
+      .waitFor();
     assert.deepEqual(heard, []);
   });
 
@@ -81,7 +90,7 @@ inBrowsers(test, (browser, title) => {
 
   for (const theme of ['light', 'dark'] as const)
     test(title(`${theme}: pages break no rule of accessibility`), async () => {
-      for (const name of ['', 'doctor.html', 'runbooks/']) {
+      for (const name of ['', 'troubleshooting.html', 'runbooks/']) {
         const page = await browser.page({ theme });
         await page.goto(home + name);
         await page.locator('h1').first().waitFor();

@@ -28,8 +28,6 @@ test('every block says its language, and only what needs others is left out', ()
       'needs a release and its key',
       'needs a registry',
       'belongs to nodes',
-      'needs Argo CD',
-      'needs Flux',
     ],
   );
 });

@@ -44,7 +44,7 @@ test('every page of docs is a page of the site, and folders that pages lead to a
   const decisions = readFileSync(join(pages, 'decisions/index.md'), 'utf8');
   assert.match(decisions, /^- \[001: Node 24 comes from packages of the lock file\]\(\.\/001-[\w-]+\.md\)$/m);
   assert.match(
-    readFileSync(join(pages, 'explain.md'), 'utf8'),
+    readFileSync(join(pages, 'troubleshooting.md'), 'utf8'),
     /files\/examples\/credential-tests\/index\.md/,
   );
   assert.match(

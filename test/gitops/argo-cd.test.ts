@@ -1,6 +1,6 @@
 // deadline: 900 s
 /**
- * Argo CD's application controller and repo server with a rendered fleet, by the commands of docs/gitops.md and docs/uninstall.md: two
+ * Argo CD's application controller and repo server with a rendered fleet, by the commands of docs/gitops.md and docs/operations.md: two
  * clusters, one delivered from git, one by its reconciler.
  */
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 // deadline: 900 s
 /**
- * Flux's kustomize-controller with a rendered fleet, by the commands of docs/gitops.md and docs/uninstall.md: two clusters, one
+ * Flux's kustomize-controller with a rendered fleet, by the commands of docs/gitops.md and docs/operations.md: two clusters, one
  * delivered from git, one by its reconciler.
  */
 import assert from 'node:assert/strict';
@@ -108,7 +108,7 @@ else {
   });
 
   test('uninstall of a cluster that Flux reaches from elsewhere takes a word that it was stopped', async () => {
-    const [stop = ''] = docBlock('docs/uninstall.md', 'Out of Flux', 'sh').split('pullwright uninstall');
+    const [stop = ''] = docBlock('docs/operations.md', 'Out of Flux', 'sh').split('pullwright uninstall');
     const stopped = await repository.shell(stop.replaceAll('prod', 'lab'));
     assert.equal(stopped.code, 0, stopped.stderr);
     const uninstall = `KUBECONFIG=${lab.plane.kubeconfig} pullwright uninstall --yes`;

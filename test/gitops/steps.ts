@@ -143,7 +143,7 @@ export function testLeaving(
   });
 
   test('uninstall: by the page, nothing of ours stays, and everything of others', async () => {
-    assert.match(await runBlock(delivery, `Out of ${title}`, 'docs/uninstall.md'), /removed, \d+ kept/);
+    assert.match(await runBlock(delivery, `Out of ${title}`, 'docs/operations.md'), /removed, \d+ kept/);
     const theirs = ['+ Secret kube-system additional-pull-secret', '+ Secret platform quay-robot'];
     await within(async () =>
       assert.deepEqual(changes(before, await objectNames(plane)), [...left, ...theirs].sort()),

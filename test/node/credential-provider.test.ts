@@ -37,7 +37,7 @@ clusters:
         installer: { restartWindowSeconds: 0, report: true }
 `;
 
-/** As docs/uninstall.md lists it, and the file that the test gave the kubelet for our image. */
+/** As docs/operations.md lists it, and the file that the test gave the kubelet for our image. */
 const LEFT_ON_NODE = [
   '+ d 700 0:0 /etc/crio/auth',
   '+ d 700 0:0 /etc/crio/auth/in-use',

@@ -1,7 +1,7 @@
 // deadline: 600 s
 /**
  * A fleet that Flux brings from git to a real node of kubeadm, by the commands of docs/gitops.md: from the commit to the pods
- * that run, through a rotation, an upgrade, drift and bad commits, and out by docs/uninstall.md.
+ * that run, through a rotation, an upgrade, drift and bad commits, and out by docs/operations.md.
  */
 import assert from 'node:assert/strict';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -208,7 +208,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   );
 
   step('the way out: node and cluster are as they were, but for what people made', async () => {
-    assert.match(await scene.run('Out of Flux', 'docs/uninstall.md'), /removed, \d+ kept/);
+    assert.match(await scene.run('Out of Flux', 'docs/operations.md'), /removed, \d+ kept/);
     for (const owner of OWNERS) assert.match(await scene.pod(owner, 'web'), /"running"/);
     const kept = new RegExp(`^\\+ (f 600 0:0 |[0-9a-f]{64} {2})${CONFIG}$`);
     assert.deepEqual(

@@ -22,7 +22,7 @@ import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts'
 import { expose, exposeTls } from './machine/services.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 
-/** As docs/uninstall.md lists it: the last good file, and empty folders. */
+/** As docs/operations.md lists it: the last good file, and empty folders. */
 const LEFT_ON_NODE = [
   '+ d 755 0:0 /etc/kubernetes/credential-providers',
   '+ d 755 0:0 /etc/systemd/system/kubelet.service.d',

@@ -1,4 +1,4 @@
-/** The report of a soak run as Markdown: `docs/soak.md` is this text. */
+/** The report of a soak run as Markdown. */
 import type { Verdict } from './judge.ts';
 
 export interface SoakRun {
@@ -23,7 +23,7 @@ export function soakReport(run: SoakRun): string {
   return [
     '# Soak',
     '',
-    'Written by `npm run soak -- --minutes N --report docs/soak.md`. The compiled reconciler looks after one hosted cluster with global pull secret,',
+    'Written by `npm run soak -- --minutes N --report FILE`. The compiled reconciler looks after one hosted cluster with global pull secret,',
     'distribution of pull secrets and registry overrides, on a real API server with a controller manager, while everything that it watches changes',
     'all the time and the API server is killed, paused, and loses its history. Growth per hour is the median of the slopes of all pairs of samples',
     'after the first quarter of the run.',

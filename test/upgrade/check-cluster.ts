@@ -183,7 +183,7 @@ async function readsConfig(renders: string, reads: string): Promise<string> {
       join(folder, 'config.yaml'),
       '--dry-run',
     ]);
-    // Newer fields are refused by name, before anything is done: docs/upgrade.md says so.
+    // Newer fields are refused by name, before anything is done: docs/operations.md says so.
     const refused = /Cannot read the configuration|[Uu]nknown|unrecognized/i.test(ran.stderr);
     assert.ok(ran.code === 0 || refused, `exit code ${ran.code}: ${ran.stderr.slice(0, 300)}`);
     return ran.code === 0 ? 'taken' : `refused by name: ${ran.stderr.trim().slice(0, 80)}`;

@@ -176,7 +176,7 @@ async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClie
       `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
       {
         code: 'DeliveredFromGit',
-        hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
+        hint: 'Delete that first, without deleting what it delivered (docs/operations.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
       },
     );
   }

@@ -292,7 +292,7 @@ export function podMonitor(
   });
 }
 
-// NetworkPolicies: from whom and to where, as far as the API can say it (docs/network.md says what it cannot).
+// NetworkPolicies: from whom and to where, as far as the API can say it (docs/operations.md says what it cannot).
 
 /** What only the platform knows of its network. */
 export interface NetworkSettings {
