@@ -4,7 +4,7 @@ import type { Flag, Flags } from '../../runtime/cli/flags.ts';
 import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
-import { codeSpan } from './markdown.ts';
+import { codeSpan, table } from './markdown.ts';
 
 /** What is written about a command. */
 export interface CommandPage {
@@ -89,9 +89,10 @@ function flagTable(flags: Flags): readonly string[] {
   const rows = Object.entries(flags).map(([name, flag]) => {
     const short = flag.short === undefined ? '' : `\`-${flag.short}\`, `;
     const more = flag.many ? '; may be given more than once' : '';
-    return `| ${short}${codeSpan(flagUsage(name, flag))} | ${fallback(flag)} | ${cell(flag.help + more)} |`;
+    const help = prose(flag.help + more).replaceAll('|', '\\|');
+    return [short + codeSpan(flagUsage(name, flag)), fallback(flag), help];
   });
-  return rows.length === 0 ? [] : ['| flag | default | |', '|---|---|---|', ...rows, ''];
+  return table(['flag', 'default', ''], rows);
 }
 
 function fallback({ default: text }: Flag<unknown>): string {
@@ -108,10 +109,6 @@ function touched({ reads, writes, hosts, api }: Permissions): readonly string[] 
     ...line('API verbs', api, prose),
   ];
   return lines.length === 0 ? [] : ['It touches:', '', ...lines, ''];
-}
-
-function cell(text: string): string {
-  return prose(text).replaceAll('|', '\\|');
 }
 
 /** What looks like a tag is none. */

@@ -141,7 +141,7 @@ export class Controller {
     this.#readings.whenRead(() => {
       for (const key of keys) {
         this.#keys.set(keyText(key), key);
-        this.#queue.add(keyText(key), this.#options.reconciler.debounceMs?.(key));
+        this.#queue.addAfter(keyText(key), this.#options.reconciler.debounceMs?.(key) ?? 0);
       }
     });
   }
