@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
+import { archive } from '../archive.ts';
 import type { Arch } from '../base.ts';
 import { compile } from '../compile.ts';
-import { runTool } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
 import { layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';
@@ -90,7 +90,7 @@ function baseLayer(work: string, arch: Arch): Uint8Array {
   const rootfs = join(work, 'base');
   mkdirSync(rootfs);
   layBase(rootfs, arch);
-  return archive(rootfs, work);
+  return layerOf(rootfs, work);
 }
 
 /** One file under all its names: what is shared by agent, provider and reconciler is one layer. */
@@ -101,30 +101,12 @@ function programLayer(work: string, executable: string): Uint8Array {
   copyFileSync(executable, path);
   for (const name of ['crio-credential-provider', 'kubectl-pullwright'])
     symlinkSync('pullwright', join(rootfs, 'usr/bin', name));
-  return archive(rootfs, work);
+  return layerOf(rootfs, work);
 }
 
-/** Sorted, owned by root, without times: the same bytes for the same files. */
-function archive(folder: string, work: string): Uint8Array {
+function layerOf(folder: string, work: string): Uint8Array {
   const file = join(work, 'layer.tar');
-  runTool(
-    [
-      'tar',
-      '--sort=name',
-      '--format=ustar',
-      '--mtime=@0',
-      '--owner=0',
-      '--group=0',
-      '--numeric-owner',
-      '--mode=u+rw,go-w,a+rX',
-      '-cf',
-      file,
-      '-C',
-      folder,
-      '.',
-    ],
-    work,
-  );
+  archive(folder, file, []);
   const bytes = readFileSync(file);
   rmSync(file);
   return bytes;

@@ -4,7 +4,7 @@ import type { Flag, Flags } from '../../runtime/cli/flags.ts';
 import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
-import { codeSpan } from './markdown.ts';
+import { codeSpan, table } from './markdown.ts';
 
 /** What is written about a command. */
 export interface CommandPage {
@@ -39,6 +39,10 @@ export function markdownReference(pages: readonly CommandPage[]): string {
     '',
     'Every command, its flags, and what it reads, writes and asks for. `pullwright COMMAND --help` prints the same. Exit codes are 0 for done, 1 for',
     'failed (or a check that did not hold) and 2 for wrong usage, where nothing else is said. Durations are as Kubernetes writes them: `30s`, `5m`.',
+    '',
+    'With `--output json` a command prints one document to stdout, or nothing where the run could not be made; with `--watch`, one after the other.',
+    'Within a major version no field is removed, renamed or changes its type; fields, codes, reasons and states may be added. Texts for people (`message`,',
+    '`summary`, `fix`, `advice`, `why`) may change in any version.',
     '',
     ...pages.map(({ spec }) => `- [\`${spec.name}\`](#${spec.name}): ${spec.summary}`),
     '',
@@ -85,9 +89,10 @@ function flagTable(flags: Flags): readonly string[] {
   const rows = Object.entries(flags).map(([name, flag]) => {
     const short = flag.short === undefined ? '' : `\`-${flag.short}\`, `;
     const more = flag.many ? '; may be given more than once' : '';
-    return `| ${short}${codeSpan(flagUsage(name, flag))} | ${fallback(flag)} | ${cell(flag.help + more)} |`;
+    const help = prose(flag.help + more).replaceAll('|', '\\|');
+    return [short + codeSpan(flagUsage(name, flag)), fallback(flag), help];
   });
-  return rows.length === 0 ? [] : ['| flag | default | |', '|---|---|---|', ...rows, ''];
+  return table(['flag', 'default', ''], rows);
 }
 
 function fallback({ default: text }: Flag<unknown>): string {
@@ -104,10 +109,6 @@ function touched({ reads, writes, hosts, api }: Permissions): readonly string[] 
     ...line('API verbs', api, prose),
   ];
   return lines.length === 0 ? [] : ['It touches:', '', ...lines, ''];
-}
-
-function cell(text: string): string {
-  return prose(text).replaceAll('|', '\\|');
 }
 
 /** What looks like a tag is none. */

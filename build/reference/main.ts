@@ -10,7 +10,6 @@ import { commandPages, manPage, markdownReference } from './cli.ts';
 import { exitCodesPage } from './exit-codes.ts';
 import { fleetPage, kindsPage } from './kinds.ts';
 import { allMetrics, metricsPage } from './metrics.ts';
-import { outputPage, outputSchemaFiles } from './output.ts';
 import { permissionsPage } from './permissions.ts';
 import { conditionsPage, errorsPage, eventsPage } from './reasons.ts';
 import { allSaid } from './said.ts';
@@ -39,14 +38,12 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['errors.md', errorsPage(said)],
     ['metrics.md', metricsPage(await allMetrics(sources))],
     ['alerts.md', alertsPage(allAlerts())],
-    ['output.md', outputPage(commands)],
-    ...outputSchemaFiles(),
   ]);
 }
 
 /** Writes them. */
 export async function writeReference(): Promise<void> {
-  mkdirSync(join(REFERENCE, 'output'), { recursive: true });
+  mkdirSync(REFERENCE, { recursive: true });
   for (const [name, text] of await referencePages()) writeFileSync(join(REFERENCE, name), text);
   writeFileSync(FLEET_SCHEMA, fleetSchemaText());
 }

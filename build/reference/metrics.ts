@@ -76,11 +76,11 @@ async function labelled(): Promise<{ readonly text: string }> {
   metrics.hostedClusters({ ready: 1, starting: 0, failing: 0, refused: 0 });
   metrics.applied('c', 'apply');
   metrics.admitted('w', 'patched', 0);
-  metrics.queue.added('q');
-  metrics.queue.retried('q');
-  metrics.queue.started('q', 1);
-  metrics.queue.finished('q', 1);
-  metrics.queue.depth('q', () => 0);
+  const queue = metrics.queue('q', () => 0);
+  queue.added();
+  queue.retried();
+  queue.started(1);
+  queue.finished(1);
   return metrics.render();
 }
 

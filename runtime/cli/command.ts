@@ -44,9 +44,6 @@ function withFlags(fixed: Permissions, flags: Flags): Permissions {
 
 // What a subcommand is: a name, a help text with an example, what it may touch, and a function.
 
-/** What to type before a subcommand. */
-export type ProgramName = 'pullwright' | 'kubectl pullwright';
-
 /** Where a command reads and writes. Given by `main.ts`, so that tests can look. */
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream;
@@ -58,8 +55,6 @@ export interface CommandIo {
   readonly exitNow?: (code: ExitCode) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** What to type before a subcommand. @default {'pullwright'} */
-  readonly program?: ProgramName;
   /** Where this runs. @default {process.platform} */
   readonly platform?: NodeJS.Platform;
   /** Aborted on SIGINT and SIGTERM. */

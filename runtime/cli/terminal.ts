@@ -25,7 +25,6 @@ export function forPeople(io: CommandIo): CommandIo {
   return {
     ...(io.writeNow === undefined ? {} : { writeNow: io.writeNow }),
     ...(io.exitNow === undefined ? {} : { exitNow: io.exitNow }),
-    ...(io.program === undefined ? {} : { program: io.program }),
     ...(io.platform === undefined ? {} : { platform: io.platform }),
     env: io.env,
     cwd: io.cwd,

@@ -11,7 +11,7 @@ import {
 import type { Completion, Flag, Flags, Given } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
 /** A subcommand, as completion sees it. */
@@ -25,9 +25,9 @@ interface CompletionEntry {
 
 const TABLE = {
   name: 'completion',
-  summary: 'Print a completion script for bash, zsh, fish or kubectl',
+  summary: 'Print a completion script for bash, zsh or fish',
   about: [
-    'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
+    'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl.',
   ],
   args: [{ name: SHELLS.join('|'), help: 'the shell' }],
   flags: {},
@@ -56,7 +56,6 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
 
 function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
   if (shell === 'fish') return fish(entries);
-  if (shell === 'kubectl') return kubectl(entries);
   return shell === 'bash'
     ? bash(entries)
     : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;
@@ -149,45 +148,6 @@ function bashValue({ completes, choices = [] }: Flag<unknown>): string {
   if (completes === 'folders') return reply('-d');
   if (completes === 'choices') return reply(`-W "${choices.join(' ')}"`);
   return completes === 'nothing' ? 'COMPREPLY=(); return' : reply(`-W "$(${ASKS[completes]})"`);
-}
-
-/**
- * Answers as cobra's `__complete` does: candidates, then `:4` for no files, `:0` for files too.
- *
- * Source of the rule: kubectl's SetupPluginCompletion, which calls it with the words behind `kubectl pullwright`.
- */
-function kubectl(entries: readonly CompletionEntry[]): string {
-  const lines = (words: readonly string[]): string =>
-    `printf '%s\\n'${words.map((word) => ` '${word}'`).join('')}`;
-  return [
-    '#!/bin/sh',
-    `[ $# -gt 1 ] || { ${lines(entries.map(({ name }) => name))}; echo :4; exit; }`,
-    'previous= last= namespace=',
-    'for word; do',
-    '  case $last in -n|--namespace) namespace=--namespace=$word ;; esac',
-    '  previous=$last last=$word',
-    'done',
-    'case "$1 $previous" in',
-    ...valueCases(entries, ({ completes, choices = [] }) => {
-      if (completes === 'files' || completes === 'folders') return 'echo :0; exit';
-      if (completes === 'choices') return `${lines(choices)}; echo :4; exit`;
-      return completes === 'nothing' ? 'echo :4; exit' : `${ASKS[completes]}; echo :4; exit`;
-    }),
-    'esac',
-    'case $last in -*) ;; *)',
-    '  case $1 in',
-    ...argumentCases(entries).map(({ name, ask }) => `  ${name}) ${ask}; echo :4; exit ;;`),
-    '  esac',
-    '  echo :0; exit ;;',
-    'esac',
-    'case $1 in',
-    ...entries
-      .filter(({ flags }) => Object.keys(flags).length > 0)
-      .map((entry) => `${entry.name}) ${lines(allFlags(entry))} ;;`),
-    'esac',
-    'echo :4',
-    '',
-  ].join('\n');
 }
 
 function fish(entries: readonly CompletionEntry[]): string {

@@ -1,73 +1,17 @@
 /** Command line shell: version, dispatch, signals. */
 import { writeSync } from 'node:fs';
-import type { CommandIo, ExitCode, ProgramName } from '../cli/command.ts';
+import type { CommandIo, ExitCode } from '../cli/command.ts';
 import { forPeople } from '../cli/terminal.ts';
 import { nearWord, onOneLine } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 import { asksForHelp, isBrokenPipe, runCommand } from './run-command.ts';
 import { COMMANDS, type CommandGroup, type TableEntry } from './table.ts';
 
-// What this program is called by who types it: `pullwright`, or `kubectl pullwright` where it is a plugin.
-
-/**
- * The last part of the path that a program was called by.
- */
-export function nameCalled(argv0: string): string {
-  return argv0.slice(argv0.lastIndexOf('/') + 1);
-}
-
-/**
- * kubectl runs `kubectl-pullwright` for `kubectl pullwright`.
- *
- * @param argv0 what the caller wrote as the program's name
- */
-export function programName(argv0: string): ProgramName {
-  return nameCalled(argv0) === 'kubectl-pullwright' ? 'kubectl pullwright' : 'pullwright';
-}
-
-/**
- * `text` with command lines of this program as they are typed for `program`.
- *
- * @param isCommand whether a word is a subcommand: every other "pullwright" is somebody's word for something else
- */
-export function asTyped(text: string, program: ProgramName, isCommand: (word: string) => boolean): string {
-  if (program === 'pullwright') return text;
-  return text.replaceAll(
-    /(?<![\w./-])(kubectl )?pullwright (?=(<command>|[a-z-]+))/g,
-    (found: string, kubectl: string | undefined, word: string) =>
-      kubectl === undefined && (word === '<command>' || isCommand(word)) ? `${program} ` : found,
-  );
-}
-
-/**
- * The same places to write to, where command lines are as they are typed: on stderr and in what a terminal shows. What goes into
- * a pipe or a file is the same under each name.
- *
- * @param isHelp whether stdout takes a text for people, wherever it goes
- */
-export function speakingAs(io: CommandIo, isCommand: (word: string) => boolean, isHelp: boolean): CommandIo {
-  const { program = 'pullwright' } = io;
-  if (program === 'pullwright') return io;
-  const typed = (text: string): string => asTyped(text, program, isCommand);
-  const speaking = <S extends CommandIo['stderr']>(stream: S): S =>
-    Object.create(stream, {
-      write: { value: (text: string) => stream.write(typed(text)) },
-      isTTY: { value: stream.isTTY },
-    }) as S;
-  return Object.create(io, {
-    stdout: {
-      get: () => (isHelp || io.stdout.isTTY === true ? speaking(io.stdout) : io.stdout),
-    },
-    stderr: { get: () => speaking(io.stderr) },
-  }) as CommandIo;
-}
-
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
   const [name, ...rest] = args;
   if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], given);
-  const isHelp = name === 'help' || asksForHelp(args);
-  const io = forPeople(speakingAs(given, (word) => Object.hasOwn(COMMANDS, word), isHelp));
+  const io = forPeople(given);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
     // Nobody asked for it: it is no result.
     const stream = name === undefined ? io.stderr : io.stdout;
@@ -127,7 +71,6 @@ function processIo(): CommandIo {
     get stderr() {
       return process.stderr;
     },
-    program: programName(process.argv0),
     writeNow: writeWhole,
     exitNow: (code) => process.exit(code),
     env: process.env,

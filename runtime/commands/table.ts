@@ -42,7 +42,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('../diagnose/commands/check.ts')).command,
   },
   completion: {
-    summary: 'Print a completion script for bash, zsh, fish or kubectl',
+    summary: 'Print a completion script for bash, zsh or fish',
     group: 'change',
     load: async () => (await import('./completion.ts')).command,
   },

@@ -26,8 +26,6 @@ interface Corrections {
   readonly heldUntil?: number;
 }
 
-/**
- */
 export class FightBreaker {
   readonly #now: () => number;
   readonly #corrections = new Map<string, Corrections>();

@@ -237,10 +237,7 @@ export interface Reconciler {
   readonly watches: readonly Watch[];
   /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
   readonly workers?: number;
-  /**
-   * Milliseconds that `key` may wait while other keys are worked on; when there is nothing else to do, it comes at once. For
-   * keys that sum up what the others do. @default {0}
-   */
+  /** Milliseconds after a change until `key` is due: for keys that sum up what the others do. @default {0} */
   debounceMs?(key: Request): number;
   /**
    * `<namespace>/<name>` of the Secrets whose values it reads, of those that are read without (`Read.values`). The same set as

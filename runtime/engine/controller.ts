@@ -51,22 +51,16 @@ export class Controller {
   readonly #log: Logger;
   readonly #readings: CacheSync;
   readonly #keys = new Map<string, Request>();
-  readonly #endDepth: () => unknown;
+  readonly #observer: ReturnType<Metrics['queue']>;
   readonly #workers: Promise<void>[] = [];
   #onSynced: (() => void) | undefined;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
     const { name } = options.reconciler;
-    const { queue } = options.metrics;
     this.#log = options.log.child({ controller: name });
-    this.#queue = new WorkQueue(options.clock, {
-      added: () => queue.added(name),
-      retried: () => queue.retried(name),
-      started: (seconds) => queue.started(name, seconds),
-      finished: (seconds) => queue.finished(name, seconds),
-    });
-    this.#endDepth = queue.depth(name, () => this.#queue.depth);
+    this.#observer = options.metrics.queue(name, () => this.#queue.depth);
+    this.#queue = new WorkQueue(options.clock, this.#observer);
     this.#reporter = new Reporter(options);
     this.#readings = new CacheSync({
       reads: options.reconciler.watches,
@@ -103,7 +97,7 @@ export class Controller {
   async stop(): Promise<void> {
     this.#queue.close();
     this.#readings.stop();
-    this.#endDepth();
+    this.#observer.end();
     await Promise.all(this.#workers);
     this.#reporter.close();
   }
@@ -141,7 +135,7 @@ export class Controller {
     this.#readings.whenRead(() => {
       for (const key of keys) {
         this.#keys.set(keyText(key), key);
-        this.#queue.add(keyText(key), this.#options.reconciler.debounceMs?.(key));
+        this.#queue.addAfter(keyText(key), this.#options.reconciler.debounceMs?.(key) ?? 0);
       }
     });
   }

@@ -18,17 +18,45 @@ const REFUSED_MS = 600_000;
 const AT_ONCE = 4;
 const REMEMBERED = 5000;
 
-interface Known {
-  readonly answer: AdmissionDryRunResult;
-  readonly until: number;
+/** Answers that are kept for a while, each asked for once at a time. */
+class Answers<A> {
+  readonly #now: () => number;
+  readonly #known = new Map<string, { readonly answer: A; readonly until: number }>();
+  readonly #pending = new Set<string>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The last one, whether it may still be believed or not. */
+  last(id: string): A | undefined {
+    return this.#known.get(id)?.answer;
+  }
+
+  isFresh(id: string): boolean {
+    return (this.#known.get(id)?.until ?? 0) > this.#now();
+  }
+
+  /** Whether it is to be asked for now; then it counts as asked for. */
+  begin(id: string): boolean {
+    if (this.isFresh(id) || this.#pending.has(id)) return false;
+    this.#pending.add(id);
+    return true;
+  }
+
+  end(id: string, answer: A, lastsMs: number): void {
+    this.#pending.delete(id);
+    this.#known.delete(id);
+    this.#known.set(id, { answer, until: this.#now() + lastsMs });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+  }
 }
 
 export class PodTrials {
   readonly #clusters: Readonly<Record<Role, Cluster>>;
-  readonly #now: () => number;
   readonly #wait: (ms: number) => Promise<unknown>;
-  readonly #known = new Map<string, Known>();
-  readonly #pending = new Set<string>();
+  readonly #answers: Answers<AdmissionDryRunResult>;
   readonly #waiting: (() => Promise<void>)[] = [];
   #running = 0;
 
@@ -38,24 +66,23 @@ export class PodTrials {
     wait: (ms: number) => Promise<unknown> = unwatched,
   ) {
     this.#clusters = clusters;
-    this.#now = now;
+    this.#answers = new Answers(now);
     this.#wait = wait;
   }
 
   /** The last answer, if there is one: one that is to be asked for again counts until then. */
   get(trial: AdmissionDryRun): AdmissionDryRunResult | undefined {
-    return this.#known.get(idOf(trial))?.answer;
+    return this.#answers.last(idOf(trial));
   }
 
   /** Makes the trials that are due, and calls `answered` after each. */
   request(trials: readonly AdmissionDryRun[], reconciler: string, answered: () => void): void {
     for (const trial of trials) {
       const id = idOf(trial);
-      if ((this.#known.get(id)?.until ?? 0) > this.#now() || this.#pending.has(id)) continue;
-      this.#pending.add(id);
+      if (!this.#answers.begin(id)) continue;
       this.#waiting.push(async () => {
-        this.#remember(trial, await this.#make(trial, reconciler));
-        this.#pending.delete(id);
+        const answer = await this.#make(trial, reconciler);
+        this.#answers.end(id, answer, lastsMs(answer, trial));
         answered();
       });
     }
@@ -66,14 +93,6 @@ export class PodTrials {
     this.#running += 1;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await next();
     this.#running -= 1;
-  }
-
-  #remember(trial: AdmissionDryRun, answer: AdmissionDryRunResult): void {
-    const id = idOf(trial);
-    this.#known.delete(id);
-    this.#known.set(id, { answer, until: this.#now() + lastsMs(answer, trial) });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
   }
 
   async #make(trial: AdmissionDryRun, reconciler: string): Promise<AdmissionDryRunResult> {
@@ -132,47 +151,39 @@ export type LookUp = (need: Lookup) => Promise<LookupResult>;
 /** How long a good and a bad answer are believed. */
 const GOOD_MS = 600_000;
 const BAD_MS = 60_000;
-const LOOKUPS_REMEMBERED = 1000;
 
 export class FactCache {
   readonly #lookUp: LookUp;
-  readonly #now: () => number;
-  readonly #facts = new Map<string, { readonly fact: LookupResult; readonly until: number }>();
-  readonly #pending = new Set<string>();
+  readonly #answers: Answers<LookupResult>;
 
   constructor(lookUp: LookUp, now: () => number = () => performance.now()) {
     this.#lookUp = lookUp;
-    this.#now = now;
+    this.#answers = new Answers(now);
   }
 
   /** The answer, if there is one that may still be believed. */
   get(need: Lookup): LookupResult | undefined {
-    const known = this.#facts.get(idOfOfLookups(need));
-    return known !== undefined && known.until > this.#now() ? known.fact : undefined;
+    const id = idOfLookup(need);
+    return this.#answers.isFresh(id) ? this.#answers.last(id) : undefined;
   }
 
   /** Looks up what is not known, and calls `answered` for each answer. */
   request(needs: readonly Lookup[], answered: () => void): void {
     for (const need of needs) {
-      const id = idOfOfLookups(need);
-      if (this.get(need) !== undefined || this.#pending.has(id)) continue;
-      this.#pending.add(id);
-      void this.#answer(need, id, answered);
+      const id = idOfLookup(need);
+      if (this.#answers.begin(id)) void this.#answer(need, id, answered);
     }
   }
 
   async #answer(need: Lookup, id: string, answered: () => void): Promise<void> {
     const fact = await this.#lookUp(need);
-    this.#pending.delete(id);
-    this.#facts.set(id, { fact, until: this.#now() + (fact.ok ? GOOD_MS : BAD_MS) });
-    const [oldest] = this.#facts.keys();
-    if (this.#facts.size > LOOKUPS_REMEMBERED && oldest !== undefined) this.#facts.delete(oldest);
+    this.#answers.end(id, fact, fact.ok ? GOOD_MS : BAD_MS);
     answered();
   }
 }
 
 /** Clusters with other credentials get other answers. */
-function idOfOfLookups({ kind, image, pullSecret, asked }: Lookup): string {
+function idOfLookup({ kind, image, pullSecret, asked }: Lookup): string {
   return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { QueueObserver } from './queue.ts';
 
 /** A gauge of one key, as reconcilers report it. */
 export interface GaugeSample {
@@ -24,7 +25,7 @@ export interface CounterSample {
   readonly by?: number;
 }
 
-export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+export type ReconcileResult = 'success' | 'error' | 'requeue_after';
 
 export interface Metrics {
   reconciled(controller: string, result: ReconcileResult, seconds: number): void;
@@ -40,14 +41,8 @@ export interface Metrics {
   count(counter: CounterSample): void;
   /** Replaces what `source` reported before. */
   samples(source: string, samples: readonly GaugeSample[]): void;
-  queue: {
-    added(name: string): void;
-    retried(name: string): void;
-    started(name: string, waitedSeconds: number): void;
-    finished(name: string, workedSeconds: number): void;
-    /** Asked on every scrape. */
-    depth(name: string, read: () => number): () => void;
-  };
+  /** What a queue of that name tells, until `end`. @param depth asked on every scrape */
+  queue(name: string, depth: () => number): QueueObserver & { end(): void };
   /** The exposition text and its content type. */
   render(): Promise<{ readonly text: string; readonly contentType: string }>;
 }
@@ -202,15 +197,15 @@ function queueMetrics(make: Makers, registry: Registry): Metrics['queue'] {
     },
   });
   registry.registerMetric(depth);
-  return {
-    added: (name) => adds.inc({ name }),
-    retried: (name) => retries.inc({ name }),
-    started: (name, seconds) => waited.observe({ name }, seconds),
-    finished: (name, seconds) => worked.observe({ name }, seconds),
-    depth: (name, read) => {
-      readers.set(read, name);
-      return () => readers.delete(read);
-    },
+  return (name, read) => {
+    readers.set(read, name);
+    return {
+      added: () => adds.inc({ name }),
+      retried: () => retries.inc({ name }),
+      started: (seconds) => waited.observe({ name }, seconds),
+      finished: (seconds) => worked.observe({ name }, seconds),
+      end: () => readers.delete(read),
+    };
   };
 }
 

@@ -30,8 +30,6 @@ export function place(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''} ${name}`;
 }
 
-/**
- */
 export class SortedObjects {
   #places: string[];
   #objects: KubeObject[];
@@ -105,11 +103,6 @@ export interface ObjectName {
   readonly name: string;
 }
 
-/** By kind and version: a text that is put together anew is hashed anew at each look, and there are a dozen looks for each copy. */
-const kindKeys = new Map<string, Map<string, string>>();
-/** More kinds than a cluster has. */
-const MOST_KINDS = 10_000;
-
 /** Identifies a kind: `apps/v1/DaemonSet`. */
 export function kindKey({
   apiVersion,
@@ -118,12 +111,7 @@ export function kindKey({
   readonly apiVersion: string;
   readonly kind: string;
 }): string {
-  const known = kindKeys.get(kind)?.get(apiVersion);
-  if (known !== undefined) return known;
-  const made = `${apiVersion}/${kind}`;
-  if (kindKeys.size > MOST_KINDS) kindKeys.clear();
-  kindKeys.set(kind, (kindKeys.get(kind) ?? new Map<string, string>()).set(apiVersion, made));
-  return made;
+  return `${apiVersion}/${kind}`;
 }
 
 const NONE: readonly KubeObject[] = [];

@@ -137,52 +137,14 @@ test('words behind the shell are refused', async () => {
   assert.equal(ran.code, 2);
   assert.match(
     ran.stderr,
-    /^Cannot print a completion script for "bash pullwright": expected one of bash, zsh, fish, /,
+    /^Cannot print a completion script for "bash pullwright": expected one of bash, zsh, fish/,
   );
-});
-
-test('kubectl asks a program of its own', async () => {
-  const script = (await completion('kubectl')).stdout;
-  const answer = async (...words: readonly string[]): Promise<readonly string[]> =>
-    (await runProcess(['sh', '-c', script, 'kubectl_complete-pullwright', ...words])).stdout
-      .trim()
-      .split('\n');
-  assert.ok((await answer('ex')).includes('explain'));
-  assert.deepEqual((await answer('ex')).at(-1), ':4');
-  const flags = await answer('status', '--f');
-  assert.ok(flags.includes('--from') && !flags.includes('--hosted-cluster'), flags.join(' '));
-  const pods = await runProcess([
-    'sh',
-    '-c',
-    `kubectl() { echo "pod/$3"; }\n${script}`,
-    'plugin',
-    'doctor',
-    '-n',
-    'shop',
-    'w',
-  ]);
-  assert.deepEqual(pods.stdout.trim().split('\n'), ['--namespace=shop', ':4']);
-  assert.deepEqual(await answer('validate', 'a'), [':0']);
-  assert.deepEqual(await answer('status', '--output', ''), ['text', 'wide', 'name', 'json', 'yaml', ':4']);
-  assert.deepEqual(await answer('status', '--from', ''), [':0']);
-  const asked = await runProcess([
-    'sh',
-    '-c',
-    `kubectl() { echo "pod/$3"; }\n${script}`,
-    'plugin',
-    'explain',
-    '-n',
-    'shop',
-    '--pod',
-    'w',
-  ]);
-  assert.equal(asked.stdout, '--namespace=shop\n:4\n');
 });
 
 test('another shell is refused by name', async () => {
   const ran = await completion('tcsh');
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, kubectl/);
+  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish/);
 });
 
 test.run();

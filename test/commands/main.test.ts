@@ -132,18 +132,4 @@ test('what needs Linux has its help everywhere, and the provider its dry run', a
   }
 });
 
-test('a plugin of kubectl names itself so on stderr and to people, and data stays data', async () => {
-  const program = 'kubectl pullwright';
-  const wrong = await runInProcess(['explian'], { program });
-  assert.equal(wrong.stderr, 'Unknown command "explian": did you mean "explain"?\n');
-  const usage = await runInProcess(['status', '-z'], { program });
-  assert.match(usage.stderr, /Run "kubectl pullwright status --help" for usage/);
-  const help = await runInProcess(['help', 'status'], { program });
-  assert.match(help.stdout, /^Usage: kubectl pullwright status /m);
-  assert.doesNotMatch(help.stdout, /(?<!kubectl )pullwright [a-z]/);
-  // A script that is written to a file names the program that shells complete.
-  const script = ['completion', 'fish'];
-  assert.deepEqual(await runInProcess(script, { program }), await runInProcess(script));
-});
-
 test.run();

@@ -4,8 +4,6 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
 import { FLEET_SCHEMA, REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
-import { outputFields } from '../../build/reference/output.ts';
-import { OUTPUTS } from '../../build/reference/outputs/outputs.ts';
 import { fleetSchemaText } from '../../charts/fleet-schema.ts';
 import { suite } from '../support/suite.ts';
 
@@ -101,17 +99,6 @@ test('every field of the fleet file is described', () => {
     .filter(({ description }) => description === '')
     .map(({ path }) => path);
   assert.deepEqual([...new Set(bare)], []);
-});
-
-test('every field of what commands print as JSON is described', () => {
-  const bare = Object.entries(OUTPUTS).flatMap(([command, forms]) =>
-    forms.flatMap((form) =>
-      outputFields(form)
-        .filter(({ description }) => description === '')
-        .map(({ path }) => `${command}: ${path}`),
-    ),
-  );
-  assert.deepEqual(bare, []);
 });
 
 test.run();

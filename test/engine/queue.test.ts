@@ -25,7 +25,7 @@ class ManualClock implements QueueClock {
   /** Moves on, running what is due. */
   advance(ms: number): void {
     this.#now += ms;
-    const due = this.#timers.filter(({ at }) => at <= this.#now);
+    const due = this.#timers.filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at);
     this.#timers = this.#timers.filter(({ at }) => at > this.#now);
     for (const { run } of due) run();
   }
@@ -108,71 +108,10 @@ test('depth counts what is due and has no worker', async () => {
   assert.equal(queue.depth, 1);
 });
 
-test('a patient key lets others go first, and comes at once when the last of them is done', async () => {
-  const queue = new WorkQueue(new ManualClock());
-  queue.add('copy-1');
-  queue.add('sum', 500);
-  queue.add('copy-2');
-  assert.deepEqual([await queue.next(), await queue.next()], ['copy-1', 'copy-2']);
-  const next = queue.next();
-  queue.done('copy-1');
-  queue.add('sum', 500);
-  assert.equal(await Promise.race([next, Promise.resolve('nothing')]), 'nothing');
-  queue.done('copy-2');
-  assert.equal(await next, 'sum');
-  assert.equal(await take(queue), undefined, 'once, however often it was added');
-});
-
-test('with nothing else to do, a patient key comes at once, also beside another patient one', async () => {
-  const queue = new WorkQueue(new ManualClock());
-  queue.add('sum-1', 500);
-  queue.add('sum-2', 500);
-  assert.deepEqual([await queue.next(), await queue.next()], ['sum-1', 'sum-2']);
-});
-
-test('patience ends: work without end delays a patient key so long and no longer', async () => {
-  const clock = new ManualClock();
-  const queue = new WorkQueue(clock);
-  queue.add('copy');
-  queue.add('sum', 500);
-  assert.equal(await queue.next(), 'copy');
-  const next = queue.next();
-  clock.advance(499);
-  queue.add('sum', 500);
-  assert.equal(await Promise.race([next, Promise.resolve('nothing')]), 'nothing');
-  clock.advance(1);
-  assert.equal(await next, 'sum');
-});
-
-test('a patient key that waits for its time anyway comes early too', async () => {
-  const queue = new WorkQueue(new ManualClock());
-  queue.add('copy');
-  queue.addAfter('sum', 100);
-  queue.add('sum', 500);
-  assert.equal(await queue.next(), 'copy');
-  queue.done('copy');
-  assert.equal(await queue.next(), 'sum');
-});
-
-test('added while worked on, a patient key is patient again', async () => {
-  const queue = new WorkQueue(new ManualClock());
-  queue.add('sum', 500);
-  assert.equal(await queue.next(), 'sum');
-  queue.add('sum', 500);
-  queue.add('copy');
-  assert.equal(await queue.next(), 'copy');
-  const next = queue.next();
-  queue.done('sum');
-  assert.equal(await Promise.race([next, Promise.resolve('nothing')]), 'nothing');
-  queue.done('copy');
-  assert.equal(await next, 'sum');
-});
-
 test('property: every added key is worked on, and none by two workers at once', async () => {
   const step = fc.record({
     id: fc.constantFrom('a', 'b', 'c'),
     wait: fc.nat(20),
-    isPatient: fc.boolean(),
     finish: fc.boolean(),
   });
   await fc.assert(
@@ -192,9 +131,8 @@ test('property: every added key is worked on, and none by two workers at once', 
         }
       };
       const workers = [worker(), worker(), worker()];
-      for (const { id, wait, isPatient, finish } of steps) {
-        if (isPatient) queue.add(id, wait);
-        else queue.addAfter(id, wait);
+      for (const { id, wait, finish } of steps) {
+        queue.addAfter(id, wait);
         pending.add(id);
         if (finish) clock.advance(wait);
         await new Promise(setImmediate);

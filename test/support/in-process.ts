@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { CommandIo } from '../../runtime/cli/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
-import { assertPrinted } from './output-schema.ts';
+import { assertPrinted } from './json-output.ts';
 
 /** What a run said. */
 export interface InProcessRun {
@@ -34,6 +34,6 @@ export async function runInProcess(
     signal: new AbortController().signal,
     ...given,
   });
-  await assertPrinted(args, { code, stdout: seen.stdout });
+  assertPrinted(args, { code, stdout: seen.stdout });
   return { code, ...seen };
 }

@@ -1,6 +1,6 @@
 /** Runs a program to its end, with a deadline, and collects what it prints. The whole process group is killed at the deadline. */
 import { spawn } from 'node:child_process';
-import { assertPrintedBy } from './output-schema.ts';
+import { assertPrintedBy } from './json-output.ts';
 
 export interface ProcessOptions {
   readonly cwd?: string;
@@ -75,7 +75,7 @@ export async function runProcess(
   const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');
   const printed = text(stdout);
   // What was killed may have printed a part.
-  if (!timedOut) await assertPrintedBy([program, ...args], { code, stdout: printed });
+  if (!timedOut) assertPrintedBy([program, ...args], { code, stdout: printed });
   return {
     code,
     stdout: printed,

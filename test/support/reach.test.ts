@@ -24,13 +24,6 @@ test('a file of cases reaches the tests of its folder, a page those that name it
   assert.ok(reachedBy(tests, ['docs/install.md']).some((file) => file.startsWith('test/docs/')));
 });
 
-test('a schema of an output reaches the tests that run the program, and none that runs another', () => {
-  const reached = reachedBy(tests, ['build/reference/outputs/diagnose.ts']);
-  assert.ok(reached.includes('test/diagnose/check.test.ts'));
-  assert.ok(reached.includes('test/diagnose/validate.test.ts'));
-  assert.ok(!reached.includes('test/architecture/unused.test.ts'));
-});
-
 test('the lock file reaches everything', () => {
   assert.equal(reachedBy(tests, ['package-lock.json']).length, tests.length);
 });

@@ -9,11 +9,7 @@ const STARTED: readonly (readonly [sign: RegExp, file: string])[] = [
   [/\bmain\.ts['"`]/, 'main.ts'],
   [/\bexecutable\(/, 'runtime/commands/executable.ts'],
   [/\btest\/run\.ts['"`]/, 'test/run.ts'],
-  // What these print is held against schemas.
-  [/\b(?:main|in-process)\.ts['"`]|\bexecutable\(/, 'build/reference/outputs/outputs.ts'],
 ];
-/** Loads schemas where JSON is printed, which most tests with a process do not. */
-const HOLDS_OUTPUT = 'test/support/output-schema.ts';
 
 const known = new Map<string, readonly string[]>();
 
@@ -21,7 +17,7 @@ const known = new Map<string, readonly string[]>();
 function leadsTo(file: string): readonly string[] {
   const found = known.get(file);
   if (found !== undefined) return found;
-  const isSource = file.endsWith('.ts') && file !== HOLDS_OUTPUT && existsSync(join(root, file));
+  const isSource = file.endsWith('.ts') && existsSync(join(root, file));
   const text = isSource ? readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '') : '';
   const imports = text.matchAll(/\bfrom\s+'([^']+)'|\bimport\(\s*['`]([^'`]+)['`]\s*\)/g);
   const targets = [...imports].map(([, from, lazy]) => {

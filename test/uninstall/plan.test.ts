@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import { heldUp, nodesToGo } from '../../runtime/commands/uninstall/carry-out.ts';
+import { nodesToGo } from '../../runtime/commands/uninstall/carry-out.ts';
 import { nameOf, planUninstall, STAGES } from '../../runtime/commands/uninstall/plan.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -273,27 +273,6 @@ test('nodesToGo() waits for the controller, for new pods and for readiness', () 
   assert.equal(nodesToGo(daemonSet({ ...all, updatedNumberScheduled: 1 })), '1 of 2 nodes left');
   assert.equal(nodesToGo(daemonSet({ ...all, numberReady: 0 })), '0 of 2 nodes left');
   assert.equal(nodesToGo(daemonSet({ observedGeneration: 2 })), '');
-});
-
-test('heldUp() says what a pod waits for, and nothing of one that is on its way', () => {
-  const pod = (status: object, spec: object = { nodeName: 'n1' }): KubeObject =>
-    object('Pod', 'p', {}, { spec, status });
-  const waiting = (reason?: string, message?: string): object => ({
-    state: { waiting: { reason, message } },
-  });
-  const pull = waiting('ErrImagePull', 'unauthorized');
-  assert.equal(heldUp(pod({ initContainerStatuses: [pull] })), 'node n1: ErrImagePull: unauthorized');
-  assert.equal(
-    heldUp(pod({ containerStatuses: [waiting('CrashLoopBackOff')] })),
-    'node n1: CrashLoopBackOff',
-  );
-  for (const status of [
-    {},
-    { initContainerStatuses: [waiting('PodInitializing')] },
-    { containerStatuses: [{ state: { running: {} } }] },
-    { containerStatuses: [waiting()] },
-  ])
-    assert.equal(heldUp(pod(status)), undefined);
 });
 
 test.run();

@@ -117,14 +117,13 @@ export async function waitForNodes(object: KubeObject, options: CarryOutOptions)
   await poll(options, async () => {
     const live = await options.client.get(objectRef(object));
     if (live === undefined) return undefined;
-    const toGo = nodesToGo(live);
-    if (toGo === '') return undefined;
-    const left = [toGo, ...(await heldUpNodes(live, options.client))].join('; ');
+    const left = nodesToGo(live);
+    if (left === '') return undefined;
     if (left !== said) options.say(`${nameOf(object)}: ${left}`);
     said = left;
     return new PullwrightError(`Cannot leave the nodes of "${nameOf(object)}": ${left}`, {
       code: 'NodesNotLeft',
-      hint: 'Where nothing is said of a node, the log of its pod says why. Run this again to go on, or with --skip-nodes to leave the nodes as they are: their config.json stays either way',
+      hint: 'The status and the log of its pods say why. Run this again to go on, or with --skip-nodes to leave the nodes as they are: their config.json stays either way',
     });
   });
 }
@@ -146,51 +145,6 @@ export function nodesToGo({ metadata, status }: KubeObject): string {
   const wanted = seen.desiredNumberScheduled ?? 0;
   const left = Math.min(seen.updatedNumberScheduled ?? 0, seen.numberReady ?? 0);
   return left >= wanted ? '' : `${left} of ${wanted} nodes left`;
-}
-
-/** Nodes of which one line each is said. */
-const NAMED = 3;
-
-async function heldUpNodes(
-  { metadata, spec }: KubeObject,
-  client: Pick<KubeClient, 'list'>,
-): Promise<readonly string[]> {
-  const { matchLabels = {} } =
-    (spec as { selector?: { matchLabels?: Readonly<Record<string, string>> } }).selector ?? {};
-  const labelSelector = Object.entries(matchLabels)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
-  const pods = { apiVersion: 'v1', kind: 'Pod', namespace: metadata.namespace ?? '' };
-  const { items } = await client.list(pods, { labelSelector });
-  const said = items.flatMap((pod) => heldUp(pod) ?? []);
-  return said.length <= NAMED ? said : [...said.slice(0, NAMED), `and ${said.length - NAMED} more`];
-}
-
-interface ContainerState {
-  readonly state?: {
-    readonly waiting?: { readonly reason?: string; readonly message?: string };
-  };
-}
-
-/** What a container waits for on its way to work, and is no trouble. */
-const ON_ITS_WAY: ReadonlySet<string> = new Set(['PodInitializing', 'ContainerCreating', '']);
-
-/**
- * Why a pod does not get to work, in the words of its node; undefined when nothing is known.
- */
-export function heldUp({ spec, status }: KubeObject): string | undefined {
-  const { nodeName = 'none yet' } = (spec ?? {}) as { nodeName?: string };
-  const { initContainerStatuses = [], containerStatuses = [] } = (status ?? {}) as Readonly<
-    Record<string, readonly ContainerState[] | undefined>
-  >;
-  const waiting = [...initContainerStatuses, ...containerStatuses].map(waitsFor).find((said) => said !== '');
-  return waiting === undefined ? undefined : `node ${nodeName}: ${waiting}`;
-}
-
-function waitsFor({ state }: ContainerState): string {
-  const { reason = '', message = '' } = state?.waiting ?? {};
-  if (ON_ITS_WAY.has(reason)) return '';
-  return message === '' ? reason : `${reason}: ${message}`;
 }
 
 // Carries a removal plan out, stage by stage. What is done is kept nowhere but in the cluster, so that a run that was killed is

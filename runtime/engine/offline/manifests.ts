@@ -24,31 +24,25 @@ import { ObjectStore } from '../store.ts';
  *
  * Source of the rule: the published schemas of these kinds.
  */
-const CONDITIONS: readonly string[] = ['type', 'status', 'reason', 'message'].map(
-  (field) => `status.conditions[].${field}: text`,
-);
-
 const ALL: readonly string[] = [
   'metadata.uid: text',
   'metadata.deletionTimestamp: text',
   'metadata.finalizers[]: text',
-  'metadata.ownerReferences[]',
   'metadata.ownerReferences[].kind: text',
   'metadata.ownerReferences[].name: text',
-  'metadata.managedFields[]',
   'metadata.managedFields[].manager: text',
   'metadata.managedFields[].operation: text',
   'metadata.managedFields[].subresource: text',
   'metadata.managedFields[].fieldsV1',
   'spec',
   'status',
+  ...['type', 'status', 'reason', 'message'].map((field) => `status.conditions[].${field}: text`),
 ];
 
 const under = (prefix: string, paths: readonly string[]): readonly string[] =>
   paths.map((path) => `${prefix}.${path}`);
 
 const MIRRORS = (list: string): readonly string[] => [
-  `spec.${list}[]`,
   `spec.${list}[].source: text`,
   `spec.${list}[].mirrors[]: text`,
   `spec.${list}[].mirrorSourcePolicy: text`,
@@ -72,15 +66,12 @@ const BY_KIND: Readonly<Record<string, readonly string[]>> = {
     ...MIRRORS('imageContentSources'),
   ],
   HostedControlPlane: ['spec.pullSecret.name: text', ...MIRRORS('imageContentSources')],
-  NodePool: ['spec.clusterName: text', 'spec.config[]', 'spec.config[].name: text'],
+  NodePool: ['spec.clusterName: text', 'spec.config[].name: text'],
   MachineConfig: [
-    'spec.config.storage.files[]',
     'spec.config.storage.files[].path: text',
     'spec.config.storage.files[].contents.source: text',
-    'spec.config.systemd.units[]',
     'spec.config.systemd.units[].name: text',
     'spec.config.systemd.units[].contents: text',
-    'spec.config.systemd.units[].dropins[]',
     'spec.config.systemd.units[].dropins[].contents: text',
   ],
   MachineConfigPool: [
@@ -94,68 +85,38 @@ const BY_KIND: Readonly<Record<string, readonly string[]>> = {
   Secret: ['type: text'],
 };
 
-type Want = 'text' | 'map';
-
-interface Step {
-  readonly field: string;
-  /** Whether the field is a list, of whose elements the rest of the path speaks. */
-  readonly list: boolean;
-}
-
-interface Rule {
-  readonly steps: readonly Step[];
-  readonly want: Want;
-}
-
-interface Place {
-  readonly path: string;
-  readonly want: Want;
-}
-
-const compiled = new Map<string, readonly Rule[]>();
-
 /**
  * What is wrong first, with its path; undefined when nothing is.
  */
 export function shapeFault(object: Readonly<Record<string, unknown>>): string | undefined {
-  for (const { steps, want } of rulesOf(scalarText(object['kind']))) {
-    const fault = faultAt(object, steps, { path: '', want });
+  const kind = scalarText(object['kind']);
+  const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
+  for (const rule of [...ALL, ...own]) {
+    const [path = '', expected = 'map'] = rule.split(': ');
+    const fault = faultAt(object, path.split('.'), { path: '', isText: expected === 'text' });
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-function rulesOf(kind: string): readonly Rule[] {
-  const known = compiled.get(kind);
-  if (known !== undefined) return known;
-  const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
-  const rules = [...ALL, 'status.conditions[]', ...CONDITIONS, ...own].map(ruleOf);
-  // Kinds come from files: only those that have rules of their own are kept.
-  if (own.length > 0) compiled.set(kind, rules);
-  return rules;
+interface Place {
+  readonly path: string;
+  readonly isText: boolean;
 }
 
-function ruleOf(text: string): Rule {
-  const [path = '', want = 'map'] = text.split(': ');
-  const steps = path.split('.').map((part) => ({
-    field: part.replace('[]', ''),
-    list: part.endsWith('[]'),
-  }));
-  return { steps, want: want as Want };
-}
-
-function faultAt(value: unknown, [step, ...rest]: readonly Step[], at: Place): string | undefined {
+function faultAt(value: unknown, [step, ...rest]: readonly string[], at: Place): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (step === undefined && at.want === 'text')
+  if (step === undefined && at.isText)
     return typeof value === 'string' ? undefined : `${at.path} that is no text: quote it`;
   if (typeof value !== 'object' || Array.isArray(value)) return `${at.path} that is no map`;
   if (step === undefined) return undefined;
-  const inner = (value as Readonly<Record<string, unknown>>)[step.field];
-  const place = { ...at, path: at.path === '' ? step.field : `${at.path}.${step.field}` };
-  return step.list ? faultInList(inner, rest, place) : faultAt(inner, rest, place);
+  const field = step.replace('[]', '');
+  const inner = (value as Readonly<Record<string, unknown>>)[field];
+  const place = { ...at, path: at.path === '' ? field : `${at.path}.${field}` };
+  return step === field ? faultAt(inner, rest, place) : faultInList(inner, rest, place);
 }
 
-function faultInList(list: unknown, rest: readonly Step[], at: Place): string | undefined {
+function faultInList(list: unknown, rest: readonly string[], at: Place): string | undefined {
   if (list === undefined || list === null) return undefined;
   if (!Array.isArray(list)) return `${at.path} that is no list`;
   for (const [index, element] of (list as readonly unknown[]).entries()) {

@@ -161,15 +161,10 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const { logger, signal, metrics } = process;
   const secrets = new SecretMetrics();
   const onRepair = labelReporter(process);
-  const clusters = new ClusterQueue({
+  const clusters: ClusterQueue = new ClusterQueue({
     reconcile: (id, why) => measured(process, { secrets, onRepair }, id, why),
     concurrency: process.concurrency,
-    observer: {
-      added: () => metrics.queue.added(NAME),
-      retried: () => metrics.queue.retried(NAME),
-      started: (seconds) => metrics.queue.started(NAME, seconds),
-      finished: (seconds) => metrics.queue.finished(NAME, seconds),
-    },
+    observer: metrics.queue(NAME, () => clusters.depth),
     onError: (id, error, failures) =>
       logger.warn('A cluster could not be reconciled, and is tried again', {
         cluster: id,
@@ -177,7 +172,6 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
         failures,
       }),
   });
-  metrics.queue.depth(NAME, () => clusters.depth);
   const consumer = await process.consume(
     eventHandler({
       ask: (id, traceparent) => clusters.ask(id, traceparent),

@@ -29,7 +29,7 @@ import { KRUISE_WEBHOOK_CONFIGURATION, sourcesIn } from './view.ts';
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
 /** A profile counts what the namespaces do: when they are done, and now and then until that. A count looks at all of them. */
-const COUNT_PATIENCE_MS = 2000;
+const COUNT_DEBOUNCE_MS = 500;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read; what lies in namespaces, where some are named, in these alone. */
@@ -111,7 +111,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     name: RECONCILER_NAME,
     watches: readsOf(options),
     workers: WORKERS,
-    debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_PATIENCE_MS : 0),
+    debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_DEBOUNCE_MS : 0),
     secretsToRead: (reader) => sourcesIn(reader, options),
     requestsFor: (changed, reader) => keysFor(changed, reader, options),
     reconcile: (reader, key) => {
