@@ -43,8 +43,8 @@ table<BadCase>(
     {
       name: 'our own annotation',
       reason: 'it says what the copy was granted by',
-      copies: { annotations: { 'pullwright.dev/granted-by': 'me' } },
-      text: 'spec.copies.annotations: "pullwright.dev/granted-by" is reserved',
+      copies: { annotations: { 'pullwright.dev/profile': 'me' } },
+      text: 'spec.copies.annotations: "pullwright.dev/profile" is reserved',
     },
     {
       name: 'the mark of whoever manages it',

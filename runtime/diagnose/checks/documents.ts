@@ -26,9 +26,7 @@ import type { Manifest } from '../../engine/offline/manifests.ts';
 import { KUBERNETES_SCHEMA } from '../../kube/yaml.ts';
 import {
   DEFAULT_TRUSTED_KEYS,
-  GRANT_ANNOTATION,
   GRANT_KIND,
-  readGrant,
   readPullSecretGrant,
 } from '../../pull-secret-injection/kinds/grant.ts';
 import {
@@ -280,7 +278,7 @@ function judgeObject(object: KubeObject): readonly Judged[] {
   switch (object.kind) {
     case 'Secret':
       if (object.apiVersion !== 'v1') return foreignSecret(object);
-      return [...secretProblems(object as SecretObject), ...annotationProblems(object)];
+      return secretProblems(object as SecretObject);
     case PROFILE_KIND:
       return profileProblems(object);
     case GRANT_KIND:
@@ -355,12 +353,6 @@ function patternProblems(patterns: readonly string[], path: string): readonly Ju
       path,
       message: `"${pattern}" is no consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
     }));
-}
-
-function annotationProblems({ metadata }: KubeObject): readonly Judged[] {
-  const text = metadata.annotations?.[GRANT_ANNOTATION];
-  if (typeof text !== 'string') return [];
-  return patternProblems(readGrant(text).patterns, `metadata.annotations["${GRANT_ANNOTATION}"]`);
 }
 
 /**

@@ -23,63 +23,25 @@ import {
   type LabelRequirement,
   type Labels,
   NAMESPACE_NAME_LABEL,
-  parseSelectorText,
   selectorKeys,
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { labels } from '../../core/kubernetes/objects.ts';
 
-// The consent of a source Secret: its annotation `pullwright.dev/grant-namespaces` says which namespaces may get a copy.
-// No grant, no copy.
-// Clauses are separated by `;` or line breaks. A clause is a list of namespace names and globs (`team-a, team-b-*`), or
-// `selector:` with a label selector as for `kubectl -l`. A selector may look only at label keys that the operator of the
-// cluster has called trusted: a tenant who can label its own namespace must not be able to help itself.
-
-export const GRANT_ANNOTATION = 'pullwright.dev/grant-namespaces';
-
-/** Label keys that selectors of grants may use unless configured otherwise: the API server owns this one. */
+/**
+ * Label keys that selectors of grants may use unless configured otherwise: a tenant who labels its own namespace must not be able to help
+ * itself, and the API server owns this one.
+ */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
-/** A grant, read. */
+/** To which namespaces a grant gives. */
 export interface Grant {
   /** Names and globs. */
   readonly patterns: readonly string[];
   readonly selectors: readonly (readonly LabelRequirement[])[];
-  /** Selectors that grant nothing, because they look at a label that is not trusted. */
-  readonly mistrusted: readonly (readonly LabelRequirement[])[];
-  /** Clauses that grant nothing, and why. */
+  /** Parts that grant nothing, and why. */
   readonly problems: readonly string[];
-}
-
-/**
- * Reads the annotation. Total: a clause that cannot be read grants nothing and is reported.
- */
-export function readGrant(text: string, trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS): Grant {
-  const patterns: string[] = [];
-  const selectors: (readonly LabelRequirement[])[] = [];
-  const mistrusted: (readonly LabelRequirement[])[] = [];
-  const problems: string[] = [];
-  for (const clause of text.split(/[;\n]/).map((part) => part.trim())) {
-    if (clause.startsWith('selector:')) readSelectorClause(clause.slice(9).trim());
-    else for (const name of clause.split(/[,\s]+/)) readNameClause(name);
-  }
-  return { patterns, selectors, mistrusted, problems };
-
-  function readSelectorClause(clause: string): void {
-    const read = parseSelectorText(clause);
-    if (!read.ok) return void problems.push(`clause "selector: ${clause}": ${read.problem}`);
-    const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
-    if (strange === undefined) return void selectors.push(read.requirements);
-    mistrusted.push(read.requirements);
-    problems.push(`clause "selector: ${clause}" uses the label "${strange}", which is not trusted`);
-  }
-
-  function readNameClause(name: string): void {
-    if (name === '') return;
-    if (/^[a-z0-9*?-]{1,63}$/.test(name)) patterns.push(name);
-    else problems.push(`"${name}" is neither the name of a namespace nor a glob`);
-  }
 }
 
 /** Whether the namespace may have a copy. */
@@ -226,14 +188,14 @@ function readTargets({ namespaces = [], namespaceSelector }: Spec, trustedKeys: 
       (one) =>
         `spec.namespaces: invalid value ${JSON.stringify(one.slice(0, 80))}: must be a namespace name or a pattern`,
     );
-  const names = { patterns, selectors: [], mistrusted: [], problems };
+  const names = { patterns, selectors: [], problems };
   if (namespaceSelector === undefined || namespaceSelector === null) return names;
   const read = readOwnSelector(namespaceSelector, 'spec.namespaceSelector');
   if (read.problems.length > 0) return { ...names, problems: [...problems, ...read.problems] };
   const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
   if (strange === undefined) return { ...names, selectors: [read.requirements] };
   const text = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;
-  return { ...names, mistrusted: [read.requirements], problems: [...problems, text] };
+  return { ...names, problems: [...problems, text] };
 }
 
 const PATTERN = /^[a-z0-9*?-]{1,63}$/;

@@ -377,7 +377,7 @@ const secret = z.strictObject({
     .max(MAX_SOURCES)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe(
-      'Merged in this order, the first one wins. Each must be granted, by a PullSecretGrant beside it or by its annotation pullwright.dev/grant-namespaces. Empty: the Secret is brought by somebody else',
+      'Merged in this order, the first one wins. Each must be granted by a PullSecretGrant beside it. Empty: the Secret is brought by somebody else',
     )
     .optional(),
   onCollision: z

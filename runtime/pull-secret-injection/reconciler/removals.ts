@@ -248,9 +248,8 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   if (one === undefined || !serves(one, namespaceLabels(context.namespace), context.options)) return false;
   const secret = one.secrets.find(({ name }) => name === copy.metadata.name);
   return (
-    secret?.sources.some(
-      (source) => consentTo({ ...context, profile: one.name }, source, undefined).is === 'granted',
-    ) === true
+    secret?.sources.some((source) => consentTo({ ...context, profile: one.name }, source) === 'granted') ===
+    true
   );
 }
 
