@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Grant, grants, readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import {
+  grants,
+  type PullSecretGrant,
+  readPullSecretGrant,
+} from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('namespaces of a grant');
 
-function targets(spec: Record<string, unknown>, trustedKeys?: readonly string[]): Grant {
+function targets(spec: Record<string, unknown>, trustedKeys?: readonly string[]): PullSecretGrant {
   const object = {
     apiVersion: 'pullwright.dev/v1alpha1',
     kind: 'PullSecretGrant',
     metadata: { name: 'teams', namespace: 'platform' },
     spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], ...spec },
   };
-  return readPullSecretGrant(object, trustedKeys).to;
+  return readPullSecretGrant(object, trustedKeys);
 }
 
 const byLabel = (matchLabels: Record<string, string>): object => ({ namespaceSelector: { matchLabels } });
@@ -52,36 +56,36 @@ table(
   ({ spec, yes, no }) => {
     const grant = targets(spec as Record<string, unknown>);
     assert.deepEqual(grant.problems, []);
-    for (const name of yes) assert.equal(grants(grant, name, {}), true, name);
-    for (const name of no) assert.equal(grants(grant, name, {}), false, name);
+    for (const name of yes) assert.equal(grants(grant.to, name, {}), true, name);
+    for (const name of no) assert.equal(grants(grant.to, name, {}), false, name);
   },
 );
 
 test('a namespace that claims another name in its labels gets nothing', () => {
   const grant = targets({ ...byLabel({ 'kubernetes.io/metadata.name': 'a' }) });
-  assert.equal(grants(grant, 'evil', { 'kubernetes.io/metadata.name': 'a' }), false);
+  assert.equal(grants(grant.to, 'evil', { 'kubernetes.io/metadata.name': 'a' }), false);
 });
 
 test('a selector over a label that is not trusted grants nothing and says so', () => {
   const grant = targets({ ...byLabel({ team: 'a' }) });
-  assert.equal(grants(grant, 'x', { team: 'a' }), false);
+  assert.equal(grants(grant.to, 'x', { team: 'a' }), false);
   assert.match(grant.problems.join(), /label "team", which is not trusted/);
 });
 
 test('a selector over a trusted label grants', () => {
-  assert.equal(grants(targets({ ...byLabel({ team: 'a' }) }, ['team']), 'x', { team: 'a' }), true);
+  assert.equal(grants(targets({ ...byLabel({ team: 'a' }) }, ['team']).to, 'x', { team: 'a' }), true);
 });
 
 for (const text of ['UPPER', 'a/b', 'a.b', 'x'.repeat(64)]) {
   test(`"${text.slice(0, 20)}" is reported and grants nothing`, () => {
     const grant = targets({ namespaces: [text] });
     assert.equal(grant.problems.length, 1);
-    assert.equal(grants(grant, text.toLowerCase(), {}), false);
+    assert.equal(grants(grant.to, text.toLowerCase(), {}), false);
   });
 }
 
 test('a pattern of many stars is quick', () => {
-  assert.equal(grants(targets({ namespaces: ['*a'.repeat(31)] }), 'a'.repeat(62) + 'b', {}), false);
+  assert.equal(grants(targets({ namespaces: ['*a'.repeat(31)] }).to, 'a'.repeat(62) + 'b', {}), false);
 });
 
 test('globs agree with regular expressions', () => {
@@ -90,7 +94,7 @@ test('globs agree with regular expressions', () => {
   fc.assert(
     fc.property(text, name, (glob, namespace) => {
       const wanted = new RegExp(`^${glob.replaceAll('*', '.*').replaceAll('?', '.')}$`).test(namespace);
-      assert.equal(grants(targets({ namespaces: [glob] }), namespace, {}), wanted);
+      assert.equal(grants(targets({ namespaces: [glob] }).to, namespace, {}), wanted);
     }),
   );
 });

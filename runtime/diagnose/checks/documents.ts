@@ -1,10 +1,11 @@
 /** Judges the manifests that `pullwright validate` is given, together: some problems show only when two of them meet. */
 import { isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
+import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { SELECTOR_SHAPE, type Shape, shapeProblems } from '../../core/kubernetes/kind.ts';
+import { labelSelectorSchema, shapeProblems } from '../../core/kubernetes/kind.ts';
 import {
   NAMESPACE_NAME_LABEL,
   readSelector,
@@ -158,10 +159,12 @@ function versionProblems({ apiVersion }: KubeObject): readonly SidecarSetProblem
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
+const SELECTOR = labelSelectorSchema();
+
 /** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
 function brokenSelector(spec: Raw, path: string): readonly SidecarSetProblem[] {
   const value = path.split('.').reduce<unknown>((at, key) => recordOf(at)[key], spec);
-  const shape = shapeProblems(value, SELECTOR_SHAPE, `spec.${path}`).map((problem) => {
+  const shape = shapeProblems(value, SELECTOR, `spec.${path}`).map((problem) => {
     const [at = '', ...rest] = problem.split(': ');
     return { path: at, message: rest.join(': ') };
   });
@@ -194,7 +197,7 @@ function isEmpty(selector: unknown): boolean {
   return (
     read.ok &&
     read.requirements.length === 0 &&
-    shapeProblems(selector, SELECTOR_SHAPE, 'spec.selector').length === 0
+    shapeProblems(selector, SELECTOR, 'spec.selector').length === 0
   );
 }
 
@@ -388,12 +391,12 @@ function selectionNote(
   ];
 }
 
-const PROVIDER_SHAPE: Shape = { fields: { matchImages: { list: 'string' } } };
+const PROVIDER = z.strictObject({ matchImages: z.array(z.string()).optional() });
 
 function providerProblems(object: KubeObject): readonly Judged[] {
   const fault = nameFault(object);
   return [
-    ...shapeProblems(object.spec, PROVIDER_SHAPE, 'spec').map((problem): Judged => {
+    ...shapeProblems(object.spec ?? {}, PROVIDER, 'spec').map((problem): Judged => {
       const [path = '', ...rest] = problem.split(': ');
       return { severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') };
     }),
