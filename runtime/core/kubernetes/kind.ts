@@ -267,11 +267,21 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T>
     spec,
     status: z.unknown().optional(),
   });
-  const read = whole.safeParse(withoutNulls(object, whole), { error: issueText, reportInput: true });
+  const read = readValue(object, whole, '');
   const dropped = droppedFieldProblems(object, spec);
-  const problems = [...problemsOf(read.error, whole, ''), ...dropped];
-  const isOk = read.success && problems.length === 0;
-  return { spec: isOk ? read.data.spec : undefined, problems, isWhole: dropped.length === 0 };
+  const problems = [...read.problems, ...dropped];
+  const { spec: found } = read.value ?? {};
+  return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
+}
+
+/** Reads a value; undefined when there is a problem. Total. */
+export function readValue<T>(
+  value: unknown,
+  schema: z.ZodType<T>,
+  path: string,
+): { readonly value: T | undefined; readonly problems: readonly string[] } {
+  const read = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 
 function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readonly string[] {

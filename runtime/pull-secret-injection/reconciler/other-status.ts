@@ -50,6 +50,7 @@ import {
   bringerName,
   type Distributor,
   distributionIn,
+  KRUISE_NAMESPACE,
   kruiseInjects,
   planIn,
   revisionsOf,
@@ -89,7 +90,7 @@ interface Copies {
 
 function copiesOf(reader: Reader, object: KubeObject, options: InjectionOptions): Copies | undefined {
   const name = bringerName(object);
-  const one = distributionIn(reader, options).distributors.find((candidate) => candidate.name === name);
+  const one = distributionIn(reader).distributors.find((candidate) => candidate.name === name);
   if (one === undefined || one.suspended || one.secrets.length === 0) return undefined;
   return { one, count: countNamespaces(reader, one, options) };
 }
@@ -161,7 +162,7 @@ function conditionsOf(
     message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
   };
   const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
-  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set, options)) };
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };
   const trouble = troubleOf(reader, subject, options);
   const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
   const isTriable = trouble === undefined && unknown === undefined;
@@ -205,14 +206,10 @@ const SUMMARY: readonly SummaryRow<SetFacts>[] = [
   ['progressing', ({ count }) => count && distributing(count)],
   [
     'ready',
-    ({ subject: { set, variants, pinned } }) => {
-      const isMissing = set.pin !== undefined && pinned === undefined;
-      const instead = isMissing ? `, in place of ${pinText(set)}, which does not exist` : '';
-      return {
-        reason: 'Injecting',
-        message: `imagePullSecrets are injected: ${namesGiven(set, variants)}${instead}`,
-      };
-    },
+    ({ subject: { set, variants } }) => ({
+      reason: 'Injecting',
+      message: `imagePullSecrets are injected: ${namesGiven(set, variants)}`,
+    }),
   ],
 ];
 
@@ -247,7 +244,7 @@ function unknownOf(
 }
 
 function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions): ConditionText | undefined {
-  const own = specTrouble(subject, options);
+  const own = specTrouble(subject);
   if (own !== undefined) return own;
   const bringing = planIn(reader, options).sidecarSets.filter((other) => other.containers > 0);
   if (bringing.length === 0 && !options.withoutContainers)
@@ -262,10 +259,7 @@ function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions):
 }
 
 /** What the set itself says that keeps its names from pods. */
-function specTrouble(
-  { set, variants, pinned }: Subject,
-  { kruiseNamespace }: InjectionOptions,
-): ConditionText | undefined {
+function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefined {
   if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
   if (!set.selector.ok)
     return { reason: 'SelectorInvalid', message: `spec.selector: ${set.selector.problem}` };
@@ -285,7 +279,7 @@ function specTrouble(
     };
   return {
     reason: 'RevisionMissing',
-    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${kruiseNamespace}" has no such ControllerRevision: no pod gets names of this set; name one that is there, or set missingRevision to current in the fleet`,
+    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${KRUISE_NAMESPACE}" has no such ControllerRevision: no pod gets names of this set; name one that is there`,
   };
 }
 
@@ -352,8 +346,8 @@ function absentSecrets({ world: reader, grant }: GrantFacts): ConditionText | un
   return waiting('SourceMissing', 'Secret', absent);
 }
 
-function strangeProfiles({ world: reader, grant, options }: GrantFacts): ConditionText | undefined {
-  const known = new Set(distributionIn(reader, options).distributors.map(({ name }) => name));
+function strangeProfiles({ world: reader, grant }: GrantFacts): ConditionText | undefined {
+  const known = new Set(distributionIn(reader).distributors.map(({ name }) => name));
   const strange = grant.profiles.filter(
     (name) => name !== ANY_PROFILE && !known.has(name) && reader.get(profileRef(name)) === undefined,
   );

@@ -312,7 +312,7 @@ function standingsOf(
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
-  const distribution = distributionIn(reader, options);
+  const distribution = distributionIn(reader);
   const consent = [
     reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
     [...unreadableIn(reader)].join(),

@@ -191,7 +191,7 @@ const COUNT_AGAIN_MS = 250;
 
 /** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
-  const distribution = distributionIn(reader, options);
+  const distribution = distributionIn(reader);
   const at = reader.now.getTime();
   const byScope = known.get(options) ?? new Map<string, Known>();
   known.set(options, byScope);
