@@ -4,10 +4,8 @@
  */
 
 import {
-  type Condition,
   type ConditionInput,
   type ConditionText,
-  nextConditions,
   type SummaryRow,
   summarize,
 } from '../../core/kubernetes/conditions.ts';
@@ -44,6 +42,7 @@ import {
   profileRef,
   RECOUNT_MS,
   samplesOf,
+  statusOf,
 } from './profile-status.ts';
 import { heldCondition, heldRemoval, heldText } from './removals.ts';
 import {
@@ -67,16 +66,13 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
 }
 
 function ownStatus(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
-  const { apiVersion, kind, metadata, status } = object;
-  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
+  const { apiVersion, kind, metadata } = object;
   const copies = copiesOf(reader, object, options);
   const held = heldCondition(object, heldRemoval(reader, object, options));
-  const { conditions: said, trials } = conditionsOf(reader, object, options, { copies, held });
-  const conditions = nextConditions(before, said, reader.now);
+  const { conditions, trials } = conditionsOf(reader, object, options, { copies, held });
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
   return {
-    status: [{ ref, status: { ...generation, conditions } }],
+    ...statusOf(reader, object, { conditions }),
     dryRuns: trials,
     ...tellCopies(reader, ref, copies, held),
   };
@@ -305,15 +301,10 @@ export function reconcileGrant(
   const object = reader.get(ref);
   if (object === undefined) return {};
   const grant = readPullSecretGrant(object, options.trustedLabelKeys);
-  const { generation } = object.metadata;
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const conditions = nextConditions(
-    before,
-    summarize(GRANT_STATUS_SUMMARY, { world: reader, grant, options }, generation),
-    reader.now,
-  );
-  return { status: [{ ref, status: { ...observed, conditions } }] };
+  const facts = { world: reader, grant, options };
+  return statusOf(reader, object, {
+    conditions: summarize(GRANT_STATUS_SUMMARY, facts, object.metadata.generation),
+  });
 }
 
 interface GrantFacts {

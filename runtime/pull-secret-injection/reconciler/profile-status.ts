@@ -525,26 +525,24 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
     }));
 }
 
-function generationOf(object: KubeObject): { readonly observedGeneration?: number } {
-  const { generation } = object.metadata;
-  return generation === undefined ? {} : { observedGeneration: generation };
-}
-
-function statusOf(
+/** The status of an object of ours: conditions keep the time of their last transition. */
+export function statusOf(
   reader: Reader,
-  object: KubeObject,
+  { apiVersion, kind, metadata, status }: KubeObject,
   {
     conditions,
     ...rest
   }: { readonly conditions: readonly ConditionInput[]; readonly [field: string]: unknown },
 ): Result {
-  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  const { namespace, name, generation } = metadata;
+  const where = namespace === undefined ? { name } : { namespace, name };
+  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   return {
     status: [
       {
-        ref: profileRef(object.metadata.name),
+        ref: { role: 'hosted', apiVersion, kind, ...where },
         status: {
-          ...generationOf(object),
+          ...(generation === undefined ? {} : { observedGeneration: generation }),
           ...rest,
           conditions: nextConditions(before, conditions, reader.now),
         },
