@@ -10,6 +10,7 @@ import { loadConnection } from '../runtime/kube/kubeconfig.ts';
 import type { ControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
+  grantObject,
   namespaceObject,
   profileObject,
   reconcilerUser,
@@ -77,6 +78,7 @@ await parallel(names, (name) =>
 );
 await plane.apply(namespaceObject('platform'));
 await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+await plane.apply(grantObject('platform', ['quay']));
 
 const hosts = (round: number): string[] => ['quay.io', `round-${round}.example`];
 /** The same Secret as a copy: as many labels and annotations of the same length. */

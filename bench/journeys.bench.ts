@@ -2,6 +2,7 @@
  * Journeys on a real node with everything as shipped and with default options: from the tenant's apply to the running pod, beside
  * a pod that had its Secret from the start, in the same rounds. As root on Linux, see docs/contributing.md.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../test/control-plane/eventually.ts';
@@ -15,6 +16,7 @@ import {
   TEAM_PROFILE,
   workFolder,
 } from '../test/node/machine/product.ts';
+import { grantObject } from '../test/pull-secret-injection/live.ts';
 import { Journey, onNode, ROUNDS } from './journey.ts';
 import type { Row } from './measure.ts';
 
@@ -65,8 +67,8 @@ async function install(journey: Journey): Promise<void> {
      until kubectl apply -f profile.yaml; do sleep 1; done`,
   );
   const robot = pullSecretOf('platform', 'robot', node.registry(TEAM).config());
-  const annotations = { 'pullwright.dev/grant-namespaces': 'team-*' };
-  await journey.apply({ ...robot, metadata: { ...robot.metadata, annotations } });
+  await journey.apply(robot);
+  await journey.apply(grantObject('platform', ['robot'], ['team-*']));
   const platform = pullSecretOf(
     'openshift-config',
     'pull-secret',

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { eventually } from '../test/control-plane/eventually.ts';
 import { HEAVY_NAMESPACE, makeHeavy, peakOf, processorMs } from '../test/hostile/heavy-secrets.ts';
 import {
+  grantObject,
   namespaceObject,
   profileObject,
   reconcilerUser,
@@ -24,6 +25,7 @@ const plane = await startPlane();
 const user = await reconcilerUser(plane);
 for (const name of ['platform', HEAVY_NAMESPACE]) await plane.apply(namespaceObject(name));
 await plane.apply(namespaceObject('web', { team: 'a' }));
+await plane.apply(grantObject('platform', ['quay']));
 await plane.apply(
   profileObject('reg', {
     namespaceSelector: { matchLabels: { team: 'a' } },

@@ -109,27 +109,10 @@ function accountOf({ kind, namespace: own, account }: ClusterContext): Account |
 type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  const { admission = 'policy', audit = true } = config;
-  const {
-    namespaces,
-    excludedNamespaces = [],
-    trustedLabelKeys,
-    withoutContainers,
-    missingRevision,
-    removals,
-  } = config;
-  return {
-    namespaces,
-    // Without namespaces they only narrow the rights in that one cluster.
-    secretNames: namespaces === undefined ? undefined : config.secretNames,
-    admission,
-    audit,
-    excludedNamespaces,
-    trustedLabelKeys,
-    withoutContainers,
-    missingRevision,
-    removals,
-  };
+  const { namespaces, admission = 'policy', audit = true, excludedNamespaces = [] } = config;
+  // Without namespaces they only narrow the rights in that one cluster.
+  const secretNames = namespaces === undefined ? undefined : config.secretNames;
+  return { namespaces, secretNames, admission, audit, excludedNamespaces, ...optional(config) };
 }
 
 /** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from those of `cluster` */
@@ -184,18 +167,10 @@ function sourcesIn({
 }
 
 /** What the fleet leaves out is the reconciler's to choose. */
-function optional({
-  trustedLabelKeys,
-  removals,
-  withoutContainers,
-  missingRevision,
-}: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  return {
-    ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
-    ...(removals === undefined ? {} : { removals }),
-    ...(withoutContainers === undefined ? {} : { withoutContainers }),
-    ...(missingRevision === undefined ? {} : { missingRevision }),
-  };
+function optional(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
+  const { trustedLabelKeys, removals, withoutContainers } = config;
+  const given = Object.entries({ trustedLabelKeys, removals, withoutContainers });
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
 /** Secrets that another system of ours writes with the same account. */
@@ -225,7 +200,6 @@ function pullSecretInjectionObjects(
       onlyNamespaces: config.namespaces,
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
       withoutContainers: config.withoutContainers ?? false,
-      missingRevision: config.missingRevision ?? 'skip',
       guardNamed: GUARD_NAMED,
       ...(cluster.network === undefined ? {} : { network: cluster.network }),
       profiles: config.profiles ?? [],

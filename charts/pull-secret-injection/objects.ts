@@ -32,7 +32,6 @@ export interface InjectionObjectsInput {
   /** Of the reconciler. Without one that is its alone there is no guard policy: it would bind people as well. */
   readonly account?: { readonly namespace: string; readonly name: string };
   readonly withoutContainers: boolean;
-  readonly missingRevision: 'skip' | 'current';
   /** Secrets that the reconciler writes for other systems, by namespace. */
   readonly network?: NetworkSettings;
   readonly guardNamed: Readonly<Record<string, readonly string[]>>;
@@ -41,7 +40,7 @@ export interface InjectionObjectsInput {
 
 /** Consent, collision and guard policies, the webhook where it is asked for, and the profiles of the fleet. */
 export function injectionObjects(input: InjectionObjectsInput): readonly KubeObject[] {
-  const { namespace, image, certificates, excludedNamespaces, withoutContainers, missingRevision } = input;
+  const { namespace, image, certificates, excludedNamespaces, withoutContainers } = input;
   return [
     ...aggregatedRoles(),
     ...consentPolicy(),
@@ -62,7 +61,6 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
           excludedNamespaces,
           onlyNamespaces: input.onlyNamespaces,
           withoutContainers,
-          missingRevision,
           ...(input.network === undefined ? {} : { network: input.network }),
         })
       : []),

@@ -39,8 +39,6 @@ export interface WebhookInput {
   readonly onlyNamespaces?: readonly string[] | undefined;
   /** @default {false} */
   readonly withoutContainers?: boolean;
-  /** @default {'skip'} */
-  readonly missingRevision?: 'skip' | 'current';
   /** Seconds that a pod waits for an answer. @default {3} */
   readonly timeoutSeconds?: number;
   readonly network?: NetworkSettings;
@@ -129,7 +127,6 @@ function pod(input: WebhookInput): Parameters<typeof deployment>[0]['pod'] {
           `--namespace=${input.namespace}`,
           ...(input.excludedNamespaces ?? []).map((name) => `--exclude=${name}`),
           ...(input.withoutContainers === true ? ['--without-containers'] : []),
-          ...(input.missingRevision === 'current' ? ['--missing-revision=current'] : []),
         ],
         ports: [
           { name: 'webhook', containerPort: PORT },

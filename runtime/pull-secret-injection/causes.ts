@@ -25,7 +25,7 @@ export const CAUSES: readonly Cause[] = [
   },
   {
     type: 'Granted',
-    reasons: ['GrantLost', 'NotGranted'],
+    reasons: ['GrantUnclear', 'NotGranted'],
     whose: 'platform',
     well: 'Every source is granted to every selected namespace',
   },

@@ -28,31 +28,33 @@ export interface InjectionOptions {
   readonly audit: boolean;
   /** SidecarSets inject even where no matching set brings a container. */
   readonly withoutContainers: boolean;
-  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. */
-  readonly missingRevision: 'skip' | 'current';
-  /** Where Kruise keeps the revisions of SidecarSets; those of other namespaces are none. */
-  readonly kruiseNamespace: string;
   /** How many copies of a profile one change may take away without a confirmation. */
   readonly removals: RemovalLimits;
   /** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
   readonly promptNamespaces: number;
 }
 
-export const DEFAULT_OPTIONS: InjectionOptions = {
-  ownNamespace: 'pullwright-system',
-  excludedNamespaces: [],
-  namespaces: [],
-  secretNames: [],
-  sources: [],
-  admission: 'policy',
-  trustedLabelKeys: DEFAULT_TRUSTED_KEYS,
-  audit: true,
-  withoutContainers: false,
-  missingRevision: 'skip',
-  kruiseNamespace: 'kruise-system',
-  removals: DEFAULT_REMOVALS,
-  promptNamespaces: 200,
-};
+/** Of the configuration file. */
+export const optionsSchema: z.ZodType<InjectionOptions> = z.strictObject({
+  ownNamespace: z.string().default('pullwright-system'),
+  excludedNamespaces: z.array(z.string()).default([]),
+  namespaces: z.array(z.string()).default([]),
+  secretNames: z.array(z.string()).default([]),
+  sources: z.array(z.string()).default([]),
+  admission: z.enum(['policy', 'webhook', 'none']).default('policy'),
+  trustedLabelKeys: z.array(z.string()).readonly().default(DEFAULT_TRUSTED_KEYS),
+  audit: z.boolean().default(true),
+  withoutContainers: z.boolean().default(false),
+  removals: z
+    .strictObject({
+      share: z.number().min(0).max(1).default(DEFAULT_REMOVALS.share),
+      copies: z.int().min(0).default(DEFAULT_REMOVALS.copies),
+    })
+    .default(DEFAULT_REMOVALS),
+  promptNamespaces: z.int().default(200),
+});
+
+export const DEFAULT_OPTIONS: InjectionOptions = optionsSchema.parse({});
 
 /** Every namespace whose pods are left alone. */
 export function excludedNamespaces(options: InjectionOptions): readonly string[] {
@@ -173,8 +175,6 @@ export interface PullSecretInjectionInput {
   readonly audit?: boolean;
   /** SidecarSets inject also where no matching set brings a container. @default {false} */
   readonly withoutContainers?: boolean;
-  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
-  readonly missingRevision?: 'skip' | 'current';
   /** How many copies of a profile or SidecarSet one change may take away without a confirmation: it is held when it takes more than both. */
   readonly removals?: {
     /** @default {0.2} */
@@ -236,10 +236,6 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .boolean()
     .exactOptional()
     .describe('SidecarSets inject also where no matching set brings a container'),
-  missingRevision: z
-    .enum(['skip', 'current'])
-    .exactOptional()
-    .describe('A SidecarSet that pins a revision which does not exist injects nothing, or its current names'),
   removals: z
     .strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its copies; default 0.2'),

@@ -3,7 +3,6 @@
  * and what goes with a profile or a grant that is deleted, is never counted here.
  */
 import { createHash } from 'node:crypto';
-import { isRecord } from '../core/record.ts';
 
 /** On the profile: the hash of the removal that may go on. */
 export const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
@@ -38,24 +37,4 @@ export interface RemovalIdentity {
 export function removalHash({ uid, spec, since }: RemovalIdentity): string {
   const text = JSON.stringify([uid, spec ?? null, since]);
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
-}
-
-/**
- * Reads the option `removals`; what is left out is as usual.
- *
- * @returns the limits, or the sentence that says what is wrong
- */
-export function readRemovalLimits(
-  value: unknown,
-): { readonly ok: true; readonly limits: RemovalLimits } | { readonly ok: false; readonly problem: string } {
-  if (!isRecord(value)) return { ok: false, problem: 'expected a map of share and copies' };
-  const { share, copies, ...rest } = { ...DEFAULT_REMOVALS, ...value } as Readonly<Record<string, unknown>>;
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined)
-    return { ok: false, problem: `unknown field "${unknown}", expected share or copies` };
-  if (typeof share !== 'number' || !(share >= 0 && share <= 1))
-    return { ok: false, problem: 'share: must be a number from 0 to 1' };
-  if (typeof copies !== 'number' || !Number.isInteger(copies) || copies < 0)
-    return { ok: false, problem: 'copies: must be a whole number from 0' };
-  return { ok: true, limits: { share, copies } };
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import {
   isLabelKey,
-  parseSelectorText,
   readSelector,
   selectorKeys,
   selects,
@@ -122,36 +121,14 @@ test('not strict: what a stored object may hold is read', () => {
   assert.ok(read.ok && !selects(read.requirements, { a: '' }));
 });
 
-table(
-  test,
-  [
-    { name: 'a=b', reason: 'kubectl -l', text: 'a=b', yes: { a: 'b' }, no: { a: 'c' } },
-    { name: 'a==b', reason: 'kubectl -l', text: 'a == b', yes: { a: 'b' }, no: {} },
-    { name: 'a!=b', reason: 'kubectl -l', text: 'a!=b', yes: {}, no: { a: 'b' } },
-    { name: 'in', reason: 'kubectl -l', text: 'a in (b, c),d', yes: { a: 'c', d: '' }, no: { a: 'c' } },
-    { name: 'notin', reason: 'kubectl -l', text: 'a notin (b,c)', yes: { a: 'd' }, no: { a: 'b' } },
-    {
-      name: 'absent',
-      reason: 'kubectl -l',
-      text: '!a, x.io/b',
-      yes: { 'x.io/b': '' },
-      no: { a: '', 'x.io/b': '' },
-    },
-  ],
-  ({ text, yes, no }) => {
-    const read = parseSelectorText(text);
-    assert.ok(read.ok, read.ok ? '' : read.problem);
-    assert.equal(selects(read.requirements, yes), true);
-    assert.equal(selects(read.requirements, no), false);
-  },
-);
-
-for (const text of ['', ',', 'a b', 'a in b', 'a in ()x', '!', '=b', 'a=b c', 'a b=c', 'a b!=c', 'a ==b c']) {
-  test(`"${text}" is no selector`, () => assert.equal(parseSelectorText(text).ok, false));
-}
-
 test('selectorKeys() names each key once', () => {
-  const read = parseSelectorText('b=1,a,b!=2');
+  const read = readSelector({
+    matchLabels: { b: '1' },
+    matchExpressions: [
+      { key: 'a', operator: 'Exists' },
+      { key: 'b', operator: 'NotIn', values: ['2'] },
+    ],
+  });
   assert.ok(read.ok);
   assert.deepEqual(selectorKeys(read.requirements), ['a', 'b']);
 });

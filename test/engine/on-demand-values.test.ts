@@ -31,10 +31,10 @@ function isKept(object: KubeObject): boolean {
 test('of what is not ours only what is said to us is kept', () => {
   const values = new OnDemandValues();
   values.want({}, new Set(['a/1']));
-  const annotations = { 'pullwright.dev/grant-namespaces': 'b', 'example.com/note': 'x'.repeat(5000) };
+  const annotations = { 'pullwright.dev/adopt': 'true', 'example.com/note': 'x'.repeat(5000) };
   const labels = { 'example.com/team': 'a', 'pullwright.dev/mark': 'b' };
   const kept = values.keep(secret('a/1', 10, { annotations, labels, managedFields: [{ manager: 'm' }] }));
-  assert.deepEqual(kept.metadata.annotations, { 'pullwright.dev/grant-namespaces': 'b' });
+  assert.deepEqual(kept.metadata.annotations, { 'pullwright.dev/adopt': 'true' });
   assert.deepEqual(kept.metadata.labels, { 'pullwright.dev/mark': 'b' });
   assert.equal(kept.metadata.managedFields, undefined);
   assert.ok(isKept(kept));

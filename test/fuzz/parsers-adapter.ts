@@ -10,7 +10,6 @@ import { readReceipt } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { readPlace } from '../../runtime/pull-secret-adapter/places.ts';
 import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
-import { readGiver } from '../../runtime/pull-secret-injection/reconciler/consent.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 
@@ -70,12 +69,7 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
       'grant/a@uid#selector',
     ],
     unit: '/a',
-    run: (text) => [
-      readPlace(text),
-      readTraceparent(text),
-      readGiver(text),
-      Object.keys(readReceipt({ [text]: 'x' })),
-    ],
+    run: (text) => [readPlace(text), readTraceparent(text), Object.keys(readReceipt({ [text]: 'x' }))],
   },
   {
     name: 'receipt of a deletion',

@@ -1,5 +1,6 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
+import { readValue } from '../../runtime/core/kubernetes/kind.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
@@ -15,8 +16,8 @@ import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/plan
 import { confirmedRemovals } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
+import { optionsSchema } from '../../runtime/pull-secret-injection/options.ts';
 import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import { readRemovalLimits } from '../../runtime/pull-secret-injection/removal-breaker.ts';
 import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
 import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
@@ -151,7 +152,7 @@ export const RECORD_PARSERS: readonly Parser[] = [
       return [
         readAgentOptions(value, problems),
         problems.length,
-        readRemovalLimits(value),
+        readValue(value, optionsSchema, 'a'),
         injectedText(by, ['x'], value),
       ];
     },

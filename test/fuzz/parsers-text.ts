@@ -10,7 +10,6 @@ import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
 import { parseGoUrl } from '../../runtime/core/go/url.ts';
 import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
-import { parseSelectorText } from '../../runtime/core/kubernetes/label-selector.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
 import { parsePlain } from '../../runtime/core/mirrors/registries-conf-plain.ts';
 import { Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
@@ -24,7 +23,6 @@ import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { parseJournal } from '../../runtime/node/checkpoint.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
-import { readGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { parseChallenge } from '../../runtime/registry/token.ts';
 import {
   formatImageOverrides,
@@ -124,18 +122,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
         holds(parseGoDuration(formatGoDuration(parsed)) === parsed, 'the duration');
       return parsed;
     },
-  },
-  {
-    name: 'label selector',
-    corpus: ['a=b', 'a in (b,c),!d', 'example.com/x notin (y)', 'a!=b,c'],
-    unit: 'a=b,',
-    run: (text) => parseSelectorText(text),
-  },
-  {
-    name: 'grant',
-    corpus: ['*', 'a,b', 'team-*', 'matchLabels: tier=a'],
-    unit: 'a,',
-    run: (text) => readGrant(text),
   },
   {
     name: 'registries.conf',

@@ -13,7 +13,7 @@ import { ArgoCd } from './argo-cd.ts';
 import { missingArgo } from './build.ts';
 import { GitServer } from './git-server.ts';
 import { objectNames, writtenBy } from './objects.ts';
-import { COPY, DEPLOYMENT, GRANTED, named, PROFILE } from './scene.ts';
+import { COPY, DEPLOYMENT, GRANT, named, PROFILE, SOURCE } from './scene.ts';
 import {
   type Delivery,
   runBlock,
@@ -85,7 +85,8 @@ else {
       assert.notEqual(profile, undefined);
       assert.notEqual((await argo.status(PROD)).health?.status, 'Healthy');
     });
-    await plane.apply(GRANTED);
+    await plane.apply(SOURCE);
+    await plane.apply(GRANT);
     await within(async () => assert.notEqual(await plane.get(COPY), undefined));
     await run('Argo CD: look');
     await isAll(PROD, 'Synced', 'Healthy');

@@ -11,7 +11,7 @@ import { suite } from '../support/suite.ts';
 import { missingFlux } from './build.ts';
 import { Flux } from './flux.ts';
 import { objectNames, writtenBy } from './objects.ts';
-import { COPY, DEPLOYMENT, GRANTED, PROFILE } from './scene.ts';
+import { COPY, DEPLOYMENT, GRANT, PROFILE, SOURCE } from './scene.ts';
 import {
   type Delivery,
   runBlock,
@@ -61,7 +61,8 @@ else {
     await within(async () => assert.match(JSON.stringify(await plane.get(PROFILE)), /SourceMissing/));
     await within(async () => assert.equal(await flux.ready(PROFILES), 'False', await flux.report()));
     assert.match(await run('Flux: look'), /PullSecretProfile\/team-registry status: 'Failed'/);
-    await plane.apply(GRANTED);
+    await plane.apply(SOURCE);
+    await plane.apply(GRANT);
     await within(async () => assert.notEqual(await plane.get(COPY), undefined));
     await within(async () =>
       assert.match(JSON.stringify(await plane.get(PROFILE)), /"status":"True","type":"Ready"/),

@@ -1,5 +1,7 @@
 /** Objects that both tools' journeys look at. */
+
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { grantObject } from '../pull-secret-injection/live.ts';
 import { pullSecret } from '../reconcile/scene.ts';
 
 /** As much of an object as names it. */
@@ -23,10 +25,6 @@ export const ROLE: TestObject = named(
 export const PROFILE: TestObject = named('pullwright.dev/v1alpha1', 'PullSecretProfile', 'team-registry');
 export const COPY: TestObject = named('v1', 'Secret', 'team-registry', 'team-a');
 
-const SOURCE = pullSecret('quay-robot', 'platform', ['quay.io']);
-
-/** The profile's source, granted to every namespace that the profile selects. */
-export const GRANTED: TestObject = {
-  ...SOURCE,
-  metadata: { ...SOURCE.metadata, annotations: { 'pullwright.dev/grant-namespaces': '*' } },
-};
+/** The profile's source, and its grant to every namespace that the profile selects. */
+export const SOURCE: TestObject = pullSecret('quay-robot', 'platform', ['quay.io']);
+export const GRANT: TestObject = grantObject('platform', ['quay-robot']);

@@ -10,7 +10,7 @@ import type { TestSuite } from '../support/suite.ts';
 import { DeliveredCluster } from './cluster.ts';
 import { managersOf, objectNames } from './objects.ts';
 import { Repository } from './repository.ts';
-import { COPY, DEPLOYMENT, GRANTED, named, PROFILE, ROLE, VERIFY } from './scene.ts';
+import { COPY, DEPLOYMENT, named, PROFILE, ROLE, SOURCE, VERIFY } from './scene.ts';
 
 /** Generous: a busy machine is no failure. */
 export const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check, { withinMs: 180_000 });
@@ -76,14 +76,14 @@ export function testDrift(
   look: () => Promise<unknown>,
 ): void {
   test('drift: what somebody changed or deleted is put back, and Secrets are not touched', async () => {
-    const secrets = await Promise.all([GLOBAL, COPY, GRANTED].map((one) => plane.get(one)));
+    const secrets = await Promise.all([GLOBAL, COPY, SOURCE].map((one) => plane.get(one)));
     const { name, namespace = '' } = DEPLOYMENT.metadata;
     await plane.kubectl('-n', namespace, 'scale', 'deployment', name, '--replicas=5');
     await plane.kubectl('delete', 'clusterrole', ROLE.metadata.name);
     await look();
     await within(async () => assert.equal((await plane.get(DEPLOYMENT))?.['spec'].replicas, 2));
     await within(async () => assert.notEqual(await plane.get(ROLE), undefined));
-    assert.deepEqual(await Promise.all([GLOBAL, COPY, GRANTED].map((one) => plane.get(one))), secrets);
+    assert.deepEqual(await Promise.all([GLOBAL, COPY, SOURCE].map((one) => plane.get(one))), secrets);
   });
 }
 
@@ -103,7 +103,7 @@ export function testUpgrade(test: TestSuite, delivery: Delivery): void {
       assert.match(container.image, /:0\.2\.0$/);
     }
     await within(async () => assert.equal(await prod.plane.get(VERIFY), undefined));
-    for (const one of [GLOBAL, COPY, GRANTED, PROFILE]) assert.notEqual(await prod.plane.get(one), undefined);
+    for (const one of [GLOBAL, COPY, SOURCE, PROFILE]) assert.notEqual(await prod.plane.get(one), undefined);
   });
 }
 
@@ -119,7 +119,7 @@ export function testOverlayLeft(test: TestSuite, delivery: Delivery, change: () 
     await change();
     await within(async () => assert.equal(await plane.get(PROFILE), undefined));
     await within(async () => assert.equal(await plane.get(COPY), undefined));
-    for (const one of [GLOBAL, GRANTED, DEPLOYMENT]) assert.notEqual(await plane.get(one), undefined);
+    for (const one of [GLOBAL, SOURCE, DEPLOYMENT]) assert.notEqual(await plane.get(one), undefined);
   });
 }
 

@@ -8,7 +8,7 @@ export const HEAVY_NAMESPACE = 'heavy';
 
 /** Valid, and as large as a Secret can be. */
 function heavyObject(name: string): TestObject {
-  const object = sourceObject(HEAVY_NAMESPACE, name, ['heavy.example'], '*');
+  const object = sourceObject(HEAVY_NAMESPACE, name, ['heavy.example']);
   const auths = { 'heavy.example': { auth: Buffer.from(`a:${'x'.repeat(750_000)}`).toString('base64') } };
   return {
     ...object,

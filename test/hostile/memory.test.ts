@@ -8,6 +8,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import {
+  grantObject,
   namespaceObject,
   profileObject,
   type RunningReconciler,
@@ -68,6 +69,8 @@ else {
   };
 
   test('heavy Secrets of a tenant', async () => {
+    await plane.apply(grantObject('platform', ['quay']));
+    await plane.apply(grantObject('heavy', [heavyName(0), heavyName(1), heavyName(2)]));
     await plane.apply(distribute('reg', 'platform', ['quay']));
     const light = await rotated(['quay.io', 'one.example']);
     await light.reconciler.stop();

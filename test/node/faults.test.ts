@@ -4,10 +4,12 @@
  * API server, our image, our programs and the right time. Each time what pulled goes on pulling, what changed meanwhile arrives
  * without a hand's help, and `status` says neither too little nor too much.
  */
+
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
+import { grantObject } from '../pull-secret-injection/live.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 import { clockSteps } from './faults-of-clocks.ts';
@@ -95,14 +97,8 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
        until kubectl apply -f profile.yaml; do sleep 1; done`,
     );
     await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', tenant.config()));
-    await plane.apply({
-      ...pullSecretOf('platform', 'robot', team.config()),
-      metadata: {
-        name: 'robot',
-        namespace: 'platform',
-        annotations: { 'pullwright.dev/grant-namespaces': 'team-*' },
-      },
-    });
+    await plane.apply(pullSecretOf('platform', 'robot', team.config()));
+    await plane.apply(grantObject('platform', ['robot'], ['team-*']));
     await within(async () => {
       const condition = `jsonpath={.status.conditions[?(@.type=="Injecting")].status}`;
       assert.equal(await ok(node, `kubectl get pullsecretprofile team -o '${condition}'`), 'True');

@@ -1,4 +1,5 @@
 /** A node of kubeadm to which Flux delivers a fleet from git, and what its tests look at. */
+
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../control-plane/eventually.ts';
 import { Flux } from '../gitops/flux.ts';
 import { Repository } from '../gitops/repository.ts';
+import { grantObject } from '../pull-secret-injection/live.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { executable } from '../support/executable.ts';
@@ -87,9 +89,9 @@ export class GitOpsScene {
   async secret(owner: Owner, password?: string): Promise<void> {
     const [namespace, name] =
       owner === 'tenant' ? ['kube-system', 'additional-pull-secret'] : ['platform', 'quay-robot'];
-    const secret = pullSecretOf(namespace, name, this.registry(owner).config(undefined, password));
-    const annotations = owner === 'tenant' ? {} : { 'pullwright.dev/grant-namespaces': '*' };
-    await this.node.plane.apply({ ...secret, metadata: { ...secret.metadata, annotations } });
+    const { plane } = this.node;
+    await plane.apply(pullSecretOf(namespace, name, this.registry(owner).config(undefined, password)));
+    if (owner !== 'tenant') await plane.apply(grantObject(namespace, [name]));
   }
 
   /** The registry takes another password from now on: which one. */

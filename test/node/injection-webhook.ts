@@ -88,7 +88,7 @@ export function webhookSteps(
       await ok(
         node,
         `until kubectl apply -f profile.yaml; do sleep 1; done
-       kubectl -n platform annotate --overwrite secret quay-robot 'pullwright.dev/grant-namespaces=team-*'`,
+       kubectl apply -f grant.yaml`,
       );
       await profileSays(/reason: WebhookDown/);
       assert.doesNotMatch(await ok(node, `kubectl get pullsecretprofile ${SECRET} --no-headers`), / True /);

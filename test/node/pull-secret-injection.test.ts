@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { docBlock, docCommands } from '../support/doc-blocks.ts';
+import { docBlocks, docCommands } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';
 import { webhookSteps } from './injection-webhook.ts';
 import { missingNode } from './machine/build.ts';
@@ -51,6 +51,9 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 120_000, everyMs: 250 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
+  const walk = docBlocks(PAGE)
+    .filter(({ heading, language }) => heading === 'The walk' && language === 'yaml')
+    .map(({ text }) => text);
   /** The command of the page that begins so, with this machine's registry and image in place of the page's. */
   const command = (begin: string): string => {
     const found = docCommands(PAGE, 'The walk').find((one) => one.startsWith(begin));
@@ -87,7 +90,11 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     await grantImage(node);
     write('fleet.yaml', FLEET);
     write('token', tenant.password);
-    write('profile.yaml', docBlock(PAGE, 'The walk', 'yaml'));
+    for (const [name, kind] of [
+      ['profile', 'PullSecretProfile'],
+      ['grant', 'PullSecretGrant'],
+    ] as const)
+      write(`${name}.yaml`, walk.find((text) => text.includes(`kind: ${kind}`)) ?? '');
     await ok(
       node,
       `pullwright synth --fleet fleet.yaml --to manifests
@@ -119,7 +126,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   step(
     'with it the copy is there, the pod that waited runs, and so does a new one; nothing wants attention',
     async () => {
-      await ok(node, command('kubectl -n platform annotate secret'));
+      await ok(node, command('kubectl apply -f grant.yaml'));
       await runs('team-a', 'early');
       await ok(node, command('kubectl -n team-a run web'));
       await runs('team-a', 'web');
@@ -162,7 +169,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   });
 
   step('taken back, the copies go, and new pods wait', async () => {
-    await ok(node, 'kubectl -n platform annotate secret quay-robot pullwright.dev/grant-namespaces-');
+    await ok(node, 'kubectl delete -f grant.yaml');
     await within(async () => {
       const { code } = await shell(node, 'kubectl -n team-a get secret team-registry');
       assert.equal(code, 1);

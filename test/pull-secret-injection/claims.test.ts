@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { conditionOf, namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
+import { namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
 
 const test = suite('names of copies, and consent');
 const shop = namespace('shop', { team: 'a' });
@@ -130,18 +130,6 @@ test('a profile that cannot be read any more leaves its copies and keeps its nam
   assert.notDeepEqual(revoked.registries('shop', 'reg'), ['quay.io'], 'a revocation removes all the same');
 });
 
-test('a Secret that is created again without its annotation loses nothing, and gives nothing new', () => {
-  const before = scene([shop, ours, made(quay, 'first')]);
-  const fresh = namespace('fresh', { team: 'a' });
-  const lost = before.after([made(source('platform/quay', ['new.example'], ''), 'second'), fresh]);
-  assert.deepEqual(lost.registries('shop', 'reg'), ['quay.io']);
-  assert.equal(lost.secret('fresh', 'reg'), undefined);
-  assert.equal(conditionOf(lost.status('PullSecretProfile', 'platform'), 'Granted'), 'False GrantLost');
-  const again = lost.after([made(source('platform/quay', ['new.example']), 'second')]);
-  assert.deepEqual(again.registries('shop', 'reg'), ['new.example']);
-  assert.deepEqual(again.registries('fresh', 'reg'), ['new.example']);
-});
-
 interface RevokeCase extends Case {
   readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
 }
@@ -152,12 +140,12 @@ table<RevokeCase>(
   test,
   [
     {
-      name: 'the annotation goes from the same object',
+      name: 'the grant is deleted',
       reason: 'that is how it is taken back',
       change: REVOKED,
     },
     {
-      name: 'a new object names other namespaces',
+      name: 'the grant names other namespaces',
       reason: 'its owner has spoken',
       change: [made(source('platform/quay', ['quay.io'], 'elsewhere'), 'second')],
     },

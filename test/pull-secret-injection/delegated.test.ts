@@ -7,6 +7,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
+  grantObject,
   namespaceObject,
   profileObject,
   readyNamespace,
@@ -67,8 +68,7 @@ else {
   const from = (namespace: string, name: string): object => ({
     secrets: [{ name: 'reg', sources: [{ namespace, name }] }],
   });
-  const quay = sourceObject('platform', 'quay', ['quay.io'], '');
-  const unannotated = { ...quay, metadata: { name: 'quay', namespace: 'platform' } };
+  const quay = sourceObject('platform', 'quay', ['quay.io']);
   const grant: TestObject = {
     apiVersion: 'pullwright.dev/v1alpha1',
     kind: 'PullSecretGrant',
@@ -77,7 +77,7 @@ else {
   };
 
   test('a grant of its own gives, and survives the Secret', async () => {
-    await plane.apply(unannotated);
+    await plane.apply(quay);
     await plane.apply(profileObject('platform', { ...teams, ...from('platform', 'quay') }));
     await soon(async () => assert.equal(await reasonOf('platform'), 'False NotGranted'));
     await plane.apply(grant);
@@ -86,7 +86,7 @@ else {
     const uid = (await plane.get(copyIn('red')))?.metadata['uid'];
     await plane.remove(quay);
     await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
-    await plane.apply({ ...unannotated, data: sourceObject('platform', 'quay', ['new.example'])['data'] });
+    await plane.apply(sourceObject('platform', 'quay', ['new.example']));
     await soon(async () => assert.deepEqual(await hostsIn('red'), ['new.example']));
     assert.equal((await plane.get(copyIn('red')))?.metadata['uid'], uid);
     await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
@@ -103,6 +103,7 @@ else {
 
   test('an author cannot take the name: refused at once where it can be seen', async () => {
     await plane.apply(sourceObject('author', 'mine', ['evil.example']));
+    await plane.apply(grantObject('author', ['mine']));
     const rival = profileObject('rival', {
       ...from('author', 'mine'),
       namespaceSelector: {},
@@ -126,7 +127,7 @@ else {
     });
     assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);
     await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
-    await plane.apply({ ...unannotated, data: sourceObject('platform', 'quay', ['third.example'])['data'] });
+    await plane.apply(sourceObject('platform', 'quay', ['third.example']));
     for (const name of ['red', 'blue'])
       await soon(async () => assert.deepEqual(await hostsIn(name), ['third.example']));
     await readyNamespace(plane, 'green', { team: 'a' });
@@ -149,35 +150,12 @@ else {
     await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
   });
 
-  test('an annotation that went with its Secret takes nothing, one that is removed takes the copies', async () => {
-    await plane.apply({
-      ...unannotated,
-      metadata: { ...unannotated.metadata, annotations: { 'pullwright.dev/grant-namespaces': '*' } },
-    });
-    await soon(async () => assert.deepEqual(await hostsIn('red'), ['quay.io']));
-    await plane.remove(quay);
-    await plane.apply(unannotated);
-    await soon(async () => assert.equal(await reasonOf('platform'), 'False GrantLost'));
-    assert.deepEqual(await hostsIn('red'), ['quay.io']);
-    const annotate = (value: string | null): Promise<unknown> =>
-      plane.client.request(
-        'PATCH',
-        '/api/v1/namespaces/platform/secrets/quay',
-        { metadata: { annotations: { 'pullwright.dev/grant-namespaces': value } } },
-        MERGE,
-      );
-    await annotate('*');
-    await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
-    await annotate(null);
-    await soon(async () => assert.equal(await hostsIn('red'), undefined));
-  });
-
   test("one tenant's Secret is that tenant's affair; a lost source is one status, and no PullStatus for anybody", async () => {
     await readyNamespace(plane, 'violet', {});
-    await plane.apply(sourceObject('violet', 'reg', ['theirs.example'], ''));
+    await plane.apply(sourceObject('violet', 'reg', ['theirs.example']));
     await plane.apply(namespaceObject('violet', { team: 'a' }));
-    const annotations = { 'pullwright.dev/grant-namespaces': '*' };
-    await plane.apply({ ...unannotated, metadata: { ...unannotated.metadata, annotations } });
+    await plane.apply(quay);
+    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['*'] } });
     for (const name of ['red', 'blue', 'green'])
       await soon(async () => assert.deepEqual(await hostsIn(name), ['quay.io']));
     await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
@@ -189,11 +167,7 @@ else {
     await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
     assert.equal(await conditionOf(plane, 'platform', 'SourcesReady'), 'False SourceMissing');
     // Once a later change was worked on, everything that follows from the loss has been written.
-    await plane.apply({
-      ...unannotated,
-      metadata: { ...unannotated.metadata, annotations },
-      data: sourceObject('platform', 'quay', ['later.example'])['data'],
-    });
+    await plane.apply(sourceObject('platform', 'quay', ['later.example']));
     for (const name of ['red', 'blue', 'green'])
       await soon(async () => assert.deepEqual(await hostsIn(name), ['later.example']));
     await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CANARY_MARK, plantedAuth } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { conditionOf, namespace, profile, ready, scene, source } from './scene.ts';
+import { conditionOf, namespace, PROFILE, profile, ready, readyMessage, scene, source } from './scene.ts';
 
 const test = suite('sources of a distribution: broken, missing, not granted');
 const shop = namespace('shop', { team: 'a' });
@@ -195,19 +195,28 @@ test('no grant, no copy; the namespace is told', () => {
   assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotGranted');
 });
 
+const byLabel: KubeObject = {
+  apiVersion: PROFILE,
+  kind: 'PullSecretGrant',
+  metadata: { name: 'by-label', namespace: 'platform' },
+  spec: {
+    secrets: [{ name: 'quay' }],
+    profiles: [{ name: '*' }],
+    namespaceSelector: { matchLabels: { team: 'a' } },
+  },
+};
+
 test('a namespace that labels itself gets nothing that was not granted to it', () => {
   const thief = namespace('thief', { team: 'a' });
-  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop; selector: team=a')]);
+  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop'), byLabel]);
   assert.ok(seen.secret('shop', 'reg') !== undefined);
   assert.equal(seen.secret('thief', 'reg'), undefined);
-  const grants = seen
-    .status('PullSecretProfile', 'team')
-    ?.conditions.find(({ type }) => type === 'GrantsReadable');
-  assert.match(grants?.message ?? '', /label "team", which is not trusted/);
+  const grants = seen.status('PullSecretGrant', 'by-label', 'platform');
+  assert.match(readyMessage(grants), /label "team", which is not trusted/);
 });
 
 test('a label that the operator trusts may be granted to', () => {
-  const objects = [shop, one, source('platform/quay', ['quay.io'], 'selector: team=a')];
+  const objects = [shop, one, source('platform/quay', ['quay.io'], ''), byLabel];
   assert.ok(scene(objects, { trustedLabelKeys: ['team'] }).secret('shop', 'reg') !== undefined);
 });
 

@@ -7,6 +7,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
+  grantObject,
   namespaceObject,
   profileObject,
   readyNamespace,
@@ -30,6 +31,8 @@ else {
   await readyNamespace(plane, 'shop');
   await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
   await plane.apply(sourceObject('hub', 'mirror', ['mirror.example']));
+  await plane.apply(grantObject('platform', ['quay']));
+  await plane.apply(grantObject('hub', ['mirror']));
   const secret = (namespace: string, name: string): TestObject => ({
     apiVersion: 'v1',
     kind: 'Secret',

@@ -6,7 +6,14 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
-import { namespaceObject, profileObject, sourceObject, startPlane, startReconciler } from './live.ts';
+import {
+  grantObject,
+  namespaceObject,
+  profileObject,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
 import { applySource, conditionOf } from './live-scene.ts';
 
 const test = suite('distribution under strain');
@@ -28,6 +35,7 @@ else {
     }).flatMap(({ rules }) => rules),
   });
   await applySource(plane);
+  await plane.apply(grantObject('platform', ['large', 'more', 'rival']));
   const profile = (name: string, label: string, secret: string, source: string): TestObject =>
     profileObject(name, {
       namespaceSelector: { matchLabels: { [label]: 'yes' } },
@@ -66,7 +74,7 @@ else {
 
   test('a Secret that its owner hands over is taken over in place, guard policy and all', async () => {
     await plane.apply(namespaceObject('handed'));
-    const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example'], ''));
+    const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example']));
     await plane.apply(namespaceObject('handed', { team: 'yes' }));
     await eventually(async () => assert.equal(await reasonOf('team'), 'True BlockedByTenants'), SOON);
     assert.deepEqual(await hostsIn(copy('handed')), ['theirs.example']);

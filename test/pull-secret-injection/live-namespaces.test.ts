@@ -15,6 +15,7 @@ import { stolenToken } from '../hostile/rights-live-plane.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
+  grantObject,
   profileObject,
   type RunningReconciler,
   readyNamespace,
@@ -85,6 +86,7 @@ else {
     const told = await deploy({ namespaces: ['platform', 'shop', 'later'] });
     await start(told);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
     await soon(async () => assert.deepEqual(await hostsIn('shop'), ['quay.io']));
     await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^True Current All 2 namespaces/));

@@ -25,7 +25,7 @@ else {
   const plane = await startPlane();
   await applySource(plane);
   for (const name of ['red', 'blue']) await readyNamespace(plane, name, { team: 'a' });
-  await plane.apply(sourceObject('red', 'theirs', ['theirs.example'], ''));
+  await plane.apply(sourceObject('red', 'theirs', ['theirs.example']));
   const user = await reconcilerUser(plane);
   const reconciler = startReconciler(plane, user);
   const profile = teamProfile();

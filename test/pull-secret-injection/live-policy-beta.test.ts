@@ -12,6 +12,7 @@ import { FaultServer } from '../reconcile/fault-server.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
+  grantObject,
   namespaceObject,
   profileObject,
   readyNamespace,
@@ -54,6 +55,7 @@ else {
     await plane.apply(namespaceObject('platform'));
     await Promise.all([readyNamespace(plane, 'shop', { team: 'a' }), readyNamespace(plane, 'other')]);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
     await eventually(async () => assert.deepEqual(await namesOf('shop'), { names: ['reg'] }), SOON);
     assert.deepEqual(await namesOf('other'), { names: [] });

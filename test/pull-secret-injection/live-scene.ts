@@ -6,7 +6,7 @@ import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { namespaceObject, profileObject, type RunningReconciler, sourceObject } from './live.ts';
+import { grantObject, namespaceObject, profileObject, type RunningReconciler, sourceObject } from './live.ts';
 
 /** Waits until a check passes, and then asserts that the reconciler has not ended meanwhile. */
 export function waiter(reconciler: RunningReconciler): (check: () => Promise<void>) => Promise<void> {
@@ -16,10 +16,11 @@ export function waiter(reconciler: RunningReconciler): (check: () => Promise<voi
   };
 }
 
-/** The namespace `platform` with the Secret `quay`, which grants itself to namespaces by `grant`. */
-export async function applySource(plane: ControlPlane, grant?: string): Promise<void> {
+/** The namespace `platform` with the Secret `quay`, and a grant of it to `namespaces`. */
+export async function applySource(plane: ControlPlane, namespaces?: readonly string[]): Promise<void> {
   await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io'], grant));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await plane.apply(grantObject('platform', ['quay'], namespaces));
 }
 
 /** The profile `team`: `platform/quay` as `reg` in every namespace with the label `team: a`. */

@@ -6,6 +6,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
+  grantObject,
   namespaceObject,
   readyNamespace,
   reconcilerUser,
@@ -36,7 +37,9 @@ else {
     revision: 1,
     data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
   });
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io'], 'shop'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  const grant = grantObject('platform', ['quay'], ['shop']);
+  await plane.apply(grant);
   const author = (name: string, namespaces: Parameters<typeof plane.user>[0]['namespaces'] = {}) =>
     plane.user({
       name,
@@ -97,18 +100,14 @@ else {
 
   test('what the owner of the source takes back goes, and the set says why', async () => {
     await soon(async () => assert.equal(await ready(), 'True Injecting'));
-    const path = '/api/v1/namespaces/platform/secrets/quay';
-    const merge = 'application/merge-patch+json';
-    const annotations = { 'pullwright.dev/grant-namespaces': null };
-    await plane.client.request('PATCH', path, { metadata: { annotations } }, merge);
+    await plane.remove(grant);
     await soon(async () => assert.equal(await plane.get(copy), undefined));
     await soon(async () => assert.equal(await ready(), 'False NotGranted'));
     await soon(async () => {
       const { stdout } = await plane.kubectl('get', 'events', '--all-namespaces');
       assert.match(stdout, /NotGranted +sidecarset\/side/);
     });
-    const given = { 'pullwright.dev/grant-namespaces': 'shop' };
-    await plane.client.request('PATCH', path, { metadata: { annotations: given } }, merge);
+    await plane.apply(grant);
     await soon(async () => assert.equal(await ready(), 'True Injecting'));
   });
 

@@ -127,7 +127,7 @@ for (const [name, { spec, reader }] of Object.entries({
 if (missing !== undefined) test.skip('in a cluster', missing);
 else {
   const plane = await startPlane();
-  await applySource(plane, 'red, blue');
+  await applySource(plane, ['red', 'blue']);
   for (const name of ['red', 'blue']) await readyNamespace(plane, name, { team: 'a' });
   await readyNamespace(plane, 'outside');
   const profiles = { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] };
@@ -229,7 +229,7 @@ else {
     });
     await installCrd(plane.client, crd);
     await isHeld(/^spec\.namespaceSelector\.matchNames: unknown field/, before);
-    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'more.example'], 'red, blue'));
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'more.example']));
     // Told after the Secret, so that a copy would have been written by then.
     await plane.apply(
       profileObject('marker', {

@@ -7,6 +7,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
+  grantObject,
   namespaceObject,
   profileObject,
   readyNamespace,
@@ -59,6 +60,7 @@ else {
 
   test('the walk: a profile, a namespace, a pod, and what kubectl shows', async () => {
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
     await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
     await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
@@ -134,7 +136,7 @@ else {
     test(`a foreign Secret of type ${type} is not touched, and the profile says so`, async () => {
       const namespace = `foreign-${type.length}`;
       await plane.apply(namespaceObject(namespace));
-      const foreign = { ...sourceObject(namespace, 'reg', ['theirs.example'], ''), type };
+      const foreign = { ...sourceObject(namespace, 'reg', ['theirs.example']), type };
       // As people make Secrets: the type left out when it is the default one, so that nobody claims the field.
       const { type: _default, ...untyped } = foreign;
       const body = type === 'Opaque' ? { ...untyped, data: { token: 'eA==' } } : foreign;
@@ -160,10 +162,10 @@ else {
     });
 
   test('a withdrawn grant removes the copies', async () => {
-    await plane.apply(sourceObject('platform', 'quay', ['quay.io'], 'fresh'));
+    await plane.apply(grantObject('platform', ['quay'], ['fresh']));
     await soon(async () => assert.equal(await plane.get(copy), undefined));
     assert.deepEqual(await hostsIn({ ...copy, metadata: { name: 'reg', namespace: 'fresh' } }), ['quay.io']);
-    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await plane.apply(grantObject('platform', ['quay']));
     await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
   });
 

@@ -142,19 +142,28 @@ export function namespaceObject(name: string, labels: Record<string, string> = {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
 }
 
-export function sourceObject(
-  namespace: string,
-  name: string,
-  hosts: readonly string[],
-  grant = '*',
-): TestObject {
+export function sourceObject(namespace: string, name: string, hosts: readonly string[]): TestObject {
   const auths = Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth(host) }]));
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace, annotations: { 'pullwright.dev/grant-namespaces': grant } },
+    metadata: { name, namespace },
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
+  };
+}
+
+/** Grants Secrets of a namespace to any profile, for these namespaces. */
+export function grantObject(
+  namespace: string,
+  secrets: readonly string[],
+  namespaces: readonly string[] = ['*'],
+): TestObject {
+  return {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: `of-${secrets[0]}`, namespace },
+    spec: { secrets: secrets.map((name) => ({ name })), profiles: [{ name: '*' }], namespaces },
   };
 }
 

@@ -1,9 +1,8 @@
-/** What is withdrawn, and what only went: a grant with its namespace, a label that a selector asked for, a Secret that looks like a copy. */
+/** What is withdrawn, and what is unclear: a grant that went with its namespace, or that lost a field on the way. */
 import assert from 'node:assert/strict';
 import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { KEY_ANNOTATION } from '../../runtime/engine/contract.ts';
 import { DEFAULT_OPTIONS } from '../../runtime/pull-secret-injection/options.ts';
-import { giverText, readGiver } from '../../runtime/pull-secret-injection/reconciler/consent.ts';
 import { keysFor } from '../../runtime/pull-secret-injection/reconciler/keys.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
@@ -21,7 +20,7 @@ import {
   worldOf,
 } from './scene.ts';
 
-const test = suite('grants that are lost, and grants that are withdrawn');
+const test = suite('grants that are unclear, and grants that are withdrawn');
 const MANY = 12;
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
 const everywhere = profile('team', {
@@ -44,8 +43,6 @@ const grant = (spec: Record<string, unknown>): KubeObject => ({
 const byName = grant({ namespaces: ['team-*'] });
 const byLabel = grant({ namespaceSelector: { matchLabels: { tier: 'gold' } } });
 const quay = source('platform/quay', ['quay.io'], '');
-const saysNobody = source('platform/quay', ['quay.io'], ' ');
-const annotated = source('platform/quay', ['quay.io'], 'selector: tier=gold');
 const copies = (seen: Scene): number => teamsWith(seen, 'reg', MANY);
 const said = (seen: Scene): string | undefined => ready(seen.status('PullSecretProfile', 'team'));
 
@@ -65,15 +62,7 @@ table<LossCase>(
       before: [home('1'), byName, quay, ...tiered()],
       change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
       left: MANY,
-      says: 'False GrantLost',
-    },
-    {
-      name: 'the same, of a Secret with an annotation of its own, which outlives the grant by a moment',
-      reason: 'what ends says nothing',
-      before: [home('1'), byName, saysNobody, ...tiered()],
-      change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
-      left: MANY,
-      says: 'False GrantLost',
+      says: 'False GrantUnclear',
     },
     {
       name: 'everything in it is gone',
@@ -85,11 +74,11 @@ table<LossCase>(
     },
     {
       name: 'it is made anew, with the Secret and without the grant',
-      reason: 'a restore brings one after the other',
+      reason: 'a namespace that is there says whether it grants',
       before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), { gone: byName }],
-      left: MANY,
-      says: 'False GrantLost',
+      left: 0,
+      says: 'False NotGranted',
     },
     {
       name: 'it is made anew, with all that was in it',
@@ -108,14 +97,6 @@ table<LossCase>(
       says: 'False NotGranted',
     },
     {
-      name: 'it is made anew, and the Secret has the empty annotation',
-      reason: 'which takes the copies away',
-      before: [home('1'), byName, quay, ...tiered()],
-      change: [home('2'), { gone: byName }, saysNobody],
-      left: 0,
-      says: 'False NotGranted',
-    },
-    {
       name: 'only the grant is deleted',
       reason: 'its owner withdraws it',
       before: [home('1'), byName, quay, ...tiered()],
@@ -125,27 +106,19 @@ table<LossCase>(
     },
     {
       name: 'all namespaces lose the label that the grant asks for',
-      reason: 'a change of labels is held, whoever looks at them',
+      reason: 'the owner does not grant to namespaces without it',
       before: [home('1'), byLabel, quay, ...tiered('gold')],
       change: tiered(),
-      left: MANY,
-      says: 'False RemovalHeld',
+      left: 0,
+      says: 'False NotGranted',
     },
     {
       name: 'ten of them do',
-      reason: 'ten are never many',
+      reason: 'the others still have it',
       before: [home('1'), byLabel, quay, ...tiered('gold')],
       change: tiered().slice(0, 10),
       left: 2,
       says: 'False NotGranted',
-    },
-    {
-      name: 'all lose the label that an annotation asks for',
-      reason: 'the short form is no exception',
-      before: [home('1'), annotated, ...tiered('gold')],
-      change: tiered(),
-      left: MANY,
-      says: 'False RemovalHeld',
     },
     {
       name: 'the selector of the grant asks for another label',
@@ -176,7 +149,7 @@ table<LossCase>(
   },
 );
 
-test('a label that the operator no longer trusts takes nothing away without a word', () => {
+test('a label that the operator no longer trusts grants nothing any more', () => {
   const first = scene([home('1'), byLabel, quay, ...tiered('gold'), everywhere], options);
   assert.equal(copies(first), MANY);
   const kinds = [
@@ -186,17 +159,8 @@ test('a label that the operator no longer trusts takes nothing away without a wo
     [PROFILE, 'PullSecretProfile'],
   ];
   const next = scene(kinds.flatMap(([apiVersion = '', kind = '']) => first.store.list({ apiVersion, kind })));
-  assert.equal(copies(next), MANY);
-  assert.equal(said(next), 'False RemovalHeld');
-});
-
-test('a grant that was lost is told with what to do', () => {
-  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
-  const next = first.after([home('2'), { gone: byName }]);
-  assert.match(
-    readyMessage(next.status('PullSecretProfile', 'team')),
-    /^Secret "platform\/quay" lost its PullSecretGrant with its namespace, which was deleted: copies stay .*; annotate it or write a PullSecretGrant beside it again, or set/,
-  );
+  assert.equal(copies(next), 0);
+  assert.equal(said(next), 'False NotGranted');
 });
 
 test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
@@ -209,22 +173,12 @@ test('a grant that lost a field on the way is no withdrawal: copies stay, and no
   const next = first.after([widened, namespace('stranger', { team: 'b' })]);
   assert.equal(copies(next), MANY);
   assert.equal(next.secret('stranger', 'reg'), undefined);
-  assert.equal(said(next), 'False GrantLost');
+  assert.equal(said(next), 'False GrantUnclear');
   assert.match(
     readyMessage(next.status('PullSecretProfile', 'team')),
-    /^Secret "platform\/quay" has a PullSecretGrant that lost a field on the way: copies stay/,
+    /^Cannot tell whether Secret "platform\/quay" is granted: .* lost a field on the way .*; copies stay/,
   );
   assert.equal(ready(next.status('PullSecretGrant', 'teams', 'platform')), 'False GrantInvalid');
-});
-
-test('consent is not concluded from a Secret that is not there', () => {
-  const granted = (seen: Scene): string | undefined =>
-    conditionOf(seen.status('PullSecretProfile', 'team'), 'Granted');
-  const short = scene([source('platform/quay', ['quay.io']), ...tiered(), everywhere]);
-  assert.equal(granted(short), 'True AsWanted');
-  assert.equal(granted(short.after([{ gone: quay }])), 'Unknown SourceMissing');
-  const long = scene([home('1'), byName, quay, ...tiered(), everywhere]);
-  assert.equal(granted(long.after([{ gone: quay }])), 'True AsWanted', 'a grant of its own still says so');
 });
 
 test('a copy that a tenant deletes and holds back by a finalizer is that tenant’s affair', () => {
@@ -249,18 +203,6 @@ test('what was taken back leaves a namespace that does not come to its end, too'
   assert.equal(copies(next), MANY);
   assert.equal(copies(next.after([{ gone: byName }])), 0);
 });
-
-table(
-  test,
-  [
-    { name: 'grant/teams', reason: 'written by an older version', text: 'grant/teams' },
-    { name: 'grant/teams@1', reason: 'a name gave it', text: 'grant/teams@1' },
-    { name: 'grant/a.b@1#0f', reason: 'a selector gave it', text: 'grant/a.b@1#0f' },
-    { name: 'annotation/1', reason: 'by the Secret', text: 'annotation/1' },
-    { name: 'annotation/1#0f', reason: 'by a selector of the Secret', text: 'annotation/1#0f' },
-  ],
-  ({ text }) => assert.equal(giverText(readGiver(text)), text),
-);
 
 test('Secrets that a tenant marks as copies make no removal look large', () => {
   const quayForAll = source('platform/quay', ['quay.io']);

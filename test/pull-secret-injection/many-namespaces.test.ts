@@ -11,6 +11,7 @@ import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
 import { CrowdedServer } from './crowded-server.ts';
 import {
+  grantObject,
   namespaceObject,
   profileObject,
   type RunningReconciler,
@@ -35,6 +36,7 @@ for (let at = 0; at < NAMESPACES; at += 1) {
 server.put('namespaces', namespaceObject('kube-system'));
 server.put('namespaces', namespaceObject('platform'));
 server.put('secrets', sourceObject('platform', 'quay', ['quay.io', 'first.example']));
+server.put('pullsecretgrants', grantObject('platform', ['quay']));
 server.put(
   'pullsecretprofiles',
   profileObject('team', {

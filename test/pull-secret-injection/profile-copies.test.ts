@@ -43,8 +43,8 @@ table<BadCase>(
     {
       name: 'our own annotation',
       reason: 'it says what the copy was granted by',
-      copies: { annotations: { 'pullwright.dev/granted-by': 'me' } },
-      text: 'spec.copies.annotations: "pullwright.dev/granted-by" is reserved',
+      copies: { annotations: { 'pullwright.dev/profile': 'me' } },
+      text: 'spec.copies.annotations: "pullwright.dev/profile" is reserved',
     },
     {
       name: 'the mark of whoever manages it',
@@ -68,13 +68,13 @@ table<BadCase>(
       name: 'too many',
       reason: 'bounded',
       copies: { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
-      text: 'spec.copies.labels: 17 entries, at most 16 are allowed',
+      text: 'spec.copies.labels: too many: 17: must have at most 16 items',
     },
     {
       name: 'too long',
       reason: 'bounded',
       copies: { annotations: { a: 'x'.repeat(1025) } },
-      text: 'spec.copies.annotations: "a" has 1025 characters, at most 1024 are allowed',
+      text: 'spec.copies.annotations["a"]: too long: must have at most 1024 characters',
     },
     {
       name: 'another option',

@@ -1,17 +1,8 @@
 /** The reader of profiles refuses what strict field validation refuses, and agrees with the definition of the kind. */
 import assert from 'node:assert/strict';
-import type { Shape } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import {
-  GRANT_SHAPE,
-  pullSecretGrantCrd,
-  readPullSecretGrant,
-} from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import {
-  PROFILE_SHAPE,
-  pullSecretProfileCrd,
-  readProfile,
-} from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('strict reading of profiles and grants');
@@ -146,36 +137,6 @@ for (const [kind, whole] of Object.entries(WHOLE))
         readProfile(object);
         readPullSecretGrant(object);
       }
-  });
-
-interface Schema {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema;
-}
-
-/** A structural schema, as far as a shape says it. */
-function shapeOf({ type, properties, items, additionalProperties }: Schema): Shape {
-  if (type === 'array') return { list: shapeOf(items ?? {}) };
-  if (additionalProperties !== undefined) return { map: shapeOf(additionalProperties) };
-  if (properties !== undefined)
-    return {
-      fields: Object.fromEntries(
-        Object.entries(properties).map(([key, value]) => [key, key === 'operator' ? 'any' : shapeOf(value)]),
-      ),
-    };
-  return type as Shape;
-}
-
-for (const [crd, shape] of [
-  [pullSecretProfileCrd(), PROFILE_SHAPE],
-  [pullSecretGrantCrd(), GRANT_SHAPE],
-] as readonly (readonly [KubeObject, Shape])[])
-  test(`${crd.metadata.name}: the reader knows the fields of the definition`, () => {
-    const { versions } = crd.spec as { versions: readonly { schema: { openAPIV3Schema: Schema } }[] };
-    const spec = versions[0]?.schema.openAPIV3Schema.properties?.['spec'];
-    assert.deepEqual(shape, shapeOf(spec ?? {}));
   });
 
 test.run();

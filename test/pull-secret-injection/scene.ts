@@ -31,7 +31,34 @@ export function teamsWith(seen: Scene, name: string, count: number): number {
   return teams(count).filter(({ metadata }) => seen.secret(metadata.name, name) !== undefined).length;
 }
 
-/** A source that grants itself to `grant`; `body` is the document, or a list of registries. */
+const GRANTED_TO = 'test.example/granted-to';
+
+/** The PullSecretGrant beside a source, as {@link source} was told; undefined when it grants nothing. */
+function grantBeside({ metadata }: KubeObject): KubeObject | undefined {
+  const text = metadata.annotations?.[GRANTED_TO];
+  if (typeof text !== 'string') return undefined;
+  const { name, namespace = '' } = metadata;
+  return {
+    apiVersion: PROFILE,
+    kind: 'PullSecretGrant',
+    metadata: { name: `of-${name}`, namespace },
+    spec: { secrets: [{ name }], profiles: [{ name: '*' }], namespaces: text.split(', ') },
+  };
+}
+
+/** Puts an object into the store; a source with its namespace and the grant beside it. */
+function put(store: ObjectStore, object: KubeObject): void {
+  store.set(withIdentity(object));
+  if (object.kind !== 'Secret') return;
+  const { name, namespace: home = '' } = object.metadata;
+  if (store.get({ apiVersion: 'v1', kind: 'Namespace', name: home }) === undefined)
+    store.set(withIdentity(namespace(home, { 'pullwright.dev/distribute': 'false' })));
+  const grant = grantBeside(object);
+  if (grant !== undefined) store.set(withIdentity(grant));
+  else store.delete({ apiVersion: PROFILE, kind: 'PullSecretGrant', namespace: home, name: `of-${name}` });
+}
+
+/** A source that is granted to the namespaces `grant`; `body` is the document, or a list of registries. */
 export function source(name: string, body: string | readonly string[], grant = '*'): KubeObject {
   const [inNamespace = '', secret = ''] = name.split('/');
   const text =
@@ -46,7 +73,7 @@ export function source(name: string, body: string | readonly string[], grant = '
     metadata: {
       name: secret,
       namespace: inNamespace,
-      ...(grant === '' ? {} : { annotations: { 'pullwright.dev/grant-namespaces': grant } }),
+      ...(grant === '' ? {} : { annotations: { [GRANTED_TO]: grant } }),
     },
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
@@ -94,7 +121,7 @@ export function scene(objects: readonly KubeObject[], options: Partial<Injection
     kind: 'MutatingAdmissionPolicy',
     metadata: { name: 'of-somebody-else' },
   });
-  for (const object of objects) store.set(withIdentity(object));
+  for (const object of objects) put(store, object);
   return reconciled(store, options);
 }
 
@@ -113,7 +140,7 @@ function reconciled(
   const change = (changes: readonly Change[]): void => {
     for (const one of changes) {
       if ('gone' in one) store.delete({ ...(one.gone as KubeObject), ...(one.gone as KubeObject).metadata });
-      else store.set(withIdentity(one));
+      else put(store, one);
     }
   };
   const secret = (inNamespace: string, name: string): SecretObject | undefined =>

@@ -108,13 +108,6 @@ const ROWS: readonly Row[] = [
     says: /^False RevisionMissing: .*revision "never", and namespace "kruise-system" has no such .*no pod gets names/,
   },
   {
-    name: 'no such revision, and the fleet takes the current names',
-    reason: 'that they stand in for others is said',
-    pin: { customVersion: 'never' },
-    options: { missingRevision: 'current' },
-    says: `${INJECTED}new, in place of custom version "never", which does not exist`,
-  },
-  {
     name: 'a selector of the update that nobody can read',
     reason: 'the revision is there: the selector is to be corrected',
     pin: { revisionName: 'side-1', policy: 'Partial' },

@@ -9,12 +9,13 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { namespaceObject, sourceObject } from '../pull-secret-injection/live.ts';
+import { grantObject, namespaceObject, sourceObject } from '../pull-secret-injection/live.ts';
 import { ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, pullSecret, registriesOf } from '../reconcile/scene.ts';
 import { deployment, kubeconfigSecret } from '../registry-overrides/live-objects.ts';
@@ -62,9 +63,10 @@ async function furnished(): Promise<Planes> {
     }),
     startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] }),
   ]);
-  await installCrd(hosted.client, pullSecretProfileCrd());
+  for (const crd of [pullSecretProfileCrd(), pullSecretGrantCrd()]) await installCrd(hosted.client, crd);
   for (const name of ['openshift-config', 'sources']) await hosted.apply(namespaceObject(name));
   await hosted.apply(sourceObject('sources', 'registry', ['s.example.com']));
+  await hosted.apply(grantObject('sources', ['registry']));
   for (const name of [CLUSTERS, 'clusters-prod']) await management.apply(namespaceObject(name));
   await management.apply(pullSecret('pull-secret', 'clusters-prod', ['quay.io']));
   await management.apply(hostedCluster('prod'));

@@ -63,7 +63,6 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
           excludedNamespaces: ['b'],
           namespaces: ['a'],
           withoutContainers: true,
-          missingRevision: 'current',
         },
         'credential-provider': {
           secretAnnotation: true,

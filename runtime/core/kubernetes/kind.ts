@@ -8,7 +8,7 @@
  */
 import { z } from 'zod';
 import { recordOf } from '../record.ts';
-import { type LabelRequirement, readSelector } from './label-selector.ts';
+import { readSelector } from './label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from './object.ts';
 import { type CrdVersionObject, kubernetesObject } from './objects.ts';
 
@@ -218,145 +218,73 @@ export function observedGenerationSchema(initial?: number): z.ZodType {
     .optional();
 }
 
-// Whether a value has the fields and types that its kind declares: what the API server says under strict field validation, for
-// manifests that no API server has looked at. A field that is spelled wrong must not count as one that was left out.
+// Reading by the same schemas: what the API server refuses under strict field validation is refused, because no API server has looked at
+// manifests of a folder, and a field that is spelled wrong must not count as one that was left out.
 // Source of the rule: `fieldValidation: Strict` of kube-apiserver over a structural schema. A null counts as a field that was left
 // out, as the API server drops it. In a map it would be one label less to look at, and is refused, as the definitions of our kinds do.
 
-/** What a value may be. `fields` refuses every other one, `map` takes any key; a null behind one only where it is `nullable`. */
-export type Shape =
-  | 'string'
-  | 'boolean'
-  | 'integer'
-  | 'any'
-  | { readonly list: Shape }
-  | { readonly map: Shape; readonly nullable?: true }
-  | { readonly fields: Readonly<Record<string, Shape>> };
-
-/** metav1.LabelSelector. What an operator may be, the reader of selectors says. */
-export const SELECTOR_SHAPE: Shape = {
-  fields: {
-    matchLabels: { map: 'string' },
-    matchExpressions: {
-      list: { fields: { key: 'string', operator: 'any', values: { list: 'string' } } },
-    },
-  },
-};
-
-/**
- * Every unknown field and every wrong type in `value`, each with its path. Linear in the size of the value.
- */
-export function shapeProblems(value: unknown, shape: Shape, path: string): readonly string[] {
-  if (value === undefined || value === null || shape === 'any') return [];
-  if (typeof shape === 'string') return leafProblems(value, shape, path);
-  if ('list' in shape) {
-    if (!Array.isArray(value)) return [wrongType(value, path, 'a list')];
-    return (value as readonly unknown[]).flatMap((item, at) =>
-      item === null
-        ? [`${path}[${at}]: must not be null`]
-        : shapeProblems(item, shape.list, `${path}[${at}]`),
-    );
-  }
-  if (typeof value !== 'object' || Array.isArray(value)) return [wrongType(value, path, 'an object')];
-  const entries = Object.entries(value);
-  if ('map' in shape)
-    return entries.flatMap(([key, item]) => mapProblems(item, shape, `${path}[${shownText(key)}]`));
-  return entries.flatMap(([key, item]) => fieldProblems(key, item, shape.fields, path));
-}
-
-function mapProblems(
-  item: unknown,
-  { map, nullable }: Extract<Shape, { map: Shape }>,
-  path: string,
-): readonly string[] {
-  return item === null && nullable !== true ? [`${path}: must not be null`] : shapeProblems(item, map, path);
-}
-
-function fieldProblems(
-  key: string,
-  item: unknown,
-  fields: Readonly<Record<string, Shape>>,
-  path: string,
-): readonly string[] {
-  const shape = Object.hasOwn(fields, key) ? fields[key] : undefined;
-  const dotted = path === '' ? key : `${path}.${key}`;
-  const name = /^[\w-]{1,63}$/.test(key) ? dotted : `${path}[${shownText(key)}]`;
-  if (shape !== undefined) return shapeProblems(item, shape, name);
-  const known = Object.keys(fields).map((field) => `"${field}"`);
-  return [`${name}: unknown field; must be one of ${known.join(', ')}`];
-}
-
-function leafProblems(
-  value: unknown,
-  shape: 'string' | 'boolean' | 'integer',
-  path: string,
-): readonly string[] {
-  if (shape === 'integer') return Number.isInteger(value) ? [] : [wrongType(value, path, 'an integer')];
-  return typeof value === shape ? [] : [wrongType(value, path, `a ${shape}`)];
-}
-
-function wrongType(value: unknown, path: string, wanted: string): string {
-  return `${path}: invalid value ${shownValue(value)}: must be ${wanted}`;
-}
-
-function shownValue(value: unknown): string {
-  if (typeof value === 'string') return shownText(value);
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return Array.isArray(value) ? 'of type list' : 'of type object';
-}
-
-function shownText(text: string): string {
-  return JSON.stringify(text.slice(0, 80));
-}
-
-// What the readers of our kinds have in common: they refuse what the API server refuses under strict field validation, because
-// manifests of a folder were seen by no API server, and a slip there must not widen what is selected.
-// Source of the rule: `fieldValidation: Strict` of kube-apiserver, and the bounds that the definitions of the kinds state.
-
-/** Bounds of a selector; the definitions state the same ones, so that rules over it stay cheap. */
-export const MAX_SELECTOR_LABELS = 16;
-export const MAX_SELECTOR_EXPRESSIONS = 16;
-export const MAX_SELECTOR_VALUES = 64;
-
-/** A null is the empty text here, for the API server. */
-const TEXTS: Shape = { map: 'string', nullable: true };
+const texts = z.record(z.string(), z.string().nullable());
 
 /** metav1.ObjectMeta. */
-const METADATA: Shape = {
-  fields: {
-    name: 'string',
-    generateName: 'string',
-    namespace: 'string',
-    labels: TEXTS,
-    annotations: TEXTS,
-    finalizers: { list: 'string' },
-    ownerReferences: { list: 'any' },
-    uid: 'string',
-    resourceVersion: 'string',
-    generation: 'integer',
-    creationTimestamp: 'string',
-    deletionTimestamp: 'string',
-    deletionGracePeriodSeconds: 'integer',
-    managedFields: { list: 'any' },
-    selfLink: 'string',
-  },
-};
+const METADATA = z
+  .strictObject({
+    name: z.string(),
+    generateName: z.string(),
+    namespace: z.string(),
+    labels: texts,
+    annotations: texts,
+    finalizers: z.array(z.string()),
+    ownerReferences: z.array(z.unknown()),
+    uid: z.string(),
+    resourceVersion: z.string(),
+    generation: z.int(),
+    creationTimestamp: z.string(),
+    deletionTimestamp: z.string(),
+    deletionGracePeriodSeconds: z.int(),
+    managedFields: z.array(z.unknown()),
+    selfLink: z.string(),
+  })
+  .partial();
 
-/**
- * Unknown fields and wrong types of an object of a kind of ours, each with its path.
- */
-export function ownObjectProblems(object: KubeObject, spec: Shape): readonly string[] {
-  const shape: Shape = {
-    fields: { apiVersion: 'string', kind: 'string', metadata: METADATA, spec, status: 'any' },
-  };
-  return shapeProblems(object, shape, '');
+/** The spec of an object of ours, with its defaults filled in; undefined when there is a problem. */
+export interface ReadSpec<T> {
+  readonly spec: T | undefined;
+  /** Each with its path. */
+  readonly problems: readonly string[];
+  /**
+   * No field that kubectl applied was dropped by the API server, as it does with unknown ones without strict field validation or by an older
+   * definition, and with a null in a patch: what is left may mean more than what was meant.
+   */
+  readonly isWhole: boolean;
 }
 
-/**
- * Fields of the spec that kubectl applied and the API server dropped, as it does with unknown ones without strict field validation or by an
- * older definition, and with a null in a patch: what is left may mean more than what was meant.
- */
-export function droppedFieldProblems({ metadata }: KubeObject, spec: Shape): readonly string[] {
+/** Reads an object of a kind of ours. Total. */
+export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T> {
+  const whole = z.strictObject({
+    apiVersion: z.string(),
+    kind: z.string(),
+    metadata: METADATA,
+    spec,
+    status: z.unknown().optional(),
+  });
+  const read = readValue(object, whole, '');
+  const dropped = droppedFieldProblems(object, spec);
+  const problems = [...read.problems, ...dropped];
+  const { spec: found } = read.value ?? {};
+  return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
+}
+
+/** Reads a value; undefined when there is a problem. Total. */
+export function readValue<T>(
+  value: unknown,
+  schema: z.ZodType<T>,
+  path: string,
+): { readonly value: T | undefined; readonly problems: readonly string[] } {
+  const read = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  return { value: read.data, problems: problemsOf(read.error, schema, path) };
+}
+
+function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readonly string[] {
   const text: unknown = metadata.annotations?.[LAST_APPLIED];
   if (typeof text !== 'string') return [];
   return shapeProblems(recordOf(parsed(text))['spec'], spec, 'spec').map(
@@ -373,46 +301,174 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a selector asks for, and what is wrong with it; with problems it asks for nothing that may be acted upon. */
-export interface OwnSelector {
-  readonly requirements: readonly LabelRequirement[];
-  readonly problems: readonly string[];
+/** Every unknown field and every wrong type in `value`, each with its path. */
+export function shapeProblems(value: unknown, schema: z.ZodType, path: string): readonly string[] {
+  const { error } = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  const issues = (error?.issues ?? []).filter(
+    ({ code, input }) => code === 'unrecognized_keys' || (code === 'invalid_type' && input !== undefined),
+  );
+  return problemsOf({ issues }, schema, path);
 }
 
-/** Reads a selector that has the right shape. */
-export function readOwnSelector(value: unknown, path: string): OwnSelector {
-  const bounds = boundProblems(value, path);
-  const read = readSelector(value);
-  if (!read.ok) return { requirements: [], problems: [...bounds, `${path}: ${read.problem}`] };
-  return { requirements: read.requirements, problems: bounds };
+/** The first issue of each path. */
+function problemsOf(
+  error: { readonly issues: readonly z.core.$ZodIssue[] } | undefined,
+  schema: z.ZodType,
+  root: string,
+): readonly string[] {
+  const byPath = new Map<string, readonly string[]>();
+  for (const issue of error?.issues ?? []) {
+    const path = pathText(schema, issue.path, root);
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
+    const problems = keys.map(
+      (key) => `${key === undefined ? path : fieldPath(path, key)}: ${issue.message}`,
+    );
+    if (!byPath.has(path)) byPath.set(path, problems);
+  }
+  return [...byPath.values()].flat();
 }
 
-interface Selector {
-  readonly matchLabels?: Readonly<Record<string, unknown>> | null;
-  readonly matchExpressions?: readonly { readonly values?: readonly unknown[] | null }[] | null;
+function issueText(issue: z.core.$ZodRawIssue): string | undefined {
+  const { input } = issue;
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const { shape } = (issue.inst as z.ZodObject).def;
+      const known = Object.keys(shape).map((field) => `"${field}"`);
+      return `unknown field; must be one of ${known.join(', ')}`;
+    }
+    case 'invalid_type':
+      if (input === undefined) return 'required value';
+      if (input === null) return 'must not be null';
+      return `invalid value ${shownValue(input)}: must be ${TYPES[issue.expected] ?? `a ${issue.expected}`}`;
+    case 'invalid_value':
+      return `${shownValue(input)} is none of ${issue.values.join(', ')}`;
+    case 'too_small':
+    case 'too_big':
+      return boundText(issue);
+    case 'invalid_format':
+      return `invalid value ${shownValue(input)}: must match ${issue.pattern}`;
+    default:
+      return undefined;
+  }
 }
 
-function boundProblems(value: unknown, path: string): readonly string[] {
-  const { matchLabels, matchExpressions } = (value ?? {}) as Selector;
-  const expressions = matchExpressions ?? [];
-  return [
-    ...tooMany(Object.keys(matchLabels ?? {}).length, MAX_SELECTOR_LABELS, `${path}.matchLabels`),
-    ...tooMany(expressions.length, MAX_SELECTOR_EXPRESSIONS, `${path}.matchExpressions`),
-    ...expressions.flatMap(({ values }, at) =>
-      tooMany(values?.length ?? 0, MAX_SELECTOR_VALUES, `${path}.matchExpressions[${at}].values`),
-    ),
-  ];
+const TYPES: Readonly<Record<string, string>> = {
+  int: 'an integer',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+function boundText(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooBig | z.core.$ZodIssueTooSmall>): string {
+  const [words, bound] = issue.code === 'too_big' ? ['at most', issue.maximum] : ['at least', issue.minimum];
+  if (Array.isArray(issue.input))
+    return `too ${issue.code === 'too_big' ? 'many' : 'few'}: ${issue.input.length}: must have ${words} ${bound} items`;
+  if (typeof issue.input !== 'string') return `must be ${words} ${bound}`;
+  return `too ${issue.code === 'too_big' ? 'long' : 'short'}: must have ${words} ${bound} characters`;
 }
 
-/** `count` things where at most `max` may be. */
-export function tooMany(count: number, max: number, path: string): readonly string[] {
-  return count > max ? [`${path}: too many: ${count}: must have at most ${max} items`] : [];
+/** What a text that a pattern refuses must be. */
+export function mustBe(what: string): { readonly error: (issue: z.core.$ZodRawIssue) => string } {
+  return { error: ({ input }) => `invalid value ${shownValue(input)}: must be ${what}` };
 }
 
-/** Texts that are there more than once, each once. */
-export function repeated(texts: readonly string[]): readonly string[] {
-  return [...new Set(texts.filter((text, at) => texts.indexOf(text) !== at))];
+function shownValue(value: unknown): string {
+  if (typeof value === 'string') return shownText(value);
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return Array.isArray(value) ? 'of type list' : 'of type object';
 }
+
+function shownText(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
+}
+
+function unwrapped(schema: unknown): unknown {
+  let found = schema;
+  while (found instanceof z.ZodOptional || found instanceof z.ZodDefault) found = found.unwrap();
+  return found;
+}
+
+function fieldPath(path: string, key: string): string {
+  if (!/^[\w-]{1,63}$/.test(key)) return `${path}[${shownText(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function pathText(schema: z.ZodType, path: readonly PropertyKey[], root: string): string {
+  let [text, at]: [string, unknown] = [root, schema];
+  for (const step of path) {
+    const here = unwrapped(at);
+    if (here instanceof z.ZodArray) [text, at] = [`${text}[${String(step)}]`, here.element];
+    else if (here instanceof z.ZodRecord)
+      [text, at] = [`${text}[${shownText(String(step))}]`, here.valueType];
+    else
+      [text, at] = [
+        fieldPath(text, String(step)),
+        here instanceof z.ZodObject ? here.shape[step as string] : undefined,
+      ];
+  }
+  return text;
+}
+
+/** Without the nulls that the API server drops. */
+function withoutNulls(value: unknown, schema: unknown): unknown {
+  const here = unwrapped(schema);
+  if (Array.isArray(value))
+    return here instanceof z.ZodArray ? value.map((one) => withoutNulls(one, here.element)) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value);
+  if (here instanceof z.ZodRecord)
+    return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one, here.valueType)]));
+  if (!(here instanceof z.ZodObject)) return value;
+  return Object.fromEntries(
+    entries.filter(([, one]) => one !== null).map(([key, one]) => [key, withoutNulls(one, here.shape[key])]),
+  );
+}
+
+/** Refuses texts that are there more than once. */
+export function noDuplicates(texts: readonly string[], context: z.core.$RefinementCtx): void {
+  for (const text of new Set(texts.filter((one, at) => texts.indexOf(one) !== at)))
+    refuse(context, `duplicate value: ${JSON.stringify(text)}`);
+}
+
+/** Refuses more entries than a schema of a map can say. */
+export function atMost(max: number): (map: object, context: z.core.$RefinementCtx) => void {
+  return (map, context) => {
+    const { length } = Object.keys(map);
+    if (length > max) refuse(context, `too many: ${length}: must have at most ${max} items`);
+  };
+}
+
+/** Adds a problem, at a path below. */
+export function refuse(
+  context: z.core.$RefinementCtx,
+  message: string,
+  path: readonly (string | number)[] = [],
+): void {
+  context.addIssue({ code: 'custom', message, path: [...path] });
+}
+
+/** A list that is a map by `name`. */
+export function namedList<T extends z.ZodType<{ readonly name: string }>>(
+  item: T,
+  max: number,
+): z.ZodArray<T> {
+  return z
+    .array(item)
+    .min(1)
+    .max(max)
+    .superRefine((list, context) =>
+      noDuplicates(
+        list.map(({ name }) => name),
+        context,
+      ),
+    )
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+}
+
+/** Bounds of a selector, so that rules over it stay cheap. */
+const MAX_SELECTOR_LABELS = 16;
+const MAX_SELECTOR_EXPRESSIONS = 16;
+const MAX_SELECTOR_VALUES = 64;
 
 // metav1.LabelSelector as a schema, bounded so that rules over it stay cheap.
 
@@ -445,43 +501,72 @@ export const NO_NULLS: { readonly rule: string; readonly message: string } = {
   message: 'a value must not be null: write it, or leave its key out',
 };
 
-/** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
-export function labelSelectorSchema(): z.ZodType {
+/** metav1.LabelSelector. */
+export interface SelectorInput {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?:
+    | readonly {
+        readonly key: string;
+        readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+        readonly values?: readonly string[] | undefined;
+      }[]
+    | undefined;
+}
+
+/**
+ * `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds.
+ *
+ * @param all what an empty one selects, for the text when it is missing
+ */
+export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput> {
   return z
-    .strictObject({
-      matchLabels: z
-        .record(z.string().max(317), value.meta({ nullable: true }))
-        .meta({ maxProperties: MAX_SELECTOR_LABELS, 'x-kubernetes-validations': [NO_NULLS] })
-        .describe('Labels that an object must have, all of them')
-        .optional(),
-      matchExpressions: z
-        .array(
-          z
-            .strictObject({
-              key: key.describe('Key of a label'),
-              operator: z
-                .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-                .describe('What must be the case with the label of this key'),
-              values: z
-                .array(value)
-                .max(MAX_SELECTOR_VALUES)
-                .meta({ 'x-kubernetes-list-type': 'atomic' })
-                .describe('Values of the label, for In and NotIn')
-                .optional(),
-            })
-            .meta({
-              'x-kubernetes-validations': [
-                {
-                  rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-                  message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
-                },
-              ],
-            }),
-        )
-        .max(MAX_SELECTOR_EXPRESSIONS)
-        .meta({ 'x-kubernetes-list-type': 'atomic' })
-        .describe('Further demands on labels, which must all hold')
-        .optional(),
+    .strictObject(
+      {
+        matchLabels: z
+          .record(z.string().max(317), value.meta({ nullable: true }))
+          .superRefine(atMost(MAX_SELECTOR_LABELS))
+          .meta({ maxProperties: MAX_SELECTOR_LABELS, 'x-kubernetes-validations': [NO_NULLS] })
+          .describe('Labels that an object must have, all of them')
+          .optional(),
+        matchExpressions: z
+          .array(
+            z
+              .strictObject({
+                key: key.describe('Key of a label'),
+                operator: z
+                  .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+                  .describe('What must be the case with the label of this key'),
+                values: z
+                  .array(value)
+                  .max(MAX_SELECTOR_VALUES)
+                  .meta({ 'x-kubernetes-list-type': 'atomic' })
+                  .describe('Values of the label, for In and NotIn')
+                  .optional(),
+              })
+              .meta({
+                'x-kubernetes-validations': [
+                  {
+                    rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+                    message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
+                  },
+                ],
+              }),
+          )
+          .max(MAX_SELECTOR_EXPRESSIONS)
+          .meta({ 'x-kubernetes-list-type': 'atomic' })
+          .describe('Further demands on labels, which must all hold')
+          .optional(),
+      },
+      {
+        error: ({ code, input }) =>
+          code === 'invalid_type' && input === undefined
+            ? `required value: must be a label selector; {} selects all ${all}`
+            : undefined,
+      },
+    )
+    .superRefine((selector, context) => {
+      const read = readSelector(selector);
+      if (!read.ok) refuse(context, read.problem);
     })
     .meta(NOTHING_UNKNOWN);
 }

@@ -1,10 +1,11 @@
 /** Judges the manifests that `pullwright validate` is given, together: some problems show only when two of them meet. */
 import { isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
+import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { SELECTOR_SHAPE, type Shape, shapeProblems } from '../../core/kubernetes/kind.ts';
+import { labelSelectorSchema, shapeProblems } from '../../core/kubernetes/kind.ts';
 import {
   NAMESPACE_NAME_LABEL,
   readSelector,
@@ -26,9 +27,7 @@ import type { Manifest } from '../../engine/offline/manifests.ts';
 import { KUBERNETES_SCHEMA } from '../../kube/yaml.ts';
 import {
   DEFAULT_TRUSTED_KEYS,
-  GRANT_ANNOTATION,
   GRANT_KIND,
-  readGrant,
   readPullSecretGrant,
 } from '../../pull-secret-injection/kinds/grant.ts';
 import {
@@ -160,10 +159,12 @@ function versionProblems({ apiVersion }: KubeObject): readonly SidecarSetProblem
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
+const SELECTOR = labelSelectorSchema();
+
 /** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
 function brokenSelector(spec: Raw, path: string): readonly SidecarSetProblem[] {
   const value = path.split('.').reduce<unknown>((at, key) => recordOf(at)[key], spec);
-  const shape = shapeProblems(value, SELECTOR_SHAPE, `spec.${path}`).map((problem) => {
+  const shape = shapeProblems(value, SELECTOR, `spec.${path}`).map((problem) => {
     const [at = '', ...rest] = problem.split(': ');
     return { path: at, message: rest.join(': ') };
   });
@@ -196,7 +197,7 @@ function isEmpty(selector: unknown): boolean {
   return (
     read.ok &&
     read.requirements.length === 0 &&
-    shapeProblems(selector, SELECTOR_SHAPE, 'spec.selector').length === 0
+    shapeProblems(selector, SELECTOR, 'spec.selector').length === 0
   );
 }
 
@@ -280,7 +281,7 @@ function judgeObject(object: KubeObject): readonly Judged[] {
   switch (object.kind) {
     case 'Secret':
       if (object.apiVersion !== 'v1') return foreignSecret(object);
-      return [...secretProblems(object as SecretObject), ...annotationProblems(object)];
+      return secretProblems(object as SecretObject);
     case PROFILE_KIND:
       return profileProblems(object);
     case GRANT_KIND:
@@ -357,12 +358,6 @@ function patternProblems(patterns: readonly string[], path: string): readonly Ju
     }));
 }
 
-function annotationProblems({ metadata }: KubeObject): readonly Judged[] {
-  const text = metadata.annotations?.[GRANT_ANNOTATION];
-  if (typeof text !== 'string') return [];
-  return patternProblems(readGrant(text).patterns, `metadata.annotations["${GRANT_ANNOTATION}"]`);
-}
-
 /**
  * What the selectors of profiles come to among the namespaces at hand. Everything is seldom a typing error and always worth knowing; so is
  * nothing.
@@ -396,12 +391,12 @@ function selectionNote(
   ];
 }
 
-const PROVIDER_SHAPE: Shape = { fields: { matchImages: { list: 'string' } } };
+const PROVIDER = z.strictObject({ matchImages: z.array(z.string()).optional() });
 
 function providerProblems(object: KubeObject): readonly Judged[] {
   const fault = nameFault(object);
   return [
-    ...shapeProblems(object.spec, PROVIDER_SHAPE, 'spec').map((problem): Judged => {
+    ...shapeProblems(object.spec ?? {}, PROVIDER, 'spec').map((problem): Judged => {
       const [path = '', ...rest] = problem.split(': ');
       return { severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') };
     }),

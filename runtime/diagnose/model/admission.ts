@@ -199,7 +199,7 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
   const reader = worldOf(store, options);
   const force = forceOf(store, identity);
   const isExempt = exemptionOf(identity, options) !== undefined;
-  const plan = injectionPlan(profilesIn(reader), pinnedSetsIn(reader, options));
+  const plan = injectionPlan(profilesIn(reader), pinnedSetsIn(reader));
   const seen = new Set(listed);
   return planInjection(plan, identity).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
@@ -243,7 +243,7 @@ export function plannedFor(
 } {
   const { identity, options } = plannedPod(store, pod);
   const reader = worldOf(store, options);
-  return { identity, profiles: profilesIn(reader), sets: pinnedSetsIn(reader, options) };
+  return { identity, profiles: profilesIn(reader), sets: pinnedSetsIn(reader) };
 }
 
 /** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */

@@ -9,77 +9,36 @@ import {
   CATEGORY,
   conditionsSchema,
   crd,
-  droppedFieldProblems,
   labelSelectorSchema,
+  mustBe,
+  namedList,
+  noDuplicates,
   observedGenerationSchema,
-  ownObjectProblems,
-  readOwnSelector,
-  repeated,
-  SELECTOR_SHAPE,
-  type Shape,
-  tooMany,
+  readSpec,
+  refuse,
 } from '../../core/kubernetes/kind.ts';
 import {
   type LabelRequirement,
   type Labels,
   NAMESPACE_NAME_LABEL,
-  parseSelectorText,
+  readSelector,
   selectorKeys,
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { labels } from '../../core/kubernetes/objects.ts';
 
-// The consent of a source Secret: its annotation `pullwright.dev/grant-namespaces` says which namespaces may get a copy.
-// No grant, no copy.
-// Clauses are separated by `;` or line breaks. A clause is a list of namespace names and globs (`team-a, team-b-*`), or
-// `selector:` with a label selector as for `kubectl -l`. A selector may look only at label keys that the operator of the
-// cluster has called trusted: a tenant who can label its own namespace must not be able to help itself.
-
-export const GRANT_ANNOTATION = 'pullwright.dev/grant-namespaces';
-
-/** Label keys that selectors of grants may use unless configured otherwise: the API server owns this one. */
+/**
+ * Label keys that selectors of grants may use unless configured otherwise: a tenant who labels its own namespace must not be able to help
+ * itself, and the API server owns this one.
+ */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
-/** A grant, read. */
+/** To which namespaces a grant gives. */
 export interface Grant {
   /** Names and globs. */
   readonly patterns: readonly string[];
   readonly selectors: readonly (readonly LabelRequirement[])[];
-  /** Selectors that grant nothing, because they look at a label that is not trusted. */
-  readonly mistrusted: readonly (readonly LabelRequirement[])[];
-  /** Clauses that grant nothing, and why. */
-  readonly problems: readonly string[];
-}
-
-/**
- * Reads the annotation. Total: a clause that cannot be read grants nothing and is reported.
- */
-export function readGrant(text: string, trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS): Grant {
-  const patterns: string[] = [];
-  const selectors: (readonly LabelRequirement[])[] = [];
-  const mistrusted: (readonly LabelRequirement[])[] = [];
-  const problems: string[] = [];
-  for (const clause of text.split(/[;\n]/).map((part) => part.trim())) {
-    if (clause.startsWith('selector:')) readSelectorClause(clause.slice(9).trim());
-    else for (const name of clause.split(/[,\s]+/)) readNameClause(name);
-  }
-  return { patterns, selectors, mistrusted, problems };
-
-  function readSelectorClause(clause: string): void {
-    const read = parseSelectorText(clause);
-    if (!read.ok) return void problems.push(`clause "selector: ${clause}": ${read.problem}`);
-    const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
-    if (strange === undefined) return void selectors.push(read.requirements);
-    mistrusted.push(read.requirements);
-    problems.push(`clause "selector: ${clause}" uses the label "${strange}", which is not trusted`);
-  }
-
-  function readNameClause(name: string): void {
-    if (name === '') return;
-    if (/^[a-z0-9*?-]{1,63}$/.test(name)) patterns.push(name);
-    else problems.push(`"${name}" is neither the name of a namespace nor a glob`);
-  }
 }
 
 /** Whether the namespace may have a copy. */
@@ -136,112 +95,6 @@ export interface PullSecretGrant {
   readonly problems: readonly string[];
 }
 
-/** What the definition of the kind allows. */
-export const GRANT_SHAPE: Shape = {
-  fields: {
-    secrets: { list: { fields: { name: 'string' } } },
-    profiles: { list: { fields: { name: 'string' } } },
-    namespaces: { list: 'string' },
-    namespaceSelector: SELECTOR_SHAPE,
-  },
-};
-
-/**
- * Reads a grant. Total: what cannot be read grants nothing and is in `problems`.
- */
-export function readPullSecretGrant(
-  object: KubeObject,
-  trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
-): PullSecretGrant {
-  const { namespace = '', name } = object.metadata;
-  const dropped = droppedFieldProblems(object, GRANT_SHAPE);
-  const shape = [...ownObjectProblems(object, GRANT_SHAPE), ...dropped];
-  const spec = shape.length > 0 ? {} : specOf(object);
-  const missing = shape.length > 0 ? [] : missingParts(spec);
-  const to = readTargets(spec, trustedKeys);
-  return {
-    namespace,
-    name,
-    secrets: namesOf(spec.secrets),
-    profiles: namesOf(spec.profiles),
-    to,
-    isWhole: dropped.length === 0,
-    problems: [...shape, ...missing, ...to.problems],
-  };
-}
-
-interface Spec {
-  readonly secrets?: readonly { readonly name?: string | null }[];
-  readonly profiles?: readonly { readonly name?: string | null }[];
-  readonly namespaces?: readonly string[];
-  readonly namespaceSelector?: unknown;
-}
-
-/** A null is a field that was left out. */
-function specOf({ spec }: KubeObject): Spec {
-  return Object.fromEntries(Object.entries(spec ?? {}).filter(([, value]) => value !== null));
-}
-
-function missingParts({
-  secrets = [],
-  profiles = [],
-  namespaces = [],
-  namespaceSelector,
-}: Spec): readonly string[] {
-  return [
-    ...(secrets.length === 0 ? ['spec.secrets: must name at least one Secret'] : []),
-    ...tooMany(secrets.length, MAX_GRANTED_SECRETS, 'spec.secrets'),
-    ...nameProblems(secrets, 'spec.secrets'),
-    ...(profiles.length === 0
-      ? [`spec.profiles: must name at least one profile; "${ANY_PROFILE}" is any of them`]
-      : []),
-    ...tooMany(profiles.length, MAX_GRANTED_PROFILES, 'spec.profiles'),
-    ...nameProblems(profiles, 'spec.profiles'),
-    ...(namespaces.length === 0 && (namespaceSelector === undefined || namespaceSelector === null)
-      ? ['spec.namespaces: must name at least one namespace, or spec.namespaceSelector must be set']
-      : []),
-    ...tooMany(namespaces.length, MAX_GRANTED_NAMESPACES, 'spec.namespaces'),
-    ...repeated(namespaces).map((name) => `spec.namespaces: duplicate value: ${JSON.stringify(name)}`),
-  ];
-}
-
-function nameProblems(list: readonly { readonly name?: string | null }[], path: string): readonly string[] {
-  const names = list.map(({ name }) => name ?? '');
-  return [
-    ...names.flatMap((name, at) => {
-      if (name === '') return [`${path}[${at}].name: required value: must not be empty`];
-      return name.length > 253 ? [`${path}[${at}].name: too long: must have at most 253 characters`] : [];
-    }),
-    ...repeated(names.filter((name) => name !== '')).map(
-      (name) => `${path}: duplicate value: ${JSON.stringify(name)}`,
-    ),
-  ];
-}
-
-function readTargets({ namespaces = [], namespaceSelector }: Spec, trustedKeys: readonly string[]): Grant {
-  const patterns = namespaces.filter((one) => PATTERN.test(one));
-  const problems = namespaces
-    .filter((one) => !PATTERN.test(one))
-    .map(
-      (one) =>
-        `spec.namespaces: invalid value ${JSON.stringify(one.slice(0, 80))}: must be a namespace name or a pattern`,
-    );
-  const names = { patterns, selectors: [], mistrusted: [], problems };
-  if (namespaceSelector === undefined || namespaceSelector === null) return names;
-  const read = readOwnSelector(namespaceSelector, 'spec.namespaceSelector');
-  if (read.problems.length > 0) return { ...names, problems: [...problems, ...read.problems] };
-  const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
-  if (strange === undefined) return { ...names, selectors: [read.requirements] };
-  const text = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;
-  return { ...names, mistrusted: [read.requirements], problems: [...problems, text] };
-}
-
-const PATTERN = /^[a-z0-9*?-]{1,63}$/;
-
-function namesOf(list: readonly { readonly name?: string | null }[] = []): readonly string[] {
-  return list.flatMap(({ name }) => name ?? []);
-}
-
 /** Who asks for what, and for which namespace. */
 export interface GrantRequest {
   readonly secret: string;
@@ -265,34 +118,28 @@ export function grantsTo(grant: PullSecretGrant, request: GrantRequest): boolean
 
 // The kind `PullSecretGrant`: schema, rules that span fields, and columns of `kubectl get`.
 
-const named = (description: string): z.ZodType =>
+const named = (description: string) =>
   z.strictObject({ name: z.string().min(1).max(253).describe(description) });
-
-const listed = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 
 const spec = z
   .strictObject({
-    secrets: z
-      .array(named('Name of a Secret in the namespace of the grant'))
-      .min(1)
-      .max(MAX_GRANTED_SECRETS)
-      .meta(listed)
-      .describe('What may be copied; it need not exist yet'),
-    profiles: z
-      .array(named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'))
-      .min(1)
-      .max(MAX_GRANTED_PROFILES)
-      .meta(listed)
-      .describe('Who may bring it'),
+    secrets: namedList(named('Name of a Secret in the namespace of the grant'), MAX_GRANTED_SECRETS).describe(
+      'What may be copied; it need not exist yet',
+    ),
+    profiles: namedList(
+      named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'),
+      MAX_GRANTED_PROFILES,
+    ).describe('Who may bring it'),
     namespaces: z
       .array(
         z
           .string()
           .min(1)
           .max(63)
-          .regex(/^[a-z0-9*?-]+$/),
+          .regex(/^[a-z0-9*?-]+$/, mustBe('a namespace name or a pattern')),
       )
       .max(MAX_GRANTED_NAMESPACES)
+      .superRefine(noDuplicates)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe(
         'Where to: names, or patterns with * and ?. A pattern is no consent where users choose the names of namespaces',
@@ -304,6 +151,12 @@ const spec = z
       )
       .optional(),
   })
+  .superRefine(({ namespaces = [], namespaceSelector }, context) => {
+    if (namespaces.length === 0 && namespaceSelector === undefined)
+      refuse(context, 'must name at least one namespace, or spec.namespaceSelector must be set', [
+        'namespaces',
+      ]);
+  })
   .meta({
     'x-kubernetes-validations': [
       {
@@ -312,6 +165,32 @@ const spec = z
       },
     ],
   });
+
+/**
+ * Reads a grant. Total: what cannot be read grants nothing and is in `problems`.
+ */
+export function readPullSecretGrant(
+  object: KubeObject,
+  trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
+): PullSecretGrant {
+  const { namespace = '', name } = object.metadata;
+  const { spec: read, problems, isWhole } = readSpec(object, spec);
+  const { secrets = [], profiles = [], namespaces: patterns = [] } = read ?? {};
+  const selector = readSelector(read?.namespaceSelector);
+  const requirements = selector.ok ? selector.requirements : [];
+  const strange = selectorKeys(requirements).find((key) => !trustedKeys.includes(key));
+  const mistrusted = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;
+  const isSelecting = read?.namespaceSelector !== undefined && strange === undefined;
+  return {
+    namespace,
+    name,
+    secrets: secrets.map((one) => one.name),
+    profiles: profiles.map((one) => one.name),
+    to: { patterns, selectors: isSelecting ? [requirements] : [] },
+    isWhole,
+    problems: strange === undefined ? problems : [...problems, mistrusted],
+  };
+}
 
 const status = z
   .strictObject({

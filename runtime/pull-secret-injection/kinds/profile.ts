@@ -6,29 +6,27 @@
 import { z } from 'zod';
 import { parseGoDuration } from '../../core/go/duration.ts';
 import {
+  atMost,
   CATEGORY,
   conditionsSchema,
   crd,
-  droppedFieldProblems,
   labelSelectorSchema,
+  mustBe,
   NO_NULLS,
+  namedList,
   observedGenerationSchema,
-  ownObjectProblems,
-  readOwnSelector,
-  repeated,
-  SELECTOR_SHAPE,
-  type Shape,
-  tooMany,
+  readSpec,
+  refuse,
+  type SelectorInput,
 } from '../../core/kubernetes/kind.ts';
-import { isLabelKey, isLabelValue, type LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import {
-  isNamespaceName,
-  isObjectName,
-  type KubeObject,
-  LAST_APPLIED,
-} from '../../core/kubernetes/object.ts';
+  isLabelKey,
+  isLabelValue,
+  type LabelRequirement,
+  readSelector,
+} from '../../core/kubernetes/label-selector.ts';
+import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
 import { labels } from '../../core/kubernetes/objects.ts';
-import { recordOf, scalarText } from '../../core/record.ts';
 
 // `spec.copies` of a profile: what its copies carry besides the credential, and what becomes of them when a source is deleted.
 
@@ -43,88 +41,18 @@ export interface ProfileCopies {
 /** What a profile without `spec.copies` says. */
 export const PLAIN_COPIES: ProfileCopies = { labels: {}, annotations: {}, removeAfterMs: undefined };
 
-export const ON_SOURCE_DELETED: readonly ['Keep', 'Remove'] = ['Keep', 'Remove'];
-export const DEFAULT_REMOVE_AFTER = '24h';
+const DEFAULT_REMOVE_AFTER = '24h';
 /** Labels, and annotations. */
-export const MAX_COPY_MARKS = 16;
-export const MAX_ANNOTATION_LENGTH = 1024;
+const MAX_COPY_MARKS = 16;
+const MAX_ANNOTATION_LENGTH = 1024;
 /** Ours, by which copies are found and pruned. */
-export const RESERVED_PREFIX = 'pullwright.dev/';
-export const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
-
-export const COPIES_SHAPE: Shape = {
-  fields: {
-    labels: { map: 'string' },
-    annotations: { map: 'string' },
-    onSourceDeleted: 'string',
-    removeAfter: 'string',
-  },
-};
-
-type ProfileCopiesRaw = Readonly<Record<string, unknown>>;
-
-/**
- * Reads `spec.copies`, whose shape was checked. Total; adds what is wrong to `problems`, each with its path.
- */
-export function readCopies(value: unknown, path: string, problems: string[]): ProfileCopies {
-  if (value === undefined || value === null) return PLAIN_COPIES;
-  const raw = value as ProfileCopiesRaw;
-  const labels = marksOf(raw['labels'], `${path}.labels`, problems);
-  for (const [key, text] of Object.entries(labels))
-    if (!isLabelValue(text)) problems.push(`${path}.labels: "${key}" has a value that is no label value`);
-  const annotations = marksOf(raw['annotations'], `${path}.annotations`, problems);
-  for (const [key, text] of Object.entries(annotations))
-    if (text.length > MAX_ANNOTATION_LENGTH)
-      problems.push(
-        `${path}.annotations: "${key}" has ${text.length} characters, at most ${MAX_ANNOTATION_LENGTH} are allowed`,
-      );
-  return { labels, annotations, removeAfterMs: removeAfterOf(raw, path, problems) };
-}
-
-function marksOf(value: unknown, path: string, problems: string[]): Readonly<Record<string, string>> {
-  const marks = (value ?? {}) as Readonly<Record<string, string>>;
-  const keys = Object.keys(marks);
-  if (keys.length > MAX_COPY_MARKS)
-    problems.push(`${path}: ${keys.length} entries, at most ${MAX_COPY_MARKS} are allowed`);
-  for (const key of keys) {
-    if (!isLabelKey(key)) problems.push(`${path}: ${JSON.stringify(key.slice(0, 80))} is no valid key`);
-    else if (key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
-      problems.push(`${path}: "${key}" is reserved`);
-  }
-  return marks;
-}
-
-function removeAfterOf(raw: ProfileCopiesRaw, path: string, problems: string[]): number | undefined {
-  const { onSourceDeleted = 'Keep', removeAfter } = raw;
-  if (!(ON_SOURCE_DELETED as readonly unknown[]).includes(onSourceDeleted))
-    problems.push(
-      `${path}.onSourceDeleted: ${JSON.stringify(scalarText(onSourceDeleted).slice(0, 80))} is none of ${ON_SOURCE_DELETED.join(', ')}`,
-    );
-  const given = removeAfter ?? DEFAULT_REMOVE_AFTER;
-  const text = typeof given === 'string' ? given : JSON.stringify(given);
-  const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === undefined || nanoseconds < 0)
-    problems.push(
-      `${path}.removeAfter: invalid value ${JSON.stringify(text.slice(0, 80))}: must be a duration such as "30m" or "24h"`,
-    );
-  if (onSourceDeleted !== 'Remove') {
-    if (removeAfter !== undefined && removeAfter !== null)
-      problems.push(`${path}.removeAfter: has no meaning without onSourceDeleted: Remove`);
-    return undefined;
-  }
-  return (nanoseconds ?? 0) / 1e6;
-}
+const RESERVED_PREFIX = 'pullwright.dev/';
+const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
 export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PROFILE_KIND = 'PullSecretProfile';
 
-export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribute'] = [
-  'InjectAndDistribute',
-  'Inject',
-  'Distribute',
-];
-
-/** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
+/** The consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
 /** Over all secrets of one profile: each source costs the consent policy one of the 28 checks that its budget allows. */
@@ -165,87 +93,6 @@ export interface PullSecretProfile {
   readonly createdAt?: string;
 }
 
-/** What the definition of the kind allows. */
-export const PROFILE_SHAPE: Shape = {
-  fields: {
-    order: 'integer',
-    namespaceSelector: SELECTOR_SHAPE,
-    selector: SELECTOR_SHAPE,
-    mode: 'string',
-    secrets: {
-      list: {
-        fields: {
-          name: 'string',
-          sources: { list: { fields: { namespace: 'string', name: 'string' } } },
-          onCollision: 'string',
-        },
-      },
-    },
-    suspend: 'boolean',
-    successor: 'string',
-    copies: COPIES_SHAPE,
-  },
-};
-
-export type ReadProfile =
-  | { readonly ok: true; readonly profile: PullSecretProfile }
-  | { readonly ok: false; readonly problems: readonly string[] };
-
-type Raw = Readonly<Record<string, unknown>>;
-
-/**
- * Reads a profile. Total; all problems at once, each with its path.
- */
-export function readProfile(object: KubeObject): ReadProfile {
-  const problems: string[] = [
-    ...ownObjectProblems(object, PROFILE_SHAPE),
-    ...droppedFieldProblems(object, PROFILE_SHAPE),
-  ];
-  // What has the wrong shape would be told twice, and a wrong type must not look like a field that was left out.
-  if (problems.length > 0) return { ok: false, problems };
-  const spec = recordOf(object.spec);
-  const mode = choice(spec['mode'], PROFILE_MODES, 'spec.mode', problems);
-  const profile: PullSecretProfile = {
-    name: object.metadata.name,
-    order: orderOf(spec['order'], problems),
-    selector: selectorOf(spec['selector'], mode, problems),
-    namespaceSelector: requirementsOf(
-      spec['namespaceSelector'],
-      { path: 'spec.namespaceSelector', all: 'namespaces' },
-      problems,
-    ),
-    secrets: secretsOf(spec['secrets'], problems),
-    injects: mode !== 'Distribute',
-    distributes: mode !== 'Inject',
-    suspended: spec['suspend'] === true,
-    copies: readCopies(spec['copies'], 'spec.copies', problems),
-    ...successorOf(spec['successor'], problems),
-    ...(object.metadata.creationTimestamp === undefined
-      ? {}
-      : { createdAt: object.metadata.creationTimestamp }),
-  };
-  distributeProblems(profile, mode, problems);
-  return problems.length === 0 ? { ok: true, profile } : { ok: false, problems };
-}
-
-function successorOf(value: unknown, problems: string[]): { readonly successor?: string } {
-  if (typeof value !== 'string') return {};
-  if (value.length > 0 && value.length <= 253) return { successor: value };
-  problems.push(`spec.successor: ${shown(value)} is not the name of a profile`);
-  return {};
-}
-
-function distributeProblems(
-  profile: PullSecretProfile,
-  mode: (typeof PROFILE_MODES)[number],
-  problems: string[],
-): void {
-  if (mode !== 'Distribute') return;
-  for (const [at, { sources }] of profile.secrets.entries())
-    if (sources.length === 0)
-      problems.push(`spec.secrets[${at}].sources: must name a source: spec.mode is Distribute`);
-}
-
 /** By order, then name: the order in which secrets are appended to a pod. */
 export function compareProfiles(
   a: Pick<PullSecretProfile, 'order' | 'name'>,
@@ -254,118 +101,20 @@ export function compareProfiles(
   return a.order - b.order || (a.name < b.name ? -1 : 1);
 }
 
-function orderOf(value: unknown, problems: string[]): number {
-  if (value === undefined || value === null) return 0;
-  if (Number.isInteger(value) && Math.abs(value as number) <= 1_000_000) return value as number;
-  problems.push('spec.order: must be a whole number from -1000000 to 1000000');
-  return 0;
-}
-
-/** A profile that only distributes concerns no pod. */
-function selectorOf(
-  value: unknown,
-  mode: (typeof PROFILE_MODES)[number],
-  problems: string[],
-): readonly LabelRequirement[] {
-  const isAbsent = value === undefined || value === null;
-  if (isAbsent && mode === 'Distribute') return [];
-  return requirementsOf(value, { path: 'spec.selector', all: 'pods of these namespaces' }, problems);
-}
-
-/** What is left out or misspelt must never mean everything. */
-function requirementsOf(
-  value: unknown,
-  { path, all }: { readonly path: string; readonly all: string },
-  problems: string[],
-): readonly LabelRequirement[] {
-  if (value === undefined || value === null) {
-    problems.push(`${path}: required value: must be a label selector; {} selects all ${all}`);
-    return [];
-  }
-  const read = readOwnSelector(value, path);
-  problems.push(...read.problems);
-  return read.requirements;
-}
-
-function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[] {
-  const entries = listOf(value, 'spec.secrets', MAX_SECRETS, problems);
-  if (entries.length === 0) problems.push('spec.secrets: must be at least one');
-  const secrets = entries.map((entry, at) => secretOf(recordOf(entry), `spec.secrets[${at}]`, problems));
-  for (const name of repeated(secrets.map((secret) => secret.name).filter((one) => one !== '')))
-    problems.push(`spec.secrets: "${name}" is there twice`);
-  const sources = secrets.reduce((sum, secret) => sum + secret.sources.length, 0);
-  if (sources > MAX_SOURCES_IN_ALL)
-    problems.push(`spec.secrets: ${sources} sources in all, at most ${MAX_SOURCES_IN_ALL} are allowed`);
-  return secrets;
-}
-
-function secretOf(entry: Raw, path: string, problems: string[]): ProfileSecret {
-  const sources = listOf(entry['sources'], `${path}.sources`, MAX_SOURCES, problems).map((source, at) =>
-    sourceOf(recordOf(source), `${path}.sources[${at}]`, problems),
-  );
-  return {
-    name: nameOf(entry['name'], `${path}.name`, problems),
-    sources,
-    onCollision: choice(entry['onCollision'], ['FirstWins', 'Fail'], `${path}.onCollision`, problems),
-  };
-}
-
-function sourceOf(source: Raw, path: string, problems: string[]): ProfileSource {
-  const namespace = source['namespace'];
-  const valid = isNamespaceName(namespace);
-  if (!valid) problems.push(`${path}.namespace: ${shown(namespace)} is not the name of a namespace`);
-  return {
-    namespace: valid ? namespace : '',
-    name: nameOf(source['name'], `${path}.name`, problems),
-  };
-}
-
-function nameOf(value: unknown, path: string, problems: string[]): string {
-  if (isObjectName(value)) return value;
-  problems.push(`${path}: ${shown(value)} is not the name of a Secret`);
-  return '';
-}
-
-function listOf(value: unknown, path: string, max: number, problems: string[]): readonly unknown[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) {
-    problems.push(`${path}: must be a list`);
-    return [];
-  }
-  problems.push(...tooMany(value.length, max, path));
-  return value as readonly unknown[];
-}
-
-function choice<T extends string>(
-  value: unknown,
-  allowed: readonly [T, ...T[]],
-  path: string,
-  problems: string[],
-): T {
-  if (value === undefined || value === null) return allowed[0];
-  const found = allowed.find((one) => one === value);
-  if (found === undefined) problems.push(`${path}: ${shown(value)} is none of ${allowed.join(', ')}`);
-  return found ?? allowed[0];
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `a value of type ${typeof value}`;
-}
-
 // The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`.
 
 const secretName = z
   .string()
   .min(1)
   .max(253)
-  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/);
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, mustBe('the name of a Secret'));
 
 const source = z.strictObject({
   namespace: z
     .string()
     .min(1)
     .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
+    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, mustBe('the name of a namespace'))
     .describe('Namespace of the source Secret'),
   name: secretName.describe('Name of the source Secret, of type kubernetes.io/dockerconfigjson'),
 });
@@ -377,45 +126,63 @@ const secret = z.strictObject({
     .max(MAX_SOURCES)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe(
-      'Merged in this order, the first one wins. Each must be granted, by a PullSecretGrant beside it or by its annotation pullwright.dev/grant-namespaces. Empty: the Secret is brought by somebody else',
+      'Merged in this order, the first one wins. Each must be granted by a PullSecretGrant beside it. Empty: the Secret is brought by somebody else',
     )
     .optional(),
   onCollision: z
     .enum(['FirstWins', 'Fail'])
-    .meta({ default: 'FirstWins' })
+    .default('FirstWins')
     .describe(
       'Two sources name one registry with different credentials: the first one counts, or nothing is written',
-    )
-    .optional(),
+    ),
 });
 
-const marks = (max: number): z.ZodType =>
-  z.record(z.string(), z.string().max(max).meta({ nullable: true })).meta({
-    maxProperties: MAX_COPY_MARKS,
-    'x-kubernetes-validations': [
-      NO_NULLS,
-      {
-        rule: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
-        message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
-      },
-    ],
-  });
+const marks = (max: number): z.ZodRecord<z.ZodString, z.ZodString> =>
+  z
+    .record(z.string(), z.string().max(max).meta({ nullable: true }))
+    .superRefine(atMost(MAX_COPY_MARKS))
+    .superRefine((map, context) => {
+      for (const key of Object.keys(map)) {
+        if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is no valid key`);
+        else if (key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
+          refuse(context, `"${key}" is reserved`);
+      }
+    })
+    .meta({
+      maxProperties: MAX_COPY_MARKS,
+      'x-kubernetes-validations': [
+        NO_NULLS,
+        {
+          rule: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
+          message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
+        },
+      ],
+    });
 
 const copies = z
   .strictObject({
-    labels: marks(63).describe('Labels of the copies').optional(),
+    labels: marks(63)
+      .superRefine((map, context) => {
+        for (const [key, text] of Object.entries(map))
+          if (!isLabelValue(text)) refuse(context, `"${key}" has a value that is no label value`);
+      })
+      .describe('Labels of the copies')
+      .optional(),
     annotations: marks(MAX_ANNOTATION_LENGTH).describe('Annotations of the copies').optional(),
     onSourceDeleted: z
-      .enum(ON_SOURCE_DELETED)
-      .meta({ default: 'Keep' })
-      .describe('What becomes of the copies when a source is deleted: they stay, or its entries are removed')
-      .optional(),
+      .enum(['Keep', 'Remove'])
+      .default('Keep')
+      .describe('What becomes of the copies when a source is deleted: they stay, or its entries are removed'),
     removeAfter: z
       .string()
       .max(32)
-      .regex(/^(0|(\d+(ms|s|m|h))+)$/)
+      .regex(/^(0|(\d+(ms|s|m|h))+)$/, mustBe('a duration such as "30m" or "24h"'))
       .describe(`How long after the deletion, such as 30m; by default ${DEFAULT_REMOVE_AFTER}`)
       .optional(),
+  })
+  .superRefine(({ onSourceDeleted, removeAfter }, context) => {
+    if (removeAfter !== undefined && onSourceDeleted !== 'Remove')
+      refuse(context, 'has no meaning without onSourceDeleted: Remove', ['removeAfter']);
   })
   .meta({
     'x-kubernetes-validations': [
@@ -432,24 +199,20 @@ const spec = z
       .int()
       .min(-1_000_000)
       .max(1_000_000)
-      .meta({ format: 'int32', default: 0 })
-      .describe('Lower ones are appended to a pod first; equal ones go by name')
-      .optional(),
-    namespaceSelector: labelSelectorSchema().describe('Namespaces that are served; {} selects all'),
+      .default(0)
+      .meta({ format: 'int32' })
+      .describe('Lower ones are appended to a pod first; equal ones go by name'),
+    namespaceSelector: labelSelectorSchema('namespaces').describe(
+      'Namespaces that are served; {} selects all',
+    ),
     selector: labelSelectorSchema()
       .describe('Pods that get the names; {} selects all. Left out only with mode Distribute')
       .optional(),
     mode: z
-      .enum(PROFILE_MODES)
-      .meta({ default: 'InjectAndDistribute' })
-      .describe('Whether pods get the names, namespaces get the Secrets, or both')
-      .optional(),
-    secrets: z
-      .array(secret)
-      .min(1)
-      .max(MAX_SECRETS)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .describe('In the order in which they are appended to a pod'),
+      .enum(['InjectAndDistribute', 'Inject', 'Distribute'])
+      .default('InjectAndDistribute')
+      .describe('Whether pods get the names, namespaces get the Secrets, or both'),
+    secrets: namedList(secret, MAX_SECRETS).describe('In the order in which they are appended to a pod'),
     copies: copies
       .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),
@@ -460,6 +223,18 @@ const spec = z
       .max(253)
       .describe('Name of the profile that takes over the Secret names which this one holds')
       .optional(),
+  })
+  .superRefine(({ selector, mode, secrets }, context) => {
+    if (selector === undefined && mode !== 'Distribute')
+      refuse(context, 'required value: must be a label selector; {} selects all pods of these namespaces', [
+        'selector',
+      ]);
+    const bare = secrets.findIndex(({ sources = [] }) => sources.length === 0);
+    if (mode === 'Distribute' && bare >= 0)
+      refuse(context, 'must name a source: spec.mode is Distribute', ['secrets', bare, 'sources']);
+    const all = secrets.reduce((sum, { sources = [] }) => sum + sources.length, 0);
+    if (all > MAX_SOURCES_IN_ALL)
+      refuse(context, `${all} sources in all, at most ${MAX_SOURCES_IN_ALL} are allowed`, ['secrets']);
   })
   .meta({
     'x-kubernetes-validations': [
@@ -477,6 +252,46 @@ const spec = z
       },
     ],
   });
+
+export type ReadProfile =
+  | { readonly ok: true; readonly profile: PullSecretProfile }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/**
+ * Reads a profile. Total; all problems at once, each with its path.
+ */
+export function readProfile(object: KubeObject): ReadProfile {
+  const { spec: read, problems } = readSpec(object, spec);
+  if (read === undefined) return { ok: false, problems };
+  const { order, mode, secrets, suspend, successor } = read;
+  const { name, creationTimestamp } = object.metadata;
+  const profile: PullSecretProfile = {
+    name,
+    order,
+    selector: requirementsOf(read.selector),
+    namespaceSelector: requirementsOf(read.namespaceSelector),
+    secrets: secrets.map(({ sources = [], ...one }) => ({ ...one, sources })),
+    injects: mode !== 'Distribute',
+    distributes: mode !== 'Inject',
+    suspended: suspend === true,
+    copies: copiesOf(read.copies),
+    ...(successor === undefined ? {} : { successor }),
+    ...(creationTimestamp === undefined ? {} : { createdAt: creationTimestamp }),
+  };
+  return { ok: true, profile };
+}
+
+function requirementsOf(selector: SelectorInput | undefined): readonly LabelRequirement[] {
+  const read = readSelector(selector);
+  return read.ok ? read.requirements : [];
+}
+
+function copiesOf(value: z.infer<typeof copies> | undefined): ProfileCopies {
+  if (value === undefined) return PLAIN_COPIES;
+  const { labels = {}, annotations = {}, onSourceDeleted, removeAfter = DEFAULT_REMOVE_AFTER } = value;
+  const nanoseconds = parseGoDuration(removeAfter) ?? 0;
+  return { labels, annotations, removeAfterMs: onSourceDeleted === 'Remove' ? nanoseconds / 1e6 : undefined };
+}
 
 const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
 

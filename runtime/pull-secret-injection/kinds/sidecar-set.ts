@@ -315,11 +315,10 @@ export function pinnedRevision(
 export function pinVariants(
   set: SidecarSet,
   revisions: readonly SidecarSetRevision[],
-  missingRevision: 'skip' | 'current' = 'skip',
 ): readonly SidecarSet[] {
   if (set.pin === undefined) return [set];
   const pinned = pinnedRevision(set, revisions);
-  if (pinned === undefined) return missingRevision === 'current' ? [set] : [];
+  if (pinned === undefined) return [];
   const old: SidecarSet = {
     ...set,
     imagePullSecrets: pinned.imagePullSecrets,

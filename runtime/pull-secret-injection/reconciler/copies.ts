@@ -10,19 +10,11 @@ import {
   type Ref,
 } from '../../engine/contract.ts';
 import { CAUSES } from '../causes.ts';
-import { GRANT_ANNOTATION } from '../kinds/grant.ts';
 import { compareProfiles, type ProfileSecret, type ProfileSource } from '../kinds/profile.ts';
 import { ADOPT_ANNOTATION, PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from '../names.ts';
 import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { type Composed, compose, SECRET_TYPE } from './compose.ts';
-import {
-  type Consent,
-  consentTo,
-  GRANTED_BY_ANNOTATION,
-  type GrantRecord,
-  grantRecordOf,
-  grantRecordText,
-} from './consent.ts';
+import { type Consent, consentTo } from './consent.ts';
 import { expiryOf } from './missing-sources.ts';
 import {
   type Distribution,
@@ -55,8 +47,6 @@ export interface CopyContext {
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
-  /** Whether its owner grants the source cannot be told: the Secret that would say so is not there. */
-  readonly unasked?: boolean;
 }
 
 /** `write`: as in `object`; `keep`: what stands there stays; `drop`: nothing of ours may stand there. */
@@ -77,42 +67,36 @@ export function decideCopies(
   secret: ProfileSecret,
   present: SecretObject | undefined,
 ): CopiesDecision {
-  const consents = consentsOf(context, one, secret, present);
-  const expired = expiryOf(context.world, one, context.options).sources;
   const held = heldSources(present);
+  const consents = consentsOf(context, one, secret, held);
+  const expired = expiryOf(context.world, one, context.options).sources;
   // What was taken back may not stay, whatever else is wrong: suspended, broken or missing sources, a collision.
-  const isTainted = held.some((name) => consents.get(name)?.is === 'revoked');
+  const isTainted = held.some((name) => consents.get(name) === 'denied');
   if (one.suspended && !isTainted) return { action: 'keep' };
   const usable = secret.sources.filter(
-    (source) => consents.get(sourceName(source))?.is === 'granted' && !expired.has(sourceName(source)),
+    (source) => consents.get(sourceName(source)) === 'granted' && !expired.has(sourceName(source)),
   );
   const composed = compose(
     usable.map((source) => ({ source, object: sourceObject(context.world, source) })),
     secret.onCollision,
   );
-  const trouble = troubleOf(context, secret, { composed, consents, expired });
-  const isLost = held.some((name) => consents.get(name)?.is === 'lost' && !expired.has(name));
+  const trouble = troubleOf(context, secret, { composed, consents, expired, held });
+  const isUnclear = held.some((name) => consents.get(name) === 'unknown' && !expired.has(name));
   const loses =
-    isLost || composed.body === undefined || composed.bad.some(({ source }) => held.includes(source));
+    isUnclear || composed.body === undefined || composed.bad.some(({ source }) => held.includes(source));
   if (present !== undefined && loses && !isTainted)
-    return { action: composed.bad.length > 0 || isLost ? 'keep' : 'drop', ...trouble };
+    return { action: composed.bad.length > 0 || isUnclear ? 'keep' : 'drop', ...trouble };
   if (composed.body === undefined) return { action: 'drop', ...trouble };
-  return { action: 'write', object: copyObject(context, one, secret, { composed, consents }), ...trouble };
+  return { action: 'write', object: copyObject(context, one, secret, composed), ...trouble };
 }
 
-/** Whether a source that the copy holds was taken back by its owner. For copies whose profile cannot be read. */
+/** Whether a source that the copy holds is no longer granted. For copies whose profile cannot be read. */
 export function isRevoked(
   context: Omit<CopyContext, 'distribution'>,
   copy: SecretObject,
   profile: string,
 ): boolean {
-  const record = grantRecordOf(copy);
-  return heldSources(copy).some((name) => {
-    const [namespace = '', secret = ''] = name.split('/');
-    return (
-      consentTo({ ...context, profile }, { namespace, name: secret }, record.get(name) ?? '').is === 'revoked'
-    );
-  });
+  return heldSources(copy).some((name) => consentTo({ ...context, profile }, sourceOf(name)) === 'denied');
 }
 
 /** Of the sources that the profile names, and of those that the copy holds although it no longer does. */
@@ -120,21 +104,20 @@ function consentsOf(
   context: CopyContext,
   one: Distributor,
   secret: ProfileSecret,
-  present: SecretObject | undefined,
+  held: readonly string[],
 ): ReadonlyMap<string, Consent> {
-  const record = grantRecordOf(present);
-  const held = heldSources(present);
   const request = { ...context, profile: one.name };
-  const former = held.map((text): ProfileSource => {
-    const [namespace = '', name = ''] = text.split('/');
-    return { namespace, name };
-  });
   return new Map(
-    [...secret.sources, ...former].map((source): [string, Consent] => {
-      const name = sourceName(source);
-      return [name, consentTo(request, source, held.includes(name) ? (record.get(name) ?? '') : undefined)];
-    }),
+    [...secret.sources, ...held.map(sourceOf)].map((source) => [
+      sourceName(source),
+      consentTo(request, source),
+    ]),
   );
+}
+
+function sourceOf(text: string): ProfileSource {
+  const [namespace = '', name = ''] = text.split('/');
+  return { namespace, name };
 }
 
 function sourceObject(reader: Reader, source: ProfileSource): SecretObject | undefined {
@@ -145,12 +128,13 @@ interface Found {
   readonly composed: Composed;
   readonly consents: ReadonlyMap<string, Consent>;
   readonly expired: ReadonlySet<string>;
+  readonly held: readonly string[];
 }
 
 function troubleOf(
   { world: reader, namespace, options }: CopyContext,
   secret: ProfileSecret,
-  { composed, consents, expired }: Found,
+  { composed, consents, expired, held }: Found,
 ): Pick<CopiesDecision, 'trouble'> {
   const unread = secret.sources.flatMap((source) => unreadText(reader, source, options) ?? []);
   if (unread[0] !== undefined) return { trouble: { reason: 'SourceUnread', message: unread[0] } };
@@ -159,25 +143,16 @@ function troubleOf(
   const named = secret.sources.map(sourceName);
   const missing = secret.sources.find(
     (source) =>
-      (consents.get(sourceName(source))?.is !== 'granted' || expired.has(sourceName(source))) &&
+      (consents.get(sourceName(source)) !== 'granted' || expired.has(sourceName(source))) &&
       sourceObject(reader, source) === undefined,
   );
   if (missing !== undefined)
-    return {
-      trouble: {
-        reason: 'SourceMissing',
-        message: missingText(sourceName(missing)),
-        unasked: consents.get(sourceName(missing))?.is !== 'granted',
-      },
-    };
-  for (const name of named) {
-    const consent = consents.get(name);
-    if (consent?.is === 'lost')
-      return { trouble: { reason: 'GrantLost', message: lostText(name, consent.how) } };
-  }
-  const denied = named.find((name) => consents.get(name)?.is !== 'granted');
+    return { trouble: { reason: 'SourceMissing', message: missingText(sourceName(missing)) } };
+  const unclear = named.find((name) => consents.get(name) === 'unknown' && held.includes(name));
+  if (unclear !== undefined) return { trouble: { reason: 'GrantUnclear', message: unclearText(unclear) } };
+  const denied = named.find((name) => consents.get(name) !== 'granted');
   if (denied === undefined) return {};
-  const message = `Secret "${denied}" does not grant itself to namespace "${namespace.metadata.name}"; its owner writes a PullSecretGrant beside it, or lists the namespace in its annotation ${GRANT_ANNOTATION}`;
+  const message = `Secret "${denied}" is not granted to namespace "${namespace.metadata.name}": its owner writes a PullSecretGrant beside it`;
   return { trouble: { reason: 'NotGranted', message } };
 }
 
@@ -185,19 +160,8 @@ function missingText(name: string): string {
   return `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;
 }
 
-const AGAIN = `annotate it or write a PullSecretGrant beside it again, or set the annotation ${GRANT_ANNOTATION} to the empty text to take the copies away`;
-/** What happened to the grant of a source, and what to do. */
-const LOST: Readonly<
-  Record<Extract<Consent, { is: 'lost' }>['how'], readonly [happened: string, remedy: string]>
-> = {
-  'with-secret': [`was created again without the annotation ${GRANT_ANNOTATION}`, AGAIN],
-  'with-namespace': ['lost its PullSecretGrant with its namespace, which was deleted', AGAIN],
-  'in-part': ['has a PullSecretGrant that lost a field on the way', 'its condition says what to correct'],
-};
-
-function lostText(name: string, how: keyof typeof LOST): string {
-  const [happened, remedy] = LOST[how];
-  return `Secret "${name}" ${happened}: copies stay as they are and nothing new is given; ${remedy}`;
+function unclearText(name: string): string {
+  return `Cannot tell whether Secret "${name}" is granted: its namespace is being deleted, or a PullSecretGrant there lost a field on the way (its condition says which); copies stay as they are and nothing new is given`;
 }
 
 /** The sources whose entries a copy holds. */
@@ -210,14 +174,8 @@ function copyObject(
   { namespace }: CopyContext,
   one: Distributor,
   secret: ProfileSecret,
-  { composed, consents }: { readonly composed: Composed; readonly consents: ReadonlyMap<string, Consent> },
+  composed: Composed,
 ): SecretObject {
-  const record: GrantRecord = new Map(
-    composed.good.flatMap((name): [string, string][] => {
-      const consent = consents.get(name);
-      return consent?.is === 'granted' ? [[name, consent.by]] : [];
-    }),
-  );
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -230,7 +188,6 @@ function copyObject(
         ...NOT_IN_GIT,
         [PROFILE_ANNOTATION]: one.name,
         [SOURCES_ANNOTATION]: composed.good.join(', '),
-        [GRANTED_BY_ANNOTATION]: grantRecordText(record),
       },
     },
     type: SECRET_TYPE,

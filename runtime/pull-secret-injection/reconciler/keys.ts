@@ -173,7 +173,7 @@ class Keys {
 
   /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
   profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Request[] {
-    const bringing = distributionIn(this.#world, this.#options).distributors.filter(isSidecarSet);
+    const bringing = distributionIn(this.#world).distributors.filter(isSidecarSet);
     return [
       ...profilesIn(this.#world)
         .filter(concerned)
@@ -189,7 +189,7 @@ class Keys {
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
   secret({ namespace = '', name }: Ref): readonly Request[] {
-    const { distributors, byName } = distributionIn(this.#world, this.#options);
+    const { distributors, byName } = distributionIn(this.#world);
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) =>
         sources.some((source) => source.namespace === namespace && source.name === name),
@@ -205,7 +205,7 @@ class Keys {
     if (!saysNew(changed, this.#world, this.#options)) return [own];
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) => sources.some((source) => source.namespace === changed.namespace));
-    const { distributors } = distributionIn(this.#world, this.#options);
+    const { distributors } = distributionIn(this.#world);
     return [own, ...this.#served(distributors.filter(uses)), ...this.profiles(uses)];
   }
 

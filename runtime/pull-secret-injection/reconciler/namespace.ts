@@ -39,7 +39,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
   // Nothing can be created in a namespace that goes away, and what is in it goes with it: some day, and what was taken back at once.
   if (isTerminating(namespace))
     return { retain: 'all', remove: revokedIn({ world: reader, namespace, options }) };
-  const context = { world: reader, distribution: distributionIn(reader, options), namespace, options };
+  const context = { world: reader, distribution: distributionIn(reader), namespace, options };
   const copies = copiesFor(context);
   // What the owner of the namespace can do nothing about is said once, by the profile.
   const troubled = copies.filter(

@@ -4,10 +4,8 @@
  */
 
 import {
-  type Condition,
   type ConditionInput,
   type ConditionText,
-  nextConditions,
   type SummaryRow,
   summarize,
 } from '../../core/kubernetes/conditions.ts';
@@ -44,12 +42,14 @@ import {
   profileRef,
   RECOUNT_MS,
   samplesOf,
+  statusOf,
 } from './profile-status.ts';
 import { heldCondition, heldRemoval, heldText } from './removals.ts';
 import {
   bringerName,
   type Distributor,
   distributionIn,
+  KRUISE_NAMESPACE,
   kruiseInjects,
   planIn,
   revisionsOf,
@@ -66,16 +66,13 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
 }
 
 function ownStatus(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
-  const { apiVersion, kind, metadata, status } = object;
-  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
+  const { apiVersion, kind, metadata } = object;
   const copies = copiesOf(reader, object, options);
   const held = heldCondition(object, heldRemoval(reader, object, options));
-  const { conditions: said, trials } = conditionsOf(reader, object, options, { copies, held });
-  const conditions = nextConditions(before, said, reader.now);
+  const { conditions, trials } = conditionsOf(reader, object, options, { copies, held });
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
   return {
-    status: [{ ref, status: { ...generation, conditions } }],
+    ...statusOf(reader, object, { conditions }),
     dryRuns: trials,
     ...tellCopies(reader, ref, copies, held),
   };
@@ -89,7 +86,7 @@ interface Copies {
 
 function copiesOf(reader: Reader, object: KubeObject, options: InjectionOptions): Copies | undefined {
   const name = bringerName(object);
-  const one = distributionIn(reader, options).distributors.find((candidate) => candidate.name === name);
+  const one = distributionIn(reader).distributors.find((candidate) => candidate.name === name);
   if (one === undefined || one.suspended || one.secrets.length === 0) return undefined;
   return { one, count: countNamespaces(reader, one, options) };
 }
@@ -161,7 +158,7 @@ function conditionsOf(
     message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
   };
   const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
-  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set, options)) };
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };
   const trouble = troubleOf(reader, subject, options);
   const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
   const isTriable = trouble === undefined && unknown === undefined;
@@ -205,14 +202,10 @@ const SUMMARY: readonly SummaryRow<SetFacts>[] = [
   ['progressing', ({ count }) => count && distributing(count)],
   [
     'ready',
-    ({ subject: { set, variants, pinned } }) => {
-      const isMissing = set.pin !== undefined && pinned === undefined;
-      const instead = isMissing ? `, in place of ${pinText(set)}, which does not exist` : '';
-      return {
-        reason: 'Injecting',
-        message: `imagePullSecrets are injected: ${namesGiven(set, variants)}${instead}`,
-      };
-    },
+    ({ subject: { set, variants } }) => ({
+      reason: 'Injecting',
+      message: `imagePullSecrets are injected: ${namesGiven(set, variants)}`,
+    }),
   ],
 ];
 
@@ -247,7 +240,7 @@ function unknownOf(
 }
 
 function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions): ConditionText | undefined {
-  const own = specTrouble(subject, options);
+  const own = specTrouble(subject);
   if (own !== undefined) return own;
   const bringing = planIn(reader, options).sidecarSets.filter((other) => other.containers > 0);
   if (bringing.length === 0 && !options.withoutContainers)
@@ -262,10 +255,7 @@ function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions):
 }
 
 /** What the set itself says that keeps its names from pods. */
-function specTrouble(
-  { set, variants, pinned }: Subject,
-  { kruiseNamespace }: InjectionOptions,
-): ConditionText | undefined {
+function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefined {
   if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
   if (!set.selector.ok)
     return { reason: 'SelectorInvalid', message: `spec.selector: ${set.selector.problem}` };
@@ -285,7 +275,7 @@ function specTrouble(
     };
   return {
     reason: 'RevisionMissing',
-    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${kruiseNamespace}" has no such ControllerRevision: no pod gets names of this set; name one that is there, or set missingRevision to current in the fleet`,
+    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${KRUISE_NAMESPACE}" has no such ControllerRevision: no pod gets names of this set; name one that is there`,
   };
 }
 
@@ -311,15 +301,10 @@ export function reconcileGrant(
   const object = reader.get(ref);
   if (object === undefined) return {};
   const grant = readPullSecretGrant(object, options.trustedLabelKeys);
-  const { generation } = object.metadata;
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const conditions = nextConditions(
-    before,
-    summarize(GRANT_STATUS_SUMMARY, { world: reader, grant, options }, generation),
-    reader.now,
-  );
-  return { status: [{ ref, status: { ...observed, conditions } }] };
+  const facts = { world: reader, grant, options };
+  return statusOf(reader, object, {
+    conditions: summarize(GRANT_STATUS_SUMMARY, facts, object.metadata.generation),
+  });
 }
 
 interface GrantFacts {
@@ -352,8 +337,8 @@ function absentSecrets({ world: reader, grant }: GrantFacts): ConditionText | un
   return waiting('SourceMissing', 'Secret', absent);
 }
 
-function strangeProfiles({ world: reader, grant, options }: GrantFacts): ConditionText | undefined {
-  const known = new Set(distributionIn(reader, options).distributors.map(({ name }) => name));
+function strangeProfiles({ world: reader, grant }: GrantFacts): ConditionText | undefined {
+  const known = new Set(distributionIn(reader).distributors.map(({ name }) => name));
   const strange = grant.profiles.filter(
     (name) => name !== ANY_PROFILE && !known.has(name) && reader.get(profileRef(name)) === undefined,
   );

@@ -16,10 +16,9 @@ import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contra
 import { CAUSES, type Cause, whoseTrouble } from '../causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../kinds/profile.ts';
-import { namespaceRef, secretRef, sourceName } from '../names.ts';
+import { namespaceRef, secretRef } from '../names.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
 import { accountConditions } from './accounts.ts';
-import { annotatedGrant } from './consent.ts';
 import { type Copy, type CopyContext, copyOf, type Trouble } from './copies.ts';
 import { missingSources } from './missing-sources.ts';
 import { type InjectionState, injectionState, tryPods } from './pods.ts';
@@ -75,13 +74,6 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
     return { type, status: 'False', reason: first.reason, message };
   }
   if (count.selected === 0) return { type, status: 'Unknown', ...NOTHING_SELECTED };
-  if (type === 'Granted' && count.unasked > 0)
-    return {
-      type,
-      status: 'Unknown',
-      reason: 'SourceMissing',
-      message: `No PullSecretGrant gives a source that is not there to ${count.unasked} of ${counted(count.selected, 'namespace')}; the Secret itself may grant it once it is`,
-    };
   return { type, status: 'True', reason: 'AsWanted', message: well };
 }
 
@@ -122,7 +114,6 @@ export function profileConditions(
     ...present,
     ...servedCondition(reader, profile, options),
     ...accounts,
-    ...grantConditions(reader, profile, options),
   ];
 }
 
@@ -249,23 +240,6 @@ function readyText({ distributes }: PullSecretProfile, { selected, current, bloc
   return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
 }
 
-/** Clauses of grants that grant nothing: the owner of the source should know. */
-function grantConditions(
-  reader: Reader,
-  profile: PullSecretProfile,
-  options: InjectionOptions,
-): readonly ConditionInput[] {
-  const problems = profile.secrets.flatMap(({ sources }) =>
-    sources.flatMap((source) => {
-      const object = reader.get(secretRef(source.namespace, source.name));
-      const found = object === undefined ? [] : annotatedGrant(object, options.trustedLabelKeys).problems;
-      return found.map((problem) => `Secret "${sourceName(source)}": ${problem}`);
-    }),
-  );
-  if (problems.length === 0) return [];
-  return [{ type: 'GrantsReadable', status: 'False', reason: 'GrantInvalid', message: problems.join('; ') }];
-}
-
 // How many namespaces of a profile hold what it brings. What was found for a namespace is remembered with everything that it was
 // found from, so that counting thousands again after one of them changed costs as much as looking at them.
 
@@ -278,8 +252,6 @@ export interface Count {
   readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
-  /** Selected namespaces for which nobody can tell whether a source is granted. */
-  readonly unasked: number;
   /** Secrets that somebody else is to bring: in how many namespaces one is not seen, and the first of them. */
   readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
 }
@@ -327,10 +299,7 @@ export function countNamespaces(
   const lacking = selected.filter(([, { absent }]) => absent !== undefined);
   const [first = '', standing] = lacking[0] ?? [];
   const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
-  const unasked = selected.filter(([, { troubles: found }]) =>
-    found.some((one) => one.unasked === true),
-  ).length;
-  return { selected: selected.length, current, blocked, behind, troubles, unasked, absent };
+  return { selected: selected.length, current, blocked, behind, troubles, absent };
 }
 
 /** Nothing is wrong but what the owner of the namespace has to do. */
@@ -343,7 +312,7 @@ function standingsOf(
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
-  const distribution = distributionIn(reader, options);
+  const distribution = distributionIn(reader);
   const consent = [
     reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
     [...unreadableIn(reader)].join(),
@@ -351,7 +320,7 @@ function standingsOf(
   const sources = profile.secrets.flatMap((secret) =>
     secret.sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
   );
-  // A grant that goes with its namespace is lost, one that goes alone is withdrawn.
+  // A grant that goes with its namespace is not withdrawn.
   const homes = profile.secrets.flatMap((secret) =>
     secret.sources.map(({ namespace }) => homeOf(reader, namespace)),
   );
@@ -556,26 +525,24 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
     }));
 }
 
-function generationOf(object: KubeObject): { readonly observedGeneration?: number } {
-  const { generation } = object.metadata;
-  return generation === undefined ? {} : { observedGeneration: generation };
-}
-
-function statusOf(
+/** The status of an object of ours: conditions keep the time of their last transition. */
+export function statusOf(
   reader: Reader,
-  object: KubeObject,
+  { apiVersion, kind, metadata, status }: KubeObject,
   {
     conditions,
     ...rest
   }: { readonly conditions: readonly ConditionInput[]; readonly [field: string]: unknown },
 ): Result {
-  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  const { namespace, name, generation } = metadata;
+  const where = namespace === undefined ? { name } : { namespace, name };
+  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   return {
     status: [
       {
-        ref: profileRef(object.metadata.name),
+        ref: { role: 'hosted', apiVersion, kind, ...where },
         status: {
-          ...generationOf(object),
+          ...(generation === undefined ? {} : { observedGeneration: generation }),
           ...rest,
           conditions: nextConditions(before, conditions, reader.now),
         },

@@ -7,15 +7,14 @@
  */
 
 import { UsageError } from '../../core/errors.ts';
+import { readValue } from '../../core/kubernetes/kind.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../core/kubernetes/pull-status.ts';
-import { scalarText } from '../../core/record.ts';
 import { OWNER_LABEL, type Reconciler, type Watch } from '../../engine/contract.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
-import { DEFAULT_OPTIONS, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
+import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { DEFAULT_REMOVALS, readRemovalLimits } from '../removal-breaker.ts';
 import { reconcileAccounts } from './accounts.ts';
 import { reconcilePolicy } from './admission.ts';
 import { SECRET_TYPE } from './compose.ts';
@@ -112,7 +111,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     watches: readsOf(options),
     workers: WORKERS,
     debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_DEBOUNCE_MS : 0),
-    secretsToRead: (reader) => sourcesIn(reader, options),
+    secretsToRead: (reader) => sourcesIn(reader),
     requestsFor: (changed, reader) => keysFor(changed, reader, options),
     reconcile: (reader, key) => {
       const [sort, ...rest] = key.name.split('/');
@@ -131,34 +130,8 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
 
 /** For the table of reconcilers: reads options from the configuration file. */
 export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  const { removals = DEFAULT_REMOVALS, ...plain } = input;
-  for (const [name, value] of Object.entries(plain)) checkOption(name, value);
-  const read = readRemovalLimits(removals);
-  if (!read.ok) throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.removals: ${read.problem}`);
-  return [pullSecretInjection({ ...plain, removals: read.limits })];
-}
-
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
-  admission: ['policy', 'webhook', 'none'],
-  missingRevision: ['skip', 'current'],
-};
-
-function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(DEFAULT_OPTIONS, name))
-    throw new UsageError(
-      `Cannot read systems.${RECONCILER_NAME}: unknown field "${name}", expected one of ${Object.keys(DEFAULT_OPTIONS).join(', ')}`,
-    );
-  const usual = DEFAULT_OPTIONS[name as keyof InjectionOptions];
-  const fits = Array.isArray(usual)
-    ? Array.isArray(value) && value.every((one) => typeof one === 'string')
-    : typeof value === typeof usual;
-  const choices = CHOICES[name];
-  if (fits && (choices === undefined || choices.includes(scalarText(value)))) return;
-  const wanted =
-    choices !== undefined
-      ? choices.join(' or ')
-      : Array.isArray(usual)
-        ? 'a list of texts'
-        : `a ${typeof usual}`;
-  throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.${name}: expected ${wanted}`);
+  const path = `systems.${RECONCILER_NAME}`;
+  const { value, problems } = readValue(input, optionsSchema, path);
+  if (value === undefined) throw new UsageError(`Cannot read ${problems.join('; ')}`);
+  return [pullSecretInjection(value)];
 }

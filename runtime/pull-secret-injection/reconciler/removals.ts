@@ -191,7 +191,7 @@ const COUNT_AGAIN_MS = 250;
 
 /** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
-  const distribution = distributionIn(reader, options);
+  const distribution = distributionIn(reader);
   const at = reader.now.getTime();
   const byScope = known.get(options) ?? new Map<string, Known>();
   known.set(options, byScope);
@@ -248,9 +248,8 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   if (one === undefined || !serves(one, namespaceLabels(context.namespace), context.options)) return false;
   const secret = one.secrets.find(({ name }) => name === copy.metadata.name);
   return (
-    secret?.sources.some(
-      (source) => consentTo({ ...context, profile: one.name }, source, undefined).is === 'granted',
-    ) === true
+    secret?.sources.some((source) => consentTo({ ...context, profile: one.name }, source) === 'granted') ===
+    true
   );
 }
 

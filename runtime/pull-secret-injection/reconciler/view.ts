@@ -33,22 +33,17 @@ import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/pla
 
 // The revisions that Kruise keeps of SidecarSets.
 
-/** Only those of Kruise itself: anybody may label a ControllerRevision in a namespace of its own. */
-export function revisionObjects(
-  reader: Reader,
-  { kruiseNamespace }: InjectionOptions,
-): readonly KubeObject[] {
+/** Where Kruise keeps the revisions of SidecarSets: anybody may label a ControllerRevision in a namespace of its own. */
+export const KRUISE_NAMESPACE = 'kruise-system';
+
+function revisionObjects(reader: Reader): readonly KubeObject[] {
   const kind = { role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
-  return reader.list({ ...kind, namespace: kruiseNamespace });
+  return reader.list({ ...kind, namespace: KRUISE_NAMESPACE });
 }
 
 /** The revisions that a pinned set may mean; none are looked for where nothing is pinned. */
-export function revisionsOf(
-  reader: Reader,
-  { pin }: SidecarSet,
-  options: InjectionOptions,
-): readonly SidecarSetRevision[] {
-  return pin === undefined ? [] : readRevisions(revisionObjects(reader, options));
+export function revisionsOf(reader: Reader, { pin }: SidecarSet): readonly SidecarSetRevision[] {
+  return pin === undefined ? [] : readRevisions(revisionObjects(reader));
 }
 
 const readLists = new WeakMap<readonly KubeObject[], readonly SidecarSetRevision[]>();
@@ -185,15 +180,15 @@ export function kruiseInjects(reader: Reader): boolean {
 
 /** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
 export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
-  const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader, options);
+  const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader);
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
 
 /** The SidecarSets of the cluster, whoever injects them, with pinned revisions put in. */
-export function pinnedSetsIn(reader: Reader, options: InjectionOptions): readonly SidecarSet[] {
+export function pinnedSetsIn(reader: Reader): readonly SidecarSet[] {
   return sidecarSetObjects(reader).flatMap((object) => {
     const { set } = sidecarSetOf(object);
-    return pinVariants(set, revisionsOf(reader, set, options), options.missingRevision);
+    return pinVariants(set, revisionsOf(reader, set));
   });
 }
 
@@ -216,13 +211,13 @@ const madeFrom = new WeakMap<
 const lastWith = new WeakMap<Distributor, Distribution>();
 
 /** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
-export function distributionIn(reader: Reader, options: InjectionOptions): Distribution {
+export function distributionIn(reader: Reader): Distribution {
   const profiles = profilesIn(reader);
   const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
     reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
   );
   const pins = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).set.pin !== undefined);
-  const pinned = pins ? revisionObjects(reader, options) : [];
+  const pinned = pins ? revisionObjects(reader) : [];
   sets.push(pinned);
   const known = madeFrom.get(profiles);
   if (known !== undefined && known.sets.every((list, at) => sameList(list, sets[at] ?? [])))
@@ -261,8 +256,8 @@ function makeDistribution(
 const sourceNames = new WeakMap<Distribution, ReadonlySet<string>>();
 
 /** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
-export function sourcesIn(reader: Reader, options: InjectionOptions): ReadonlySet<string> {
-  const distribution = distributionIn(reader, options);
+export function sourcesIn(reader: Reader): ReadonlySet<string> {
+  const distribution = distributionIn(reader);
   const known = sourceNames.get(distribution);
   if (known !== undefined) return known;
   const names = distribution.distributors.flatMap(({ secrets }) =>

@@ -8,7 +8,6 @@ import {
   type ExitCode,
 } from '../../cli/command.ts';
 import {
-  choice,
   count,
   type Flags,
   file,
@@ -46,10 +45,6 @@ const TABLE = {
     'without-containers': toggle({
       help: 'SidecarSets inject even where no matching set brings a container',
     }),
-    'missing-revision': choice(['skip', 'current'], {
-      default: 'skip',
-      help: 'where a SidecarSet pins a revision that does not exist: skip it, or inject its current names',
-    }),
     ...LOG_FLAGS,
   },
   notes: ['Ready (/readyz) means: every profile and namespace was read once.'],
@@ -81,7 +76,6 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       ownNamespace: values.namespace,
       excludedNamespaces: values.exclude ?? [],
       withoutContainers: values['without-containers'],
-      missingRevision: values['missing-revision'],
       logLevel: values['log-level'],
       logFormat: values['log-format'],
     },

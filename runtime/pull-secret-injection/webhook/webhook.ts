@@ -228,8 +228,6 @@ export interface WebhookProcessOptions {
   readonly ownNamespace: string;
   readonly excludedNamespaces: readonly string[];
   readonly withoutContainers: boolean;
-  /** @default {'skip'} */
-  readonly missingRevision?: 'skip' | 'current';
   readonly logLevel: string;
   readonly logFormat: string;
   /** @default {10000} */
@@ -252,13 +250,12 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     connection,
     userAgent: `pullwright-webhook/${VERSION}`,
   });
-  const { ownNamespace, excludedNamespaces, withoutContainers, missingRevision = 'skip' } = options;
+  const { ownNamespace, excludedNamespaces, withoutContainers } = options;
   const webhook = new InjectionWebhook(client, {
     ...DEFAULT_OPTIONS,
     ownNamespace,
     excludedNamespaces,
     withoutContainers,
-    missingRevision,
     admission: 'webhook',
   });
   let probes: ProbeServer | undefined;
