@@ -242,8 +242,8 @@ export interface MergeInput {
   readonly additional?: Redacted<string>;
   /** Stands in, entry by entry, for what the tenant has made unreadable since. */
   readonly lastGood?: LastGood;
-  /** The platform's document as it was last written: stands in for what the platform has made unreadable since. */
-  readonly lastOriginal?: Redacted<string>;
+  /** The platform's entries as they were last written: they stand in for what the platform has made unreadable since. */
+  readonly lastOriginal?: readonly DockerConfigEntry[];
   /** Entries of the platform that stay although its document no longer has them. */
   readonly heldOriginal?: readonly DockerConfigEntry[];
   /** What a Secret holds at most; entries that do not fit are left out. @default {1048576} */
@@ -400,23 +400,23 @@ interface LastEntries {
   readonly tenant: ReadonlyMap<string, DockerConfigEntry>;
 }
 
-function readLastGood(last: LastGood | undefined, original: Redacted<string> | undefined): LastEntries {
-  const good = goodEntries(last?.text);
+function readLastGood(last: LastGood | undefined, original: readonly DockerConfigEntry[] = []): LastEntries {
+  const parsed = last === undefined ? undefined : parseDockerConfig(last.text);
+  const good = parsed?.ok ? goodOf(parsed.config.entries) : [];
   const keys = new Set(last?.keys);
   const byKey = (entries: readonly DockerConfigEntry[]) =>
     entries.map((entry) => [entry.key.written, entry] as const);
   return {
     platform: new Map([
       ...byKey(good.filter((entry) => !keys.has(entry.key.written))),
-      ...byKey(goodEntries(original)),
+      ...byKey(goodOf(original)),
     ]),
     tenant: new Map(byKey(good.filter((entry) => keys.has(entry.key.written)))),
   };
 }
 
-function goodEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
-  const parsed = text === undefined ? undefined : parseDockerConfig(text);
-  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
+function goodOf(entries: readonly DockerConfigEntry[]): readonly DockerConfigEntry[] {
+  return entries.filter((entry) => entry.fault === undefined);
 }
 
 function leftOutVerdicts(names: readonly string[]): readonly EntryStatus[] {

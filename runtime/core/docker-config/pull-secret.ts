@@ -6,16 +6,18 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
+import { decodeGoBase64 } from '../go/base64.ts';
 import { encodeGoJson, firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { decodeUtf8 } from '../go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text.ts';
+import { unusableDigest, usableDigest, usablePart } from './encode.ts';
 import {
   type ConfigWarning,
   type DockerConfigFormat,
+  decodedAuth,
   entryMembers,
   fieldOf,
   readTexts,
@@ -180,14 +182,6 @@ function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
   if (auth === '') return { ok: true, value: { username, password: redact(password), email } };
   const decoded = decodeKubeletAuth(auth);
   return decoded.ok ? { ok: true, value: { ...decoded.value, email } } : decoded;
-}
-
-// strings.TrimSpace knows other blanks than String.trim.
-const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
-
-/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
-export function decodedAuth(auth: string): Base64Result {
-  return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
 }
 
 function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
@@ -398,6 +392,8 @@ export interface DockerConfig {
   readonly entries: readonly DockerConfigEntry[];
   /** Whether there is an `auths` object at all (always true for `dockercfg`). */
   readonly hasAuths: boolean;
+  /** Whether a field has the exact name `auths`, which HyperShift's node agent demands (always true for `dockercfg`). */
+  readonly spelled: boolean;
   /** Top-level fields besides `auths`, repeated ones included. */
   readonly fields: Redacted<readonly JsonMember[]>;
   readonly warnings: readonly ConfigWarning[];
@@ -411,8 +407,14 @@ export type DockerConfigResult =
   | { readonly ok: true; readonly config: DockerConfig }
   | { readonly ok: false; readonly problem: ConfigProblem };
 
+/** As long as there is the text: a document is read once, however many images are looked up in it. */
+const read = {
+  'config.json': new WeakMap<Redacted<string>, DockerConfigResult>(),
+  dockercfg: new WeakMap<Redacted<string>, DockerConfigResult>(),
+};
+
 /**
- * Reads the document of a pull secret. Total: every text gives a config or a problem.
+ * Reads the document of a pull secret. Total: every text gives a config or a problem, and the same `text` the same answer.
  *
  * @param text the decoded value of `.dockerconfigjson` (or `.dockercfg`)
  * @param format @default {'config.json'}
@@ -421,7 +423,14 @@ export function parseDockerConfig(
   text: Redacted<string>,
   format: DockerConfigFormat = 'config.json',
 ): DockerConfigResult {
-  const plain = reveal(text);
+  const known = read[format].get(text);
+  if (known !== undefined) return known;
+  const result = parseText(reveal(text), format);
+  read[format].set(text, result);
+  return result;
+}
+
+function parseText(plain: string, format: DockerConfigFormat): DockerConfigResult {
   const parsed = parseGoJson(plain);
   if (!parsed.ok) {
     const { plainText, goText, at } = parsed.fault;
@@ -466,6 +475,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
       format,
       entries,
       hasAuths: found.present,
+      spelled: format === 'dockercfg' || document.members.some(({ key }) => key === 'auths'),
       fields: redact(fields),
       warnings: found.warnings,
       ...(clean ? NO_FAULTS : faults(document, format)),
@@ -494,46 +504,67 @@ function unusable(
   return { ok: false, problem: { reason, message, ...rest } };
 }
 
-/** The text under `.dockerconfigjson`, or undefined. */
-export function secretText(secret: KubeObject): Redacted<string> | undefined {
-  const value = dataValue(secret);
-  return value === undefined ? undefined : fromBase64(value);
+/** A Secret with a docker config under `.dockerconfigjson`, read. */
+export class PullSecret {
+  static readonly #known = new WeakMap<KubeObject, PullSecret>();
+
+  readonly secret: SecretObject;
+  /** Base64, the very bytes of the Secret also where they are no UTF-8; undefined without the key. */
+  readonly value: Redacted<string> | undefined;
+  /** Empty without the key. */
+  readonly text: Redacted<string>;
+  /** Undefined when there is a problem. */
+  readonly config: DockerConfig | undefined;
+  readonly entries: readonly DockerConfigEntry[];
+  readonly problem: ConfigProblem | undefined;
+  readonly kubeletFault: string | undefined;
+  readonly containersFault: string | undefined;
+  #digest: { readonly value: string | undefined } | undefined;
+
+  private constructor(secret: SecretObject) {
+    this.secret = secret;
+    this.value = secret.data?.[NAMES.dataKey];
+    this.text = this.value === undefined ? redact('') : secretDataText(this.value);
+    const parsed = parseDockerConfig(this.text);
+    this.config = parsed.ok ? parsed.config : undefined;
+    this.entries = parsed.ok ? parsed.config.entries : [];
+    this.problem = parsed.ok ? undefined : parsed.problem;
+    const { kubeletFault, containersFault } = parsed.ok ? parsed.config : parsed.problem;
+    this.kubeletFault = kubeletFault;
+    this.containersFault = containersFault;
+  }
+
+  /** Reads `secret` once, as long as there is the object. */
+  static of(secret: KubeObject): PullSecret {
+    const known = PullSecret.#known.get(secret);
+    if (known !== undefined) return known;
+    const made = new PullSecret(secret as SecretObject);
+    PullSecret.#known.set(secret, made);
+    return made;
+  }
+
+  /** Names what the document says to its readers, by which nodes are compared; undefined when they can use nothing of it. */
+  get digest(): string | undefined {
+    this.#digest ??= { value: readersDigest(this.config, this.text) };
+    return this.#digest.value;
+  }
 }
 
-export function dataValue(secret: KubeObject): Redacted<string> | undefined {
-  return (secret as SecretObject).data?.[NAMES.dataKey];
-}
-
-/** What a value of a Secret says. */
-export function fromBase64(value: Redacted<string>): Redacted<string> {
-  return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+function readersDigest(config: DockerConfig | undefined, text: Redacted<string>): string | undefined {
+  if (config?.spelled !== true) return undefined;
+  const part = usablePart(config);
+  if (part.entries.length === 0 && part.broken.length > 0) return undefined;
+  return part.whole
+    ? usableDigest(
+        part.entries.map(({ key, value }) => [key.written, reveal(value)] as const),
+        part.fields.map(({ key, value }) => [key, value] as const),
+      )
+    : unusableDigest(Buffer.from(reveal(text)));
 }
 
 /** A text as Secrets hold it. */
 export function toBase64(text: Redacted<string>): Redacted<string> {
   return redact(Buffer.from(reveal(text)).toString('base64'));
-}
-
-// A document with credentials is read once, however many images are looked up in it: there may be a thousand pods for one Secret.
-
-/** What is read of a source. */
-interface SourceText {
-  readonly format: DockerConfigFormat;
-  readonly text: Redacted<string>;
-}
-
-/** As long as there is the source. */
-const read = new WeakMap<SourceText, DockerConfigResult>();
-
-/**
- * What the document of `source` says. The same answer for the same source.
- */
-export function readAuthSource(source: SourceText): DockerConfigResult {
-  const known = read.get(source);
-  if (known !== undefined) return known;
-  const result = parseDockerConfig(source.text, source.format);
-  read.set(source, result);
-  return result;
 }
 
 /** One document with credentials. */
@@ -542,6 +573,11 @@ export interface AuthSource {
   readonly name: string;
   readonly format: DockerConfigFormat;
   readonly text: Redacted<string>;
+}
+
+/** What the document of `source` says. */
+export function readAuthSource({ text, format }: AuthSource): DockerConfigResult {
+  return parseDockerConfig(text, format);
 }
 
 // What HyperShift's node agent takes for a docker config, so that none is handed to it that it refuses.
