@@ -51,8 +51,6 @@ export interface RegistryProbeOptions {
   /** Questions at once. @default {16} */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
-  /** Called after each answer. */
-  readonly onResult?: (result: ProbeResult, done: number) => void;
 }
 
 /** Asks for each reference once; the answers are in the order of the questions. */
@@ -63,9 +61,7 @@ export async function probeAll(
 ): Promise<readonly ProbeResult[]> {
   const answers = new Map<string, ProbeResult>();
   await eachOf([...new Set(references)], options.concurrency ?? 16, async (reference) => {
-    const result = await probe(client, reference, options.signal);
-    answers.set(reference, result);
-    options.onResult?.(result, answers.size);
+    answers.set(reference, await probe(client, reference, options.signal));
   });
   return references.flatMap((reference) => answers.get(reference) ?? []);
 }

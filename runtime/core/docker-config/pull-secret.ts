@@ -47,11 +47,6 @@ export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly goText: string; readonly abort: boolean };
 
-/** Result for a whole document. */
-export type DecodedFile<T> =
-  | { readonly ok: true; readonly entries: ReadonlyMap<string, T> }
-  | { readonly ok: false; readonly goText: string };
-
 interface TypeFault {
   readonly value: string;
   readonly struct: string;
@@ -61,104 +56,65 @@ interface TypeFault {
 
 const COLON_MISSING = 'unable to parse auth field, must be formatted as base64(username:password)';
 
-/**
- * Reads a document as the kubelet does: every entry must be good, or all is lost.
- */
-export function decodeForKubelet(
-  document: JsonNode,
-  format: DockerConfigFormat,
-): DecodedFile<KubeletCredential> {
-  if (format === 'dockercfg') {
-    const file = new File<KubeletCredential>('', []);
-    file.addEntries(document, 'credentialprovider.DockerConfig', (node) => kubeletEntry(node));
-    return file.result();
-  }
-  const file = new File<KubeletCredential>('DockerConfigJSON', ['auths']);
-  file.walk(document, 'credentialprovider.DockerConfigJSON', {
-    auths: (node) =>
-      file.addEntries(node, 'credentialprovider.DockerConfig', (entry) =>
-        kubeletEntry(entry, 'DockerConfigJSON', ['auths']),
-      ),
-    HttpHeaders: (node) => file.checkTextMap(node, ['HttpHeaders']),
-  });
-  return file.result();
+/** The structs into which a Go program decodes a document. */
+interface Consumer {
+  readonly struct: string;
+  readonly type: string;
+  readonly mapType: string;
+  /** The other field with a type of its own: a map of texts. */
+  readonly textMap: string;
+  readonly entry: (node: JsonNode, struct: string, path: readonly string[]) => Decoded<unknown>;
 }
 
-/** Reads a document as containers/image does. Base64 is looked at only when the entry is used. */
-export function decodeForContainers(document: JsonNode, format: DockerConfigFormat): DecodedFile<JsonNode> {
-  const mapType = 'map[string]config.dockerAuthConfig';
-  if (format === 'dockercfg') {
-    const file = new File<JsonNode>('', []);
-    file.addEntries(document, mapType, (node) => containersEntry(node, []));
-    return file.result();
-  }
-  const file = new File<JsonNode>('dockerConfigFile', ['auths']);
-  file.walk(document, 'config.dockerConfigFile', {
-    auths: (node) => file.addEntries(node, mapType, (entry) => containersEntry(entry, ['auths'])),
-    credHelpers: (node) => file.checkTextMap(node, ['credHelpers']),
-  });
-  return file.result();
-}
+const KUBELET: Consumer = {
+  struct: 'DockerConfigJSON',
+  type: 'credentialprovider.DockerConfigJSON',
+  mapType: 'credentialprovider.DockerConfig',
+  textMap: 'HttpHeaders',
+  entry: kubeletEntry,
+};
 
-/** Collects entries and the first fault, in the order in which Go meets them. */
-class File<T> {
-  readonly #struct: string;
-  readonly #path: readonly string[];
-  #entries = new Map<string, T>();
-  #saved: string | undefined;
-  #aborted: string | undefined;
+/** Base64 is looked at only when the entry is used. */
+const CONTAINERS: Consumer = {
+  struct: 'dockerConfigFile',
+  type: 'config.dockerConfigFile',
+  mapType: 'map[string]config.dockerAuthConfig',
+  textMap: 'credHelpers',
+  entry: containersEntry,
+};
 
-  constructor(struct: string, path: readonly string[]) {
-    this.#struct = struct;
-    this.#path = path;
-  }
-
-  /** Goes through the fields of the outermost struct. */
-  walk(document: JsonNode, type: string, fields: Readonly<Record<string, (node: JsonNode) => void>>): void {
-    if (document.kind === 'null') return;
-    if (document.kind !== 'object') return this.#save({ value: document.kind, struct: '', path: [], type });
-    for (const member of document.members) {
-      const name = fieldOf(member.key, Object.keys(fields));
-      if (name !== undefined && this.#aborted === undefined) fields[name]?.(member.value);
+/** Why a consumer gives up the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
+function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFormat): string | undefined {
+  const [struct, path] = format === 'dockercfg' ? ['', []] : [consumer.struct, ['auths']];
+  let saved: string | undefined;
+  let aborted: string | undefined;
+  const membersOf = (node: JsonNode, at: Omit<TypeFault, 'value'>): readonly JsonMember[] => {
+    if (node.kind === 'object') return node.members;
+    if (node.kind !== 'null') saved ??= typeFaultText({ value: node.kind, ...at });
+    return [];
+  };
+  const readEntries = (node: JsonNode): void => {
+    for (const { value } of membersOf(node, { struct, path, type: consumer.mapType })) {
+      const decoded = consumer.entry(value, struct, path);
+      if (decoded.ok) continue;
+      if (decoded.abort) aborted ??= decoded.goText;
+      else saved ??= decoded.goText;
     }
-  }
-
-  addEntries(node: JsonNode, type: string, read: (entry: JsonNode) => Decoded<T>): void {
-    if (node.kind === 'null') return this.#entries.clear();
-    if (node.kind !== 'object') {
-      return this.#save({ value: node.kind, struct: this.#struct, path: this.#path, type });
+  };
+  const readTextMap = (node: JsonNode): void => {
+    const at = { struct, path: [consumer.textMap] };
+    for (const { value } of membersOf(node, { ...at, type: 'map[string]string' }))
+      if (value.kind !== 'string' && value.kind !== 'null')
+        saved ??= typeFaultText({ value: value.kind, ...at, type: 'string' });
+  };
+  if (format === 'dockercfg') readEntries(document);
+  else
+    for (const { key, value } of membersOf(document, { struct: '', path: [], type: consumer.type })) {
+      const name = fieldOf(key, ['auths', consumer.textMap]);
+      if (name === 'auths') readEntries(value);
+      else if (name !== undefined) readTextMap(value);
     }
-    for (const member of node.members) {
-      if (this.#aborted !== undefined) return;
-      const decoded = read(member.value);
-      // Go makes the key even where the value is wrong.
-      if (decoded.ok) this.#entries.set(member.key, decoded.value);
-      else if (decoded.abort) this.#aborted = decoded.goText;
-      else this.#saved ??= decoded.goText;
-    }
-  }
-
-  checkTextMap(node: JsonNode, path: readonly string[]): void {
-    if (node.kind === 'null') return;
-    if (node.kind !== 'object') {
-      return this.#save({ value: node.kind, struct: this.#struct, path, type: 'map[string]string' });
-    }
-    for (const member of node.members) {
-      const { kind } = member.value;
-      if (kind !== 'string' && kind !== 'null') {
-        this.#save({ value: kind, struct: this.#struct, path, type: 'string' });
-      }
-    }
-  }
-
-  #save(fault: TypeFault): void {
-    this.#saved ??= typeFaultText(fault);
-  }
-
-  result(): DecodedFile<T> {
-    const goText = this.#aborted ?? this.#saved;
-    return goText === undefined ? { ok: true, entries: this.#entries } : { ok: false, goText };
-  }
+  return aborted ?? saved;
 }
 
 /** One entry for the kubelet. `struct` and `path` say where it stands, for the error text. */
@@ -199,9 +155,8 @@ function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email
   };
 }
 
-function containersEntry(node: JsonNode, path: readonly string[]): Decoded<JsonNode> {
+function containersEntry(node: JsonNode, struct: string, path: readonly string[]): Decoded<JsonNode> {
   const type = 'config.dockerAuthConfig';
-  const struct = path.length === 0 ? '' : 'dockerConfigFile';
   if (node.kind !== 'object' && node.kind !== 'null') {
     return { ok: false, goText: typeFaultText({ value: node.kind, struct, path, type }), abort: false };
   }
@@ -488,11 +443,9 @@ type Faults = Pick<ConfigProblem, 'kubeletFault' | 'containersFault'>;
 const NO_FAULTS: Faults = { kubeletFault: undefined, containersFault: undefined };
 
 function faults(document: JsonNode, format: DockerConfigFormat): Faults {
-  const kubelet = decodeForKubelet(document, format);
-  const containers = decodeForContainers(document, format);
   return {
-    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
-    containersFault: containers.ok ? undefined : containers.goText,
+    kubeletFault: faultFor(KUBELET, document, format),
+    containersFault: faultFor(CONTAINERS, document, format),
   };
 }
 
