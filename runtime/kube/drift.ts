@@ -214,7 +214,8 @@ function union(a: Fields, b: Fields): Fields {
 
 /** Managers that own the field at `path`, with their operation. A step is the key of a map, or `k:<json>` of a keyed list. */
 export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
-  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
+  const tokens = path.map((key) => (key.startsWith('k:') ? key : `f:${key}`));
+  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1, tokens));
 }
 
 /**
@@ -239,21 +240,14 @@ export function isOwnedByAnother(
   const mine = applyEntry(object, manager);
   return (object.metadata.managedFields ?? []).some((entry) => {
     const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
-    if (isMine || (entry.subresource ?? '') !== '') return false;
-    let node: unknown = entry.fieldsV1;
-    for (const token of tokens) node = (node as Fields | undefined)?.[token];
-    return node !== undefined;
+    return !isMine && (entry.subresource ?? '') === '' && hasField(entry.fieldsV1, tokens);
   });
 }
 
-function hasField(fields: Fields, path: readonly string[]): boolean {
-  let node: unknown = fields;
-  for (const key of path) {
-    const token = key.startsWith('k:') ? key : `f:${key}`;
-    if (typeof node !== 'object' || node === null || !(token in node)) return false;
-    node = (node as Fields)[token];
-  }
-  return true;
+function hasField(fields: unknown, tokens: readonly string[]): boolean {
+  return (
+    tokens.reduce((node, token) => (isRecord(node) ? own(node, token) : undefined), fields) !== undefined
+  );
 }
 
 /**
@@ -380,7 +374,7 @@ function compareList(field: string, desired: readonly unknown[], live: unknown, 
   if (keys === undefined)
     return sameList(field, desired, live) ? [] : [{ path, before: live, after: desired }];
   return desired.flatMap((element) => {
-    const place = `${path}[${keys.map((key) => text(keyValue(element, key))).join('/')}]`;
+    const place = `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
     const other = findByKeys(live, keys, element);
     return other === undefined
       ? [{ path: place, before: undefined, after: element }]
@@ -465,10 +459,6 @@ function renderPath(path: readonly FieldStep[]): string {
         : `[${Object.values(step.keys).map(scalarText).join('/')}]`;
     })
     .join('');
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
 /** One place where two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */

@@ -7,7 +7,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { decodeGoBase64 } from '../go/base64.ts';
-import { encodeGoJson, firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+import { firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { decodeUtf8 } from '../go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
@@ -217,8 +217,7 @@ export type EntryFaultReason =
   | 'FieldNotText'
   | 'AuthNotBase64'
   | 'AuthWithoutColon'
-  | 'NoCredential'
-  | 'EntryTooLarge';
+  | 'NoCredential';
 
 /** Why an entry cannot be used. */
 export interface EntryFault {
@@ -241,9 +240,6 @@ export interface DockerConfigEntry {
   /** What containers/image would use; absent when it cannot read the entry, empty when it goes on without. */
   readonly containers?: ContainersCredential;
 }
-
-/** Largest entry, as compact JSON in bytes: more than any registry takes in a header. */
-export const MAX_ENTRY_BYTES: number = 64 * 1024;
 
 /** Judges `member`. */
 export function judgeEntry(member: JsonMember, position: TextPosition): DockerConfigEntry {
@@ -279,30 +275,7 @@ function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): E
   if (kubelet.value.username === '' && reveal(kubelet.value.password) === '') {
     return { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' };
   }
-  const size = mayBeLarge(node) ? Buffer.byteLength(encodeGoJson(node, 'exact')) : 0;
-  if (size <= MAX_ENTRY_BYTES) return undefined;
-  return { reason: 'EntryTooLarge', message: `has ${size} bytes, at most ${MAX_ENTRY_BYTES} are taken` };
-}
-
-/** Whether it is worth while to measure: fewer units than this cannot become that many bytes. */
-function mayBeLarge(node: JsonNode): boolean {
-  let units = 0;
-  const work: JsonNode[] = [node];
-  for (let next = work.pop(); next !== undefined; next = work.pop()) {
-    units += 8;
-    if (next.kind === 'string') units += next.value.length;
-    else if (next.kind === 'number') units += next.literal.length;
-    else if (next.kind === 'array') work.push(...next.items);
-    else if (next.kind === 'object') {
-      for (const member of next.members) {
-        units += member.key.length;
-        work.push(member.value);
-      }
-    }
-    // A unit takes six bytes at most.
-    if (units * 6 > MAX_ENTRY_BYTES) return true;
-  }
-  return false;
+  return undefined;
 }
 
 function authFault(goText: string): EntryFault {
