@@ -164,8 +164,12 @@ export function confirmedRemovals(value: string): readonly string[] {
  */
 export function judgedMark(document: Redacted<string>): string {
   const parsed = parseDockerConfig(document);
-  const keys = parsed.ok ? parsed.config.entries.map(({ key }) => key.written).sort() : [];
-  return createHash('sha256').update(JSON.stringify(keys)).digest('hex');
+  return judgedMarkOf(parsed.ok ? parsed.config.entries.map(({ key }) => key.written) : []);
+}
+
+/** The same for a document with entries of these keys. */
+export function judgedMarkOf(registries: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(registries.toSorted())).digest('hex');
 }
 
 /** Of the keys alone, so that who reads the report learns nothing that could be tried against a password. */

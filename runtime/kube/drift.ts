@@ -31,10 +31,8 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
 };
 
-const SETS: ReadonlySet<string> = new Set(['finalizers']);
-
 /** The key fields of the list under `field`, or undefined when the list is one value. `elements` tells the two kinds of `ports` apart. */
-export function listKeys(field: string, elements: readonly unknown[]): readonly string[] | undefined {
+function listKeys(field: string, elements: readonly unknown[]): readonly string[] | undefined {
   if (field === 'ports') {
     const first = elements[0];
     const has = (key: string): boolean => typeof first === 'object' && first !== null && key in first;
@@ -48,20 +46,20 @@ export function listKeys(field: string, elements: readonly unknown[]): readonly 
 }
 
 /** Whether the list under `field` is a set of plain values. */
-export function isSet(field: string): boolean {
-  return SETS.has(field);
+function isSet(field: string): boolean {
+  return field === 'finalizers';
 }
 
 /** Fields that the server fills in when an element of the list leaves them out. */
-export const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
+const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
 
 /** The element of `list` that has the same key fields as `wanted`. */
-export function findByKeys(list: readonly unknown[], keys: readonly string[], wanted: unknown): unknown {
+function findByKeys(list: readonly unknown[], keys: readonly string[], wanted: unknown): unknown {
   return list.find((candidate) => keys.every((key) => keyValue(candidate, key) === keyValue(wanted, key)));
 }
 
 /** The value of a key field, with the server's default. */
-export function keyValue(element: unknown, key: string): unknown {
+function keyValue(element: unknown, key: string): unknown {
   const value =
     typeof element === 'object' && element !== null
       ? (element as Readonly<Record<string, unknown>>)[key]
@@ -70,8 +68,6 @@ export function keyValue(element: unknown, key: string): unknown {
 }
 
 // What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
-
-type DiffMap = Readonly<Record<string, unknown>>;
 
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   'managedFields',
@@ -98,7 +94,7 @@ function bare(object: KubeObject | undefined): unknown {
 
 function compare(field: string, before: unknown, after: unknown, path: string): Difference[] {
   if (same(before, after)) return [];
-  if (isMapOfDiff(before) && isMapOfDiff(after)) return compareMaps(before, after, path);
+  if (isMap(before) && isMap(after)) return compareMaps(before, after, path);
   if (Array.isArray(before) && Array.isArray(after)) {
     const keys = listKeys(field, after.length > 0 ? after : before);
     if (keys !== undefined) return compareKeyed(before, after, keys, path);
@@ -107,7 +103,7 @@ function compare(field: string, before: unknown, after: unknown, path: string): 
   return [{ path, before, after }];
 }
 
-function compareMaps(before: DiffMap, after: DiffMap, path: string): Difference[] {
+function compareMaps(before: Map, after: Map, path: string): Difference[] {
   const keys = [...Object.keys(after), ...Object.keys(before).filter((key) => !Object.hasOwn(after, key))];
   return keys.flatMap((key) =>
     compare(key, own(before, key), own(after, key), path === '' ? key : `${path}${pathStep(key)}`),
@@ -136,10 +132,6 @@ function same(a: unknown, b: unknown): boolean {
   if (a instanceof Redacted && b instanceof Redacted)
     return sameSecret(a as Redacted<string>, b as Redacted<string>);
   return a === b;
-}
-
-function isMapOfDiff(value: unknown): value is DiffMap {
-  return isRecord(value) && !(value instanceof Redacted);
 }
 
 /** `.name` for plain names, `["a/b"]` for the rest. */
@@ -222,7 +214,8 @@ function union(a: Fields, b: Fields): Fields {
 
 /** Managers that own the field at `path`, with their operation. A step is the key of a map, or `k:<json>` of a keyed list. */
 export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
-  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
+  const tokens = path.map((key) => (key.startsWith('k:') ? key : `f:${key}`));
+  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1, tokens));
 }
 
 /**
@@ -247,21 +240,14 @@ export function isOwnedByAnother(
   const mine = applyEntry(object, manager);
   return (object.metadata.managedFields ?? []).some((entry) => {
     const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
-    if (isMine || (entry.subresource ?? '') !== '') return false;
-    let node: unknown = entry.fieldsV1;
-    for (const token of tokens) node = (node as Fields | undefined)?.[token];
-    return node !== undefined;
+    return !isMine && (entry.subresource ?? '') === '' && hasField(entry.fieldsV1, tokens);
   });
 }
 
-function hasField(fields: Fields, path: readonly string[]): boolean {
-  let node: unknown = fields;
-  for (const key of path) {
-    const token = key.startsWith('k:') ? key : `f:${key}`;
-    if (typeof node !== 'object' || node === null || !(token in node)) return false;
-    node = (node as Fields)[token];
-  }
-  return true;
+function hasField(fields: unknown, tokens: readonly string[]): boolean {
+  return (
+    tokens.reduce((node, token) => (isRecord(node) ? own(node, token) : undefined), fields) !== undefined
+  );
 }
 
 /**
@@ -295,7 +281,7 @@ function stepOf(token: string): FieldStep | undefined {
 }
 
 /** What `step` leads to below `node`, or undefined. */
-export function childOf(node: unknown, step: FieldStep): unknown {
+function childOf(node: unknown, step: FieldStep): unknown {
   if (typeof step === 'string')
     return typeof node === 'object' && node !== null ? own(node as Fields, step) : undefined;
   if (!Array.isArray(node)) return undefined;
@@ -388,7 +374,7 @@ function compareList(field: string, desired: readonly unknown[], live: unknown, 
   if (keys === undefined)
     return sameList(field, desired, live) ? [] : [{ path, before: live, after: desired }];
   return desired.flatMap((element) => {
-    const place = `${path}[${keys.map((key) => text(keyValue(element, key))).join('/')}]`;
+    const place = `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
     const other = findByKeys(live, keys, element);
     return other === undefined
       ? [{ path: place, before: undefined, after: element }]
@@ -405,9 +391,7 @@ function sameList(field: string, desired: readonly unknown[], live: readonly unk
 }
 
 function sameLeaf(a: unknown, b: unknown): boolean {
-  if (a instanceof Redacted && b instanceof Redacted)
-    return sameSecret(a as Redacted<string>, b as Redacted<string>);
-  return a === b || (a === null && b === undefined);
+  return same(a, b) || (a === null && b === undefined);
 }
 
 /**
@@ -456,22 +440,14 @@ function without(node: unknown, [step, ...rest]: readonly FieldStep[]): unknown 
     return rest.length === 0 ? others : { ...node, [step]: without(child, rest) };
   }
   if (!Array.isArray(node)) return node;
-  const target = 'value' in step ? step.value : findByKeys(node, Object.keys(step.keys), step.keys);
+  const target = childOf(node, step);
   return rest.length === 0
     ? node.filter((element) => element !== target)
     : node.map((element) => (element === target ? without(element, rest) : element));
 }
 
 function valueAt(node: unknown, path: readonly FieldStep[]): unknown {
-  return path.reduce<unknown>((value, step) => {
-    if (typeof step === 'string') return isMap(value) ? own(value, step) : undefined;
-    if (!Array.isArray(value)) return undefined;
-    return 'value' in step
-      ? value.includes(step.value)
-        ? step.value
-        : undefined
-      : findByKeys(value, Object.keys(step.keys), step.keys);
-  }, node);
+  return path.reduce<unknown>(childOf, node);
 }
 
 function renderPath(path: readonly FieldStep[]): string {
@@ -483,10 +459,6 @@ function renderPath(path: readonly FieldStep[]): string {
         : `[${Object.values(step.keys).map(scalarText).join('/')}]`;
     })
     .join('');
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
 /** One place where two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */

@@ -154,6 +154,7 @@ function remember<V>(map: Map<string, V>, key: string, value: V): void {
   if (map.size > REMEMBERED && oldest !== undefined) map.delete(oldest);
 }
 
-function microTime(ms: number): string {
+/** A time as `MicroTime` of the API has it. */
+export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

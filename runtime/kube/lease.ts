@@ -7,6 +7,7 @@ import type { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { asPullwrightError, isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
+import { microTime } from './events.ts';
 
 /** Time for the election, so that tests can make it jump. */
 export interface LeaseClock {
@@ -195,8 +196,4 @@ export class LeaderElection {
 
 function specOf(lease: KubeObject): LeaseSpec {
   return lease.spec ?? {};
-}
-
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

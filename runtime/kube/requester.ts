@@ -29,34 +29,10 @@ export async function serverAddresses(
   policy: AddressPolicy,
   resolve: Resolve = resolveHost,
 ): Promise<readonly string[]> {
-  const host = hostOf(url);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
   const addresses = isIP(host) === 0 ? await resolve(host) : [host];
-  judge(url, addresses, policy);
-  return addresses;
-}
-
-/**
- * As {@link serverAddresses}, for a server that a proxy looks up: the addresses that the name has here are judged, and a name that is not
- * known here is the proxy's affair.
- *
- * @throws PullwrightError `KubeconfigRefused`
- */
-export async function guardProxiedServer(
-  url: URL,
-  policy: AddressPolicy,
-  resolve: Resolve = resolveHost,
-): Promise<void> {
-  const host = hostOf(url);
-  judge(url, isIP(host) === 0 ? await resolve(host).catch(() => []) : [host], policy);
-}
-
-function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '');
-}
-
-function judge(url: URL, addresses: readonly string[], policy: AddressPolicy): void {
   const bad = refusedAddress(addresses, policy);
-  if (bad === undefined) return;
+  if (bad === undefined) return addresses;
   throw new PullwrightError(`Cannot contact "${url.origin}": its address ${bad} is ${REFUSED_SERVER}`, {
     code: 'KubeconfigRefused',
     retryPolicy: 'terminal',
@@ -227,10 +203,13 @@ export class Requester {
     );
   }
 
-  /** Once: where a proxy is needed, names of others are often unknown, and it takes long to hear that. */
+  /**
+   * The addresses that the name has here are judged; a name that is not known here is the proxy's affair. Once: where a proxy is
+   * needed, names of others are often unknown, and it takes long to hear that.
+   */
   async #proxied(url: URL, policy: AddressPolicy): Promise<undefined> {
     if (this.#judged) return;
-    await guardProxiedServer(url, policy);
+    await serverAddresses(url, policy, (host) => resolveHost(host).catch(() => []));
     this.#judged = true;
   }
 

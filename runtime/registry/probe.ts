@@ -47,31 +47,24 @@ export async function probe(
   }
 }
 
-export interface RegistryProbeOptions {
-  /** Questions at once. @default {16} */
-  readonly concurrency?: number;
-  readonly signal?: AbortSignal;
-  /** Called after each answer. */
-  readonly onResult?: (result: ProbeResult, done: number) => void;
-}
+/** Questions at once. */
+const AT_ONCE = 16;
 
 /** Asks for each reference once; the answers are in the order of the questions. */
 export async function probeAll(
   client: RegistryClient,
   references: readonly string[],
-  options: RegistryProbeOptions = {},
+  { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<readonly ProbeResult[]> {
   const answers = new Map<string, ProbeResult>();
-  await eachOf([...new Set(references)], options.concurrency ?? 16, async (reference) => {
-    const result = await probe(client, reference, options.signal);
-    answers.set(reference, result);
-    options.onResult?.(result, answers.size);
+  await eachOf([...new Set(references)], AT_ONCE, async (reference) => {
+    answers.set(reference, await probe(client, reference, signal));
   });
   return references.flatMap((reference) => answers.get(reference) ?? []);
 }
 
 /** Does `work` for each item, at most `limit` at once. */
-export async function eachOf<T>(
+async function eachOf<T>(
   items: readonly T[],
   limit: number,
   work: (item: T) => Promise<void>,
@@ -167,8 +160,6 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
   /** Called after each answer with the number of answers so far. */
   readonly onAnswer?: (done: number) => void;
-  /** Milliseconds of a clock that only goes forward. @default {performance.now} */
-  readonly now?: () => number;
 }
 
 /** Identifies a question: equal ones are asked once. */
@@ -186,10 +177,10 @@ export async function verifyAll(
   options: VerifyOptions,
 ): Promise<ReadonlyMap<string, ProbeResult>> {
   const distinct = new Map(questions.map((question) => [questionKey(question), question]));
-  const memory = new HostMemory(options.now ?? (() => performance.now()));
+  const memory = new HostMemory(() => performance.now());
   const clients = new Map<string, RegistryClient>();
   const answers = new Map<string, ProbeResult>();
-  await eachOf([...distinct], options.concurrency ?? 16, async ([key, question]) => {
+  await eachOf([...distinct], options.concurrency ?? AT_ONCE, async ([key, question]) => {
     answers.set(key, await answer(question, { options, memory, clients }));
     options.onAnswer?.(answers.size);
   });

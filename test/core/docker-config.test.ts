@@ -98,13 +98,6 @@ const ROWS: readonly Row[] = [
     found: 'AuthNotBase64',
   },
   {
-    name: '70 KiB',
-    reason: 'no registry takes it',
-    text: entry(`{"auth":"${Buffer.from(`u:${'x'.repeat(70 * 1024)}`).toString('base64')}"}`),
-    found: 'EntryTooLarge',
-    says: /65536/,
-  },
-  {
     name: 'blank in the key',
     reason: 'matches nothing',
     text: '{"auths":{"r io":{"auth":"dTpw"}}}',

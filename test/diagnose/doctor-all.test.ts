@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
+import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -186,7 +187,13 @@ const report = (sourceDigest: string): object => ({
     summary: { sourceDigest, resourceVersion: '7' },
   },
 });
-const DIGEST = sourceDigestOf(redact(GLOBAL)) ?? '';
+const SECRET: SecretObject = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 's' },
+  data: { '.dockerconfigjson': toBase64(redact(GLOBAL)) },
+};
+const DIGEST = PullSecret.of(SECRET).digest ?? '';
 const REFUSED = /^the last pull failed: quay\.io wants a credential, and took none that it got$/;
 
 table(

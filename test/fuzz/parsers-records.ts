@@ -1,6 +1,8 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
+import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
 import { readValue } from '../../runtime/core/kubernetes/kind.ts';
+import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
@@ -8,11 +10,9 @@ import type { Report } from '../../runtime/diagnose/model/types.ts';
 import { reportChanges } from '../../runtime/diagnose/views/report.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
-import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { readAgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
-import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { confirmedRemovals } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
@@ -23,6 +23,7 @@ import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
+const SECRET: SecretObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
 const REPORT: Report = {
   version: 1,
   madeAt: '2026-01-01T00:00:00Z',
@@ -58,12 +59,11 @@ export const RECORD_PARSERS: readonly Parser[] = [
     corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
     unit: '"r.io":{"auth":"eDp5"},',
     run: (text) => {
-      const secret = redact(text);
+      const secret = PullSecret.of({ ...SECRET, data: { '.dockerconfigjson': toBase64(redact(text)) } });
       const digests = entryDigests(secret);
-      const rest = withoutEntries(secret, ['quay.io']);
       return unlessNamed(
         [...digests.keys()],
-        [upstreamRefusal(secret), [...digests], rest, configHash(secret), sourceDigestOf(secret)],
+        [upstreamRefusal(secret), [...digests], configHash(secret.text), secret.digest],
       );
     },
   },

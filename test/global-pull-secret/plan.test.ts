@@ -1,25 +1,37 @@
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { PullSecret } from '../../runtime/core/docker-config/pull-secret.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import {
-  ADDITIONAL_KEYS_ANNOTATION,
+  ADDED_ENTRIES_ANNOTATION,
+  addedEntries,
   planPullSecrets,
 } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { suite } from '../support/suite.ts';
 import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
 
 const test = suite('planPullSecrets');
+const ENTRIES = ['quay.io', 'tenant.example.com'];
 const MERGED = config({ 'quay.io': auth('platform'), 'tenant.example.com': auth('tenant') });
 
+const read = (text: string): PullSecret => PullSecret.of(platform(text));
+
 /** A merge that is there already; with the annotation it is one of ours. */
-function merged(keys?: readonly string[]): KubeObject {
+function merged(keys?: readonly string[]): PullSecret {
   const made = secret('global-pull-secret', 'kube-system', { '.dockerconfigjson': MERGED });
-  const annotations = keys === undefined ? {} : { [ADDITIONAL_KEYS_ANNOTATION]: JSON.stringify(keys) };
-  return { ...made, metadata: { ...made.metadata, annotations } };
+  const annotations =
+    keys === undefined
+      ? {}
+      : {
+          [ADDED_ENTRIES_ANNOTATION]: addedEntries(
+            ENTRIES.map((key) => ({ key, source: keys.includes(key) ? 'additional' : 'original' })),
+          ),
+        };
+  return PullSecret.of({ ...made, metadata: { ...made.metadata, annotations } });
 }
 
-const act = (tenant: string, global: KubeObject | undefined): string =>
-  planPullSecrets({ platform: platform(PLATFORM), additional: additional(tenant), global }).global.act;
+const act = (tenant: string, global: PullSecret | undefined): string =>
+  planPullSecrets({ platform: read(PLATFORM), additional: PullSecret.of(additional(tenant)), global }).global
+    .act;
 
 test("a merge that somebody else made stays while the tenant's secret cannot be read", () => {
   assert.equal(act('{', merged()), 'keep');
@@ -34,7 +46,7 @@ test("a merge that somebody else made is replaced by one of a tenant's secret th
 });
 
 test('nothing is kept where nothing is wanted', () => {
-  const plan = planPullSecrets({ platform: platform(PLATFORM), additional: undefined, global: merged() });
+  const plan = planPullSecrets({ platform: read(PLATFORM), additional: undefined, global: merged() });
   assert.equal(plan.global.act, 'remove');
 });
 
@@ -46,7 +58,7 @@ const alone = (rest: Partial<Parameters<typeof planPullSecrets>[0]>) =>
     platformNamespace: 'openshift-config',
     ...rest,
   });
-const TENANT = additional(config({ 'tenant.example.com': auth('tenant') }));
+const TENANT = PullSecret.of(additional(config({ 'tenant.example.com': auth('tenant') })));
 
 test('a stand-alone cluster without a pull secret of its own: the tenant works alone', () => {
   const plan = alone({ additional: TENANT });
@@ -72,7 +84,9 @@ test('with neither, nothing is wrong', () => {
 });
 
 test('one that had a pull secret misses it, and so does a hosted cluster', () => {
-  const copy = secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': PLATFORM });
+  const copy = PullSecret.of(
+    secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': PLATFORM }),
+  );
   for (const rest of [{ original: copy }, { platformNamespace: 'clusters-a' }]) {
     const plan = alone({ additional: TENANT, ...rest });
     assert.deepEqual(

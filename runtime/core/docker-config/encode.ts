@@ -13,8 +13,23 @@ import { createHash } from 'node:crypto';
 import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
 import { compareBytes } from '../go/text.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
-import { fieldOf, readTexts } from './fields.ts';
-import { type DockerConfig, type DockerConfigEntry, decodedAuth } from './pull-secret.ts';
+import { decodedAuth, fieldOf, readTexts } from './fields.ts';
+import type { RegistryKey } from './registry-key.ts';
+
+/** An entry that was read, as far as it is written. */
+interface ReadEntry {
+  readonly key: RegistryKey;
+  readonly value: Redacted<JsonNode>;
+  /** Whether no consumer stumbles over it. */
+  readonly readable: boolean;
+}
+
+interface ReadConfig<Entry> {
+  readonly entries: readonly Entry[];
+  readonly fields: Redacted<readonly JsonMember[]>;
+  readonly kubeletFault: string | undefined;
+  readonly containersFault: string | undefined;
+}
 
 /** An entry as it is written: the text of `"key":{...}`. */
 export interface EncodedEntry {
@@ -23,7 +38,7 @@ export interface EncodedEntry {
 }
 
 /** Writes `entry` under `key`. The entry must be without fault. */
-export function encodeEntry(entry: DockerConfigEntry, key: string): EncodedEntry {
+export function encodeEntry(entry: Pick<ReadEntry, 'value'>, key: string): EncodedEntry {
   const node = withPortableAuth(reveal(entry.value));
   return { key, text: redact(`${encodeGoText(key)}:${encodeGoJson(node, 'exact')}`) };
 }
@@ -86,7 +101,7 @@ export function encodeConfig(
  *
  * @returns the fields to write, and the names of those left out
  */
-export function usableFields(config: DockerConfig): {
+export function usableFields(config: Pick<ReadConfig<ReadEntry>, 'fields'>): {
   readonly fields: readonly JsonMember[];
   readonly leftOut: readonly string[];
 } {
@@ -112,12 +127,12 @@ function isTextMap(node: JsonNode): boolean {
 export type Nodes = Iterable<readonly [string, JsonNode]>;
 
 /** See {@link usablePart}. */
-export interface UsablePart {
+export interface UsablePart<Entry> {
   /** Whether the document may be written as it stands: nothing is left out, and both consumers take all of it. */
   readonly whole: boolean;
-  readonly entries: readonly DockerConfigEntry[];
+  readonly entries: readonly Entry[];
   /** Entries for which a consumer would give up the whole document. */
-  readonly broken: readonly DockerConfigEntry[];
+  readonly broken: readonly Entry[];
   /** Fields beside `auths`. */
   readonly fields: readonly JsonMember[];
   /** Names of the fields that are left out for the same reason. */
@@ -127,7 +142,7 @@ export interface UsablePart {
 /**
  * Splits a document.
  */
-export function usablePart(config: DockerConfig): UsablePart {
+export function usablePart<Entry extends ReadEntry>(config: ReadConfig<Entry>): UsablePart<Entry> {
   const broken = config.entries.filter((entry) => !entry.readable);
   const { fields, leftOut } = usableFields(config);
   return {
@@ -160,6 +175,11 @@ export function usableDigest(entries: Nodes, fields: Nodes): string {
   return createHash('sha256')
     .update(reveal(encodeUsable(meanings, fields)))
     .digest('hex');
+}
+
+/** Digest of a document that its readers give up, so that it says the same as no other one. */
+export function unusableDigest(bytes: Uint8Array): string {
+  return createHash('sha256').update('unusable ').update(bytes).digest('hex');
 }
 
 /** Digest of one value as it is written, but for white space and the order of keys. */

@@ -5,6 +5,7 @@
  * Source of the rule: encoding/json of Go for the structs of go-reader.ts: names of fields without regard to case, a second
  * `auths` adds to the first, `null` empties it, the last of equal keys wins.
  */
+import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
 import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 
 // The fields of the structs into which Go decodes a pull secret. Apart from the rest of the reader, because a run of the
@@ -43,6 +44,14 @@ export function fieldOf(key: string, names: readonly string[]): string | undefin
 /** Go folds the long s and the Kelvin sign to s and k as well. */
 function fold(text: string): string {
   return text.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
+}
+
+// strings.TrimSpace knows other blanks than String.trim.
+const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
+export function decodedAuth(auth: string): Base64Result {
+  return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
 }
 
 /** The first field of an entry that one of the consumers wants as a text and that is something else. */

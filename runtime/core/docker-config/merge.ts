@@ -12,7 +12,7 @@
 import { compareBytes } from '../go/text.ts';
 import type { EntryStatus } from '../kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../redacted.ts';
-import { counted } from '../text.ts';
+import { counted, type TextPosition } from '../text.ts';
 import { type EncodedEntry, encodeConfig, encodeEntry, usableFields } from './encode.ts';
 import { matchesImage } from './match-images.ts';
 import {
@@ -42,9 +42,7 @@ export interface AddedEntry {
   readonly source: 'additional' | 'lastGood';
 }
 
-export interface AdditionalInput {
-  /** Of the additional secret, in the order of the document. */
-  readonly entries: readonly DockerConfigEntry[];
+interface TenantContext {
   /** All entries of the original secret; a broken one keeps its registry all the same. */
   readonly original: readonly DockerConfigEntry[];
   /** Entries of an earlier merge, by the key under which they were written. */
@@ -53,20 +51,23 @@ export interface AdditionalInput {
   readonly room: number;
 }
 
-export interface AdditionalResult {
+interface TenantPart {
   readonly added: readonly AddedEntry[];
   readonly conflicts: readonly MergeConflict[];
   readonly verdicts: readonly EntryStatus[];
+  readonly problem?: ConfigProblem;
 }
 
 /** Judges every entry of the additional secret. */
-export function judgeAdditional(input: AdditionalInput): AdditionalResult {
-  const judge = new Judge(input);
-  const { entries } = input;
+function judgeAdditional(entries: readonly DockerConfigEntry[], context: TenantContext): TenantPart {
+  const judge = new Judge(context);
   // Which of two equal keys is taken, and what still fits, must not depend on the order of the document.
   for (const entry of entries.toSorted(byPreference)) judge.judge(entry);
-  const verdicts = entries.flatMap((entry) => judge.verdictOf(entry));
-  return { added: judge.added, conflicts: judge.conflicts(entries), verdicts };
+  return {
+    added: judge.added,
+    conflicts: entries.flatMap((entry) => judge.conflicts.get(entry) ?? []),
+    verdicts: entries.flatMap((entry) => judge.verdicts.get(entry) ?? []),
+  };
 }
 
 function byPreference(a: DockerConfigEntry, b: DockerConfigEntry): number {
@@ -80,28 +81,19 @@ function byPreference(a: DockerConfigEntry, b: DockerConfigEntry): number {
 
 class Judge {
   readonly added: AddedEntry[] = [];
-  readonly #input: AdditionalInput;
+  readonly verdicts = new Map<DockerConfigEntry, EntryStatus>();
+  readonly conflicts = new Map<DockerConfigEntry, MergeConflict>();
+  readonly #input: TenantContext;
   readonly #platform = new Map<string, string>();
   readonly #taken = new Map<string, string>();
-  readonly #verdicts = new Map<DockerConfigEntry, EntryStatus>();
-  readonly #conflicts = new Map<DockerConfigEntry, MergeConflict>();
   #room: number;
 
-  constructor(input: AdditionalInput) {
+  constructor(input: TenantContext) {
     this.#input = input;
     this.#room = input.room;
     for (const { key } of input.original) {
       for (const identity of key.identities) this.#platform.set(identity, key.written);
     }
-  }
-
-  verdictOf(entry: DockerConfigEntry): readonly EntryStatus[] {
-    const verdict = this.#verdicts.get(entry);
-    return verdict === undefined ? [] : [verdict];
-  }
-
-  conflicts(entries: readonly DockerConfigEntry[]): readonly MergeConflict[] {
-    return entries.flatMap((entry) => this.#conflicts.get(entry) ?? []);
   }
 
   judge(entry: DockerConfigEntry): void {
@@ -139,7 +131,7 @@ class Judge {
   #shadow(entry: DockerConfigEntry, original: string, why?: string): void {
     const { written, meaning } = entry.key;
     const exact = written === original;
-    this.#conflicts.set(entry, { registry: written, original, exact });
+    this.conflicts.set(entry, { registry: written, original, exact });
     const what = exact
       ? 'is in the original pull secret too'
       : `means "${original}" of the original pull secret`;
@@ -188,19 +180,17 @@ class Judge {
   }
 
   #reject(entry: DockerConfigEntry, after: string): void {
-    const { line, column } = entry.position;
-    const place = `(line ${line}, column ${column})`;
-    const message = `${entry.fault?.message ?? 'cannot be used'} ${place}${after}`;
+    const message = `${entry.fault?.message ?? 'cannot be used'}${placeText(entry.position)}${after}`;
     this.#say(entry, 'Rejected', entry.fault?.reason ?? 'KeyInvalid', message);
   }
 
   #say(entry: DockerConfigEntry, verdict: EntryStatus['verdict'], reason: string, message: string): void {
-    this.#verdicts.set(entry, { subject: entry.key.written, verdict, reason, message });
+    this.verdicts.set(entry, { subject: entry.key.written, verdict, reason, message });
   }
 }
 
 /** What the owner of the additional secret should know about the document besides its entries. */
-export function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
+function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   const ignored = reveal(config.fields).map((member) => ({
     reason: 'FieldIgnored',
     subject: `"${member.key}"`,
@@ -209,12 +199,12 @@ export function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   return [...config.warnings, ...ignored].map((warning) => ({ verdict: 'Warning', ...warning }));
 }
 
+function placeText(position: TextPosition | undefined): string {
+  return position === undefined ? '' : ` (line ${position.line}, column ${position.column})`;
+}
+
 /** Verdict on an additional document that cannot be used at all. */
-export function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
-  const place =
-    problem.position === undefined
-      ? ''
-      : ` (line ${problem.position.line}, column ${problem.position.column})`;
+function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
   const after =
     kept === 0
       ? ''
@@ -223,7 +213,7 @@ export function documentVerdict(problem: ConfigProblem, kept: number): EntryStat
     subject: '.dockerconfigjson',
     verdict: 'Rejected',
     reason: problem.reason,
-    message: `${problem.message}${place}${after}`,
+    message: `${problem.message}${placeText(problem.position)}${after}`,
   };
 }
 
@@ -242,8 +232,8 @@ export interface MergeInput {
   readonly additional?: Redacted<string>;
   /** Stands in, entry by entry, for what the tenant has made unreadable since. */
   readonly lastGood?: LastGood;
-  /** The platform's document as it was last written: stands in for what the platform has made unreadable since. */
-  readonly lastOriginal?: Redacted<string>;
+  /** The platform's entries as they were last written: they stand in for what the platform has made unreadable since. */
+  readonly lastOriginal?: readonly DockerConfigEntry[];
   /** Entries of the platform that stay although its document no longer has them. */
   readonly heldOriginal?: readonly DockerConfigEntry[];
   /** What a Secret holds at most; entries that do not fit are left out. @default {1048576} */
@@ -286,13 +276,13 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
   if (!parsed.ok) return parsed;
   if (!parsed.config.hasAuths) return { ok: false, problem: AUTHS_MISSING };
   const held = input.heldOriginal ?? [];
-  const original = { config: { ...parsed.config, entries: [...parsed.config.entries, ...held] } };
+  const config = { ...parsed.config, entries: [...parsed.config.entries, ...held] };
   const last = readLastGood(input.lastGood, input.lastOriginal);
-  const platform = platformPart(original.config, last.platform);
-  const { fields, leftOut } = usableFields(original.config);
+  const platform = platformPart(config, last.platform);
+  const { fields, leftOut } = usableFields(config);
   const room = (input.maxBytes ?? MAX_SECRET_BYTES) - byteLength(encodeConfig(platform.encoded, fields));
   const tenant = tenantPart(input.additional, {
-    original: original.config.entries,
+    original: config.entries,
     lastGood: last.tenant,
     room,
   });
@@ -359,30 +349,21 @@ function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string
 }
 
 function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): EntryStatus {
-  const place = `(line ${position.line}, column ${position.column})`;
   const after = kept ? '; the last good one stays in use' : '';
-  const message = `${fault.message} ${place}${after}`;
+  const message = `${fault.message}${placeText(position)}${after}`;
   return { subject: key.written, verdict: 'Rejected', reason: fault.reason, message };
 }
-
-interface TenantContext {
-  readonly original: readonly DockerConfigEntry[];
-  readonly lastGood: ReadonlyMap<string, DockerConfigEntry>;
-  readonly room: number;
-}
-
-type TenantPart = AdditionalResult & { readonly problem?: ConfigProblem };
 
 function tenantPart(text: Redacted<string> | undefined, context: TenantContext): TenantPart {
   if (text === undefined) return { added: [], conflicts: [], verdicts: [] };
   const parsed = parseDockerConfig(text);
   if (parsed.ok && parsed.config.hasAuths) {
-    const judged = judgeAdditional({ entries: parsed.config.entries, ...context });
+    const judged = judgeAdditional(parsed.config.entries, context);
     return { ...judged, verdicts: [...judged.verdicts, ...documentWarnings(parsed.config)] };
   }
   const problem = parsed.ok ? AUTHS_MISSING : parsed.problem;
   // Nothing can be read, so all that was good stays, judged against what the platform names now.
-  const kept = judgeAdditional({ entries: [...context.lastGood.values()], ...context });
+  const kept = judgeAdditional([...context.lastGood.values()], context);
   return {
     added: kept.added.map(({ encoded }): AddedEntry => ({ encoded, source: 'lastGood' })),
     conflicts: kept.conflicts,
@@ -400,23 +381,23 @@ interface LastEntries {
   readonly tenant: ReadonlyMap<string, DockerConfigEntry>;
 }
 
-function readLastGood(last: LastGood | undefined, original: Redacted<string> | undefined): LastEntries {
-  const good = goodEntries(last?.text);
+function readLastGood(last: LastGood | undefined, original: readonly DockerConfigEntry[] = []): LastEntries {
+  const parsed = last === undefined ? undefined : parseDockerConfig(last.text);
+  const good = parsed?.ok ? goodOf(parsed.config.entries) : [];
   const keys = new Set(last?.keys);
   const byKey = (entries: readonly DockerConfigEntry[]) =>
     entries.map((entry) => [entry.key.written, entry] as const);
   return {
     platform: new Map([
       ...byKey(good.filter((entry) => !keys.has(entry.key.written))),
-      ...byKey(goodEntries(original)),
+      ...byKey(goodOf(original)),
     ]),
     tenant: new Map(byKey(good.filter((entry) => keys.has(entry.key.written)))),
   };
 }
 
-function goodEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
-  const parsed = text === undefined ? undefined : parseDockerConfig(text);
-  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
+function goodOf(entries: readonly DockerConfigEntry[]): readonly DockerConfigEntry[] {
+  return entries.filter((entry) => entry.fault === undefined);
 }
 
 function leftOutVerdicts(names: readonly string[]): readonly EntryStatus[] {

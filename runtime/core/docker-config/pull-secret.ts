@@ -6,16 +6,18 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
-import { encodeGoJson, firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+import { decodeGoBase64 } from '../go/base64.ts';
+import { firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { decodeUtf8 } from '../go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text.ts';
+import { unusableDigest, usableDigest, usablePart } from './encode.ts';
 import {
   type ConfigWarning,
   type DockerConfigFormat,
+  decodedAuth,
   entryMembers,
   fieldOf,
   readTexts,
@@ -45,11 +47,6 @@ export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly goText: string; readonly abort: boolean };
 
-/** Result for a whole document. */
-export type DecodedFile<T> =
-  | { readonly ok: true; readonly entries: ReadonlyMap<string, T> }
-  | { readonly ok: false; readonly goText: string };
-
 interface TypeFault {
   readonly value: string;
   readonly struct: string;
@@ -59,104 +56,65 @@ interface TypeFault {
 
 const COLON_MISSING = 'unable to parse auth field, must be formatted as base64(username:password)';
 
-/**
- * Reads a document as the kubelet does: every entry must be good, or all is lost.
- */
-export function decodeForKubelet(
-  document: JsonNode,
-  format: DockerConfigFormat,
-): DecodedFile<KubeletCredential> {
-  if (format === 'dockercfg') {
-    const file = new File<KubeletCredential>('', []);
-    file.addEntries(document, 'credentialprovider.DockerConfig', (node) => kubeletEntry(node));
-    return file.result();
-  }
-  const file = new File<KubeletCredential>('DockerConfigJSON', ['auths']);
-  file.walk(document, 'credentialprovider.DockerConfigJSON', {
-    auths: (node) =>
-      file.addEntries(node, 'credentialprovider.DockerConfig', (entry) =>
-        kubeletEntry(entry, 'DockerConfigJSON', ['auths']),
-      ),
-    HttpHeaders: (node) => file.checkTextMap(node, ['HttpHeaders']),
-  });
-  return file.result();
+/** The structs into which a Go program decodes a document. */
+interface Consumer {
+  readonly struct: string;
+  readonly type: string;
+  readonly mapType: string;
+  /** The other field with a type of its own: a map of texts. */
+  readonly textMap: string;
+  readonly entry: (node: JsonNode, struct: string, path: readonly string[]) => Decoded<unknown>;
 }
 
-/** Reads a document as containers/image does. Base64 is looked at only when the entry is used. */
-export function decodeForContainers(document: JsonNode, format: DockerConfigFormat): DecodedFile<JsonNode> {
-  const mapType = 'map[string]config.dockerAuthConfig';
-  if (format === 'dockercfg') {
-    const file = new File<JsonNode>('', []);
-    file.addEntries(document, mapType, (node) => containersEntry(node, []));
-    return file.result();
-  }
-  const file = new File<JsonNode>('dockerConfigFile', ['auths']);
-  file.walk(document, 'config.dockerConfigFile', {
-    auths: (node) => file.addEntries(node, mapType, (entry) => containersEntry(entry, ['auths'])),
-    credHelpers: (node) => file.checkTextMap(node, ['credHelpers']),
-  });
-  return file.result();
-}
+const KUBELET: Consumer = {
+  struct: 'DockerConfigJSON',
+  type: 'credentialprovider.DockerConfigJSON',
+  mapType: 'credentialprovider.DockerConfig',
+  textMap: 'HttpHeaders',
+  entry: kubeletEntry,
+};
 
-/** Collects entries and the first fault, in the order in which Go meets them. */
-class File<T> {
-  readonly #struct: string;
-  readonly #path: readonly string[];
-  #entries = new Map<string, T>();
-  #saved: string | undefined;
-  #aborted: string | undefined;
+/** Base64 is looked at only when the entry is used. */
+const CONTAINERS: Consumer = {
+  struct: 'dockerConfigFile',
+  type: 'config.dockerConfigFile',
+  mapType: 'map[string]config.dockerAuthConfig',
+  textMap: 'credHelpers',
+  entry: containersEntry,
+};
 
-  constructor(struct: string, path: readonly string[]) {
-    this.#struct = struct;
-    this.#path = path;
-  }
-
-  /** Goes through the fields of the outermost struct. */
-  walk(document: JsonNode, type: string, fields: Readonly<Record<string, (node: JsonNode) => void>>): void {
-    if (document.kind === 'null') return;
-    if (document.kind !== 'object') return this.#save({ value: document.kind, struct: '', path: [], type });
-    for (const member of document.members) {
-      const name = fieldOf(member.key, Object.keys(fields));
-      if (name !== undefined && this.#aborted === undefined) fields[name]?.(member.value);
+/** Why a consumer gives up the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
+function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFormat): string | undefined {
+  const [struct, path] = format === 'dockercfg' ? ['', []] : [consumer.struct, ['auths']];
+  let saved: string | undefined;
+  let aborted: string | undefined;
+  const membersOf = (node: JsonNode, at: Omit<TypeFault, 'value'>): readonly JsonMember[] => {
+    if (node.kind === 'object') return node.members;
+    if (node.kind !== 'null') saved ??= typeFaultText({ value: node.kind, ...at });
+    return [];
+  };
+  const readEntries = (node: JsonNode): void => {
+    for (const { value } of membersOf(node, { struct, path, type: consumer.mapType })) {
+      const decoded = consumer.entry(value, struct, path);
+      if (decoded.ok) continue;
+      if (decoded.abort) aborted ??= decoded.goText;
+      else saved ??= decoded.goText;
     }
-  }
-
-  addEntries(node: JsonNode, type: string, read: (entry: JsonNode) => Decoded<T>): void {
-    if (node.kind === 'null') return this.#entries.clear();
-    if (node.kind !== 'object') {
-      return this.#save({ value: node.kind, struct: this.#struct, path: this.#path, type });
+  };
+  const readTextMap = (node: JsonNode): void => {
+    const at = { struct, path: [consumer.textMap] };
+    for (const { value } of membersOf(node, { ...at, type: 'map[string]string' }))
+      if (value.kind !== 'string' && value.kind !== 'null')
+        saved ??= typeFaultText({ value: value.kind, ...at, type: 'string' });
+  };
+  if (format === 'dockercfg') readEntries(document);
+  else
+    for (const { key, value } of membersOf(document, { struct: '', path: [], type: consumer.type })) {
+      const name = fieldOf(key, ['auths', consumer.textMap]);
+      if (name === 'auths') readEntries(value);
+      else if (name !== undefined) readTextMap(value);
     }
-    for (const member of node.members) {
-      if (this.#aborted !== undefined) return;
-      const decoded = read(member.value);
-      // Go makes the key even where the value is wrong.
-      if (decoded.ok) this.#entries.set(member.key, decoded.value);
-      else if (decoded.abort) this.#aborted = decoded.goText;
-      else this.#saved ??= decoded.goText;
-    }
-  }
-
-  checkTextMap(node: JsonNode, path: readonly string[]): void {
-    if (node.kind === 'null') return;
-    if (node.kind !== 'object') {
-      return this.#save({ value: node.kind, struct: this.#struct, path, type: 'map[string]string' });
-    }
-    for (const member of node.members) {
-      const { kind } = member.value;
-      if (kind !== 'string' && kind !== 'null') {
-        this.#save({ value: kind, struct: this.#struct, path, type: 'string' });
-      }
-    }
-  }
-
-  #save(fault: TypeFault): void {
-    this.#saved ??= typeFaultText(fault);
-  }
-
-  result(): DecodedFile<T> {
-    const goText = this.#aborted ?? this.#saved;
-    return goText === undefined ? { ok: true, entries: this.#entries } : { ok: false, goText };
-  }
+  return aborted ?? saved;
 }
 
 /** One entry for the kubelet. `struct` and `path` say where it stands, for the error text. */
@@ -182,14 +140,6 @@ function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
   return decoded.ok ? { ok: true, value: { ...decoded.value, email } } : decoded;
 }
 
-// strings.TrimSpace knows other blanks than String.trim.
-const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
-
-/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
-export function decodedAuth(auth: string): Base64Result {
-  return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
-}
-
 function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
   const decoded = decodedAuth(auth);
   if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
@@ -205,9 +155,8 @@ function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email
   };
 }
 
-function containersEntry(node: JsonNode, path: readonly string[]): Decoded<JsonNode> {
+function containersEntry(node: JsonNode, struct: string, path: readonly string[]): Decoded<JsonNode> {
   const type = 'config.dockerAuthConfig';
-  const struct = path.length === 0 ? '' : 'dockerConfigFile';
   if (node.kind !== 'object' && node.kind !== 'null') {
     return { ok: false, goText: typeFaultText({ value: node.kind, struct, path, type }), abort: false };
   }
@@ -268,8 +217,7 @@ export type EntryFaultReason =
   | 'FieldNotText'
   | 'AuthNotBase64'
   | 'AuthWithoutColon'
-  | 'NoCredential'
-  | 'EntryTooLarge';
+  | 'NoCredential';
 
 /** Why an entry cannot be used. */
 export interface EntryFault {
@@ -292,9 +240,6 @@ export interface DockerConfigEntry {
   /** What containers/image would use; absent when it cannot read the entry, empty when it goes on without. */
   readonly containers?: ContainersCredential;
 }
-
-/** Largest entry, as compact JSON in bytes: more than any registry takes in a header. */
-export const MAX_ENTRY_BYTES: number = 64 * 1024;
 
 /** Judges `member`. */
 export function judgeEntry(member: JsonMember, position: TextPosition): DockerConfigEntry {
@@ -330,30 +275,7 @@ function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): E
   if (kubelet.value.username === '' && reveal(kubelet.value.password) === '') {
     return { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' };
   }
-  const size = mayBeLarge(node) ? Buffer.byteLength(encodeGoJson(node, 'exact')) : 0;
-  if (size <= MAX_ENTRY_BYTES) return undefined;
-  return { reason: 'EntryTooLarge', message: `has ${size} bytes, at most ${MAX_ENTRY_BYTES} are taken` };
-}
-
-/** Whether it is worth while to measure: fewer units than this cannot become that many bytes. */
-function mayBeLarge(node: JsonNode): boolean {
-  let units = 0;
-  const work: JsonNode[] = [node];
-  for (let next = work.pop(); next !== undefined; next = work.pop()) {
-    units += 8;
-    if (next.kind === 'string') units += next.value.length;
-    else if (next.kind === 'number') units += next.literal.length;
-    else if (next.kind === 'array') work.push(...next.items);
-    else if (next.kind === 'object') {
-      for (const member of next.members) {
-        units += member.key.length;
-        work.push(member.value);
-      }
-    }
-    // A unit takes six bytes at most.
-    if (units * 6 > MAX_ENTRY_BYTES) return true;
-  }
-  return false;
+  return undefined;
 }
 
 function authFault(goText: string): EntryFault {
@@ -398,6 +320,8 @@ export interface DockerConfig {
   readonly entries: readonly DockerConfigEntry[];
   /** Whether there is an `auths` object at all (always true for `dockercfg`). */
   readonly hasAuths: boolean;
+  /** Whether a field has the exact name `auths`, which HyperShift's node agent demands (always true for `dockercfg`). */
+  readonly spelled: boolean;
   /** Top-level fields besides `auths`, repeated ones included. */
   readonly fields: Redacted<readonly JsonMember[]>;
   readonly warnings: readonly ConfigWarning[];
@@ -411,8 +335,14 @@ export type DockerConfigResult =
   | { readonly ok: true; readonly config: DockerConfig }
   | { readonly ok: false; readonly problem: ConfigProblem };
 
+/** As long as there is the text: a document is read once, however many images are looked up in it. */
+const read = {
+  'config.json': new WeakMap<Redacted<string>, DockerConfigResult>(),
+  dockercfg: new WeakMap<Redacted<string>, DockerConfigResult>(),
+};
+
 /**
- * Reads the document of a pull secret. Total: every text gives a config or a problem.
+ * Reads the document of a pull secret. Total: every text gives a config or a problem, and the same `text` the same answer.
  *
  * @param text the decoded value of `.dockerconfigjson` (or `.dockercfg`)
  * @param format @default {'config.json'}
@@ -421,7 +351,14 @@ export function parseDockerConfig(
   text: Redacted<string>,
   format: DockerConfigFormat = 'config.json',
 ): DockerConfigResult {
-  const plain = reveal(text);
+  const known = read[format].get(text);
+  if (known !== undefined) return known;
+  const result = parseText(reveal(text), format);
+  read[format].set(text, result);
+  return result;
+}
+
+function parseText(plain: string, format: DockerConfigFormat): DockerConfigResult {
   const parsed = parseGoJson(plain);
   if (!parsed.ok) {
     const { plainText, goText, at } = parsed.fault;
@@ -466,6 +403,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
       format,
       entries,
       hasAuths: found.present,
+      spelled: format === 'dockercfg' || document.members.some(({ key }) => key === 'auths'),
       fields: redact(fields),
       warnings: found.warnings,
       ...(clean ? NO_FAULTS : faults(document, format)),
@@ -478,11 +416,9 @@ type Faults = Pick<ConfigProblem, 'kubeletFault' | 'containersFault'>;
 const NO_FAULTS: Faults = { kubeletFault: undefined, containersFault: undefined };
 
 function faults(document: JsonNode, format: DockerConfigFormat): Faults {
-  const kubelet = decodeForKubelet(document, format);
-  const containers = decodeForContainers(document, format);
   return {
-    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
-    containersFault: containers.ok ? undefined : containers.goText,
+    kubeletFault: faultFor(KUBELET, document, format),
+    containersFault: faultFor(CONTAINERS, document, format),
   };
 }
 
@@ -494,46 +430,67 @@ function unusable(
   return { ok: false, problem: { reason, message, ...rest } };
 }
 
-/** The text under `.dockerconfigjson`, or undefined. */
-export function secretText(secret: KubeObject): Redacted<string> | undefined {
-  const value = dataValue(secret);
-  return value === undefined ? undefined : fromBase64(value);
+/** A Secret with a docker config under `.dockerconfigjson`, read. */
+export class PullSecret {
+  static readonly #known = new WeakMap<KubeObject, PullSecret>();
+
+  readonly secret: SecretObject;
+  /** Base64, the very bytes of the Secret also where they are no UTF-8; undefined without the key. */
+  readonly value: Redacted<string> | undefined;
+  /** Empty without the key. */
+  readonly text: Redacted<string>;
+  /** Undefined when there is a problem. */
+  readonly config: DockerConfig | undefined;
+  readonly entries: readonly DockerConfigEntry[];
+  readonly problem: ConfigProblem | undefined;
+  readonly kubeletFault: string | undefined;
+  readonly containersFault: string | undefined;
+  #digest: { readonly value: string | undefined } | undefined;
+
+  private constructor(secret: SecretObject) {
+    this.secret = secret;
+    this.value = secret.data?.[NAMES.dataKey];
+    this.text = this.value === undefined ? redact('') : secretDataText(this.value);
+    const parsed = parseDockerConfig(this.text);
+    this.config = parsed.ok ? parsed.config : undefined;
+    this.entries = parsed.ok ? parsed.config.entries : [];
+    this.problem = parsed.ok ? undefined : parsed.problem;
+    const { kubeletFault, containersFault } = parsed.ok ? parsed.config : parsed.problem;
+    this.kubeletFault = kubeletFault;
+    this.containersFault = containersFault;
+  }
+
+  /** Reads `secret` once, as long as there is the object. */
+  static of(secret: KubeObject): PullSecret {
+    const known = PullSecret.#known.get(secret);
+    if (known !== undefined) return known;
+    const made = new PullSecret(secret as SecretObject);
+    PullSecret.#known.set(secret, made);
+    return made;
+  }
+
+  /** Names what the document says to its readers, by which nodes are compared; undefined when they can use nothing of it. */
+  get digest(): string | undefined {
+    this.#digest ??= { value: readersDigest(this.config, this.text) };
+    return this.#digest.value;
+  }
 }
 
-export function dataValue(secret: KubeObject): Redacted<string> | undefined {
-  return (secret as SecretObject).data?.[NAMES.dataKey];
-}
-
-/** What a value of a Secret says. */
-export function fromBase64(value: Redacted<string>): Redacted<string> {
-  return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+function readersDigest(config: DockerConfig | undefined, text: Redacted<string>): string | undefined {
+  if (config?.spelled !== true) return undefined;
+  const part = usablePart(config);
+  if (part.entries.length === 0 && part.broken.length > 0) return undefined;
+  return part.whole
+    ? usableDigest(
+        part.entries.map(({ key, value }) => [key.written, reveal(value)] as const),
+        part.fields.map(({ key, value }) => [key, value] as const),
+      )
+    : unusableDigest(Buffer.from(reveal(text)));
 }
 
 /** A text as Secrets hold it. */
 export function toBase64(text: Redacted<string>): Redacted<string> {
   return redact(Buffer.from(reveal(text)).toString('base64'));
-}
-
-// A document with credentials is read once, however many images are looked up in it: there may be a thousand pods for one Secret.
-
-/** What is read of a source. */
-interface SourceText {
-  readonly format: DockerConfigFormat;
-  readonly text: Redacted<string>;
-}
-
-/** As long as there is the source. */
-const read = new WeakMap<SourceText, DockerConfigResult>();
-
-/**
- * What the document of `source` says. The same answer for the same source.
- */
-export function readAuthSource(source: SourceText): DockerConfigResult {
-  const known = read.get(source);
-  if (known !== undefined) return known;
-  const result = parseDockerConfig(source.text, source.format);
-  read.set(source, result);
-  return result;
 }
 
 /** One document with credentials. */
@@ -542,6 +499,11 @@ export interface AuthSource {
   readonly name: string;
   readonly format: DockerConfigFormat;
   readonly text: Redacted<string>;
+}
+
+/** What the document of `source` says. */
+export function readAuthSource({ text, format }: AuthSource): DockerConfigResult {
+  return parseDockerConfig(text, format);
 }
 
 // What HyperShift's node agent takes for a docker config, so that none is handed to it that it refuses.

@@ -25,12 +25,8 @@ export interface PrinterColumn {
 export interface CrdVersion {
   /** `v1alpha1` */
   readonly name: string;
-  /** @default {true} */
-  readonly served?: boolean;
   /** Exactly one version is stored. @default {true} */
   readonly storage?: boolean;
-  /** Shown as a warning to whoever uses this version. */
-  readonly deprecationWarning?: string;
   /** The object without apiVersion, kind and metadata: usually `{ spec, status }`. `.meta()` on it holds rules of the whole object. */
   readonly schema: z.ZodType;
   /** Whether `status` is a subresource. @default {true} */
@@ -101,11 +97,8 @@ export function crd(input: CrdInput): KubeObject {
 function crdVersion(version: CrdVersion): CrdVersionObject {
   return {
     name: version.name,
-    served: version.served ?? true,
+    served: true,
     storage: version.storage ?? true,
-    ...(version.deprecationWarning === undefined
-      ? {}
-      : { deprecated: true, deprecationWarning: version.deprecationWarning }),
     schema: { openAPIV3Schema: objectSchema(version.schema) },
     ...((version.status ?? true) ? { subresources: { status: {} } } : {}),
     ...(version.printerColumns === undefined

@@ -1,13 +1,8 @@
 /** What is known of the node of a pod: whether an agent runs there, and whether it has brought the pull secret that is there now. */
-import { secretDataText } from '../../core/docker-config/pull-secret.ts';
+import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import {
-  describeObject,
-  type KubeObject,
-  type SecretObject,
-  startsReporting,
-} from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
   nodeSubject,
@@ -18,7 +13,6 @@ import {
 import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectName, ObjectStore } from '../../engine/store.ts';
-import { sourceDigestOf } from '../../global-pull-secret/agent/document.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
 import type { SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
@@ -133,9 +127,10 @@ function contentOf(
     namespace: NAMES.namespace,
     name: pullStatusName('Node', node),
   });
-  const value = (store.get(GLOBAL_SECRET) as SecretObject | undefined)?.data?.[NAMES.dataKey];
-  if (value === undefined) return {};
-  return { behind: lackOf(report, sourceDigestOf(secretDataText(value))) ?? 'none' };
+  const secret = store.get(GLOBAL_SECRET);
+  const source = secret && PullSecret.of(secret);
+  if (source?.value === undefined) return {};
+  return { behind: lackOf(report, source.digest) ?? 'none' };
 }
 
 // What `doctor` reads of the reports about the pod's node: those of its agent and installer, and what the reconciler makes of them.

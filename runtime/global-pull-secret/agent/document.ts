@@ -5,11 +5,11 @@
  * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot read costs the
  * node every credential of the file, so that such an entry is never written: it is left out, or stays as it was last good.
  */
-import { createHash } from 'node:crypto';
 import {
   digestOfNode,
   encodeUsable,
   meaningOf,
+  unusableDigest,
   usableDigest,
   usablePart,
 } from '../../core/docker-config/encode.ts';
@@ -17,7 +17,6 @@ import {
   type DockerConfigEntry,
   MISSING_AUTHS,
   parseDockerConfig,
-  upstreamAgentFault,
 } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { PullwrightError } from '../../core/errors.ts';
@@ -108,7 +107,7 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) throw invalid(subject, `it ${parsed.problem.message}`);
   // HyperShift's agent wants the key spelled exactly, and so do some readers.
-  if (upstreamAgentFault(text) === MISSING_AUTHS) throw invalid(subject, MISSING_AUTHS);
+  if (!parsed.config.spelled) throw invalid(subject, MISSING_AUTHS);
   const { whole, entries, broken, fields, leftOut } = usablePart(parsed.config);
   const faults = [...broken.map(entryFault), ...leftOut.map(fieldFault)];
   if (entries.length === 0 && broken.length > 0) throw invalid(subject, faults.slice(0, 1).join());
@@ -119,20 +118,10 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   if (whole) return documentOf(parts, bytes);
   return {
     ...documentOf(parts, bytes),
-    // Its readers give it up, so that it says the same as no other document.
-    digest: createHash('sha256').update('unusable ').update(reveal(bytes)).digest('hex'),
+    digest: unusableDigest(reveal(bytes)),
     faults: faults.length > 0 ? faults : ['an entry stands twice, and its first form cannot be read'],
     broken: broken.map(({ key }) => key.written),
   };
-}
-
-/** Digest of a pull secret by which nodes are compared: that which an agent has of it as its source; undefined when none can use it. */
-export function sourceDigestOf(text: Redacted<string>): string | undefined {
-  try {
-    return parseDocument(redact(new Uint8Array(Buffer.from(reveal(text)))), 'the pull secret').digest;
-  } catch {
-    return undefined;
-  }
 }
 
 function entryFault({ key, fault }: DockerConfigEntry): string {

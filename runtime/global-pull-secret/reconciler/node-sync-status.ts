@@ -2,7 +2,7 @@
  * Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
  * concluded from the absence of a report. Pure.
  */
-import { fromBase64, secretText } from '../../core/docker-config/pull-secret.ts';
+import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
 import {
   GLOBAL_PULL_SECRET as NAMES,
@@ -17,10 +17,8 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import type { Redacted } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import type { Reader, ReconcileError, Watch } from '../../engine/contract.ts';
-import { sourceDigestOf } from '../agent/document.ts';
 import type { NodeDecision } from '../eligibility.ts';
 import { type GlobalPullSecretOptions, reports } from '../options.ts';
 
@@ -56,22 +54,20 @@ export interface TruthInput {
   readonly options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>;
   readonly daemonSet: KubeObject | undefined;
   readonly decisions: readonly NodeDecision[];
-  /** Base64 of what nodes should get; undefined where what is there stays. */
-  readonly value: Redacted<string> | undefined;
-  /** The Secret that is there. */
-  readonly inForce: KubeObject | undefined;
+  /** What nodes should get. */
+  readonly source: PullSecret | undefined;
 }
 
 /** What agents report of the nodes that take part; undefined where none reports, or nothing is there to have. */
 export function truthOf(reader: Reader, input: TruthInput): NodeTruth | undefined {
-  const { options, daemonSet, decisions, value, inForce } = input;
-  const wanted = value === undefined ? inForce && secretText(inForce) : fromBase64(value);
+  const { options, daemonSet, decisions, source } = input;
   const names = decisions
     .filter(({ eligible }) => eligible)
     .map(({ node }) => node)
     .sort();
-  if (wanted === undefined || names.length === 0 || !agentsReport(options, daemonSet)) return undefined;
-  return nodeTruth(reader, names, wanted);
+  if (source?.value === undefined || names.length === 0 || !agentsReport(options, daemonSet))
+    return undefined;
+  return nodeTruth(reader, names, source.digest);
 }
 
 /** Whether agents are told to report: by our options, or where git brings the DaemonSet, by what it starts. */
@@ -83,8 +79,7 @@ function agentsReport(
   return daemonSet !== undefined && startsReporting(daemonSet);
 }
 
-function nodeTruth(reader: Reader, names: readonly string[], wanted: Redacted<string>): NodeTruth {
-  const digest = sourceDigestOf(wanted);
+function nodeTruth(reader: Reader, names: readonly string[], digest: string | undefined): NodeTruth {
   const reports = new Map(
     reader
       .list({ ...REPORTS, labels: { [NODE_REPORT_LABEL]: NODE_REPORT } })

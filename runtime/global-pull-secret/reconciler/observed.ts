@@ -7,32 +7,24 @@
  */
 
 import { digestOfNode, meaningOf } from '../../core/docker-config/encode.ts';
-import { parseDockerConfig, secretText } from '../../core/docker-config/pull-secret.ts';
-import type { JsonNode } from '../../core/go/json.ts';
+import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { type Redacted, reveal } from '../../core/redacted.ts';
+import { reveal } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import { configHash } from '../eligibility.ts';
 import { HASH_LABEL } from '../options.ts';
-
-/** The Secrets, as they are. */
-export interface ObservedSecrets {
-  readonly additional: KubeObject | undefined;
-  readonly original: KubeObject | undefined;
-  readonly global: KubeObject | undefined;
-}
+import type { SystemSecrets } from './plan.ts';
 
 /** Why HyperShift's operator refuses the additional secret, the end of a sentence; undefined when it takes it. */
-export function upstreamRefusal(text: Redacted<string> | undefined): string | undefined {
-  if (text === undefined) return 'it has no ".dockerconfigjson"';
-  const parsed = parseDockerConfig(text);
-  if (!parsed.ok) return `it ${parsed.problem.message}`;
-  const broken = parsed.config.entries.find(({ kubelet }) => kubelet === undefined);
+export function upstreamRefusal(secret: PullSecret | undefined): string | undefined {
+  if (secret?.value === undefined) return 'it has no ".dockerconfigjson"';
+  if (secret.problem !== undefined) return `it ${secret.problem.message}`;
+  const broken = secret.entries.find(({ kubelet }) => kubelet === undefined);
   if (broken !== undefined)
     return `its entry "${broken.key.written}" ${broken.fault?.message ?? 'cannot be read'}`;
-  if (parsed.config.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
-  return parsed.config.entries.length === 0 ? 'it has no entry' : undefined;
+  if (secret.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
+  return secret.entries.length === 0 ? 'it has no entry' : undefined;
 }
 
 /**
@@ -41,14 +33,13 @@ export function upstreamRefusal(text: Redacted<string> | undefined): string | un
  * @param planned the verdicts of our own merge
  */
 export function observedVerdicts(
-  secrets: ObservedSecrets,
+  secrets: SystemSecrets,
   planned: readonly EntryStatus[],
 ): readonly EntryStatus[] {
-  const text = secrets.additional === undefined ? undefined : secretText(secrets.additional);
-  const refusal = upstreamRefusal(text);
-  const wanted = entryDigests(text);
-  const inForce = entryDigests(secrets.global && secretText(secrets.global));
-  const platform = entryDigests(secrets.original && secretText(secrets.original));
+  const refusal = upstreamRefusal(secrets.additional);
+  const wanted = entryDigests(secrets.additional);
+  const inForce = entryDigests(secrets.global);
+  const platform = entryDigests(secrets.original);
   return planned.map((verdict) => {
     const value = wanted.get(verdict.subject);
     if (value === undefined) return verdict;
@@ -94,11 +85,9 @@ function ownVerdict({ verdict, reason }: EntryStatus): string {
 }
 
 /** Digest of what each entry means, by its key as a text; none of what cannot be read. */
-export function entryDigests(text: Redacted<string> | undefined): ReadonlyMap<string, string> {
-  const parsed = text === undefined ? undefined : parseDockerConfig(text);
-  const entries = parsed?.ok === true ? parsed.config.entries : [];
-  const digest = (value: Redacted<JsonNode>): string => digestOfNode(meaningOf(reveal(value)));
-  return new Map(entries.map(({ key, value }) => [key.written, digest(value)]));
+export function entryDigests(secret: PullSecret | undefined): ReadonlyMap<string, string> {
+  const entries = secret?.entries ?? [];
+  return new Map(entries.map(({ key, value }) => [key.written, digestOfNode(meaningOf(reveal(value)))]));
 }
 
 // What can be known of nodes to which HyperShift's own agents bring the pull secret: they report nothing, but their DaemonSet names
@@ -108,11 +97,11 @@ export function entryDigests(text: Redacted<string> | undefined): ReadonlyMap<st
 /** One verdict; none where there is nothing to bring, or the DaemonSet is not HyperShift's. */
 export function observedNodes(
   daemonSet: KubeObject | undefined,
-  { global, original }: Pick<ObservedSecrets, 'global' | 'original'>,
+  { global, original }: Pick<SystemSecrets, 'global' | 'original'>,
 ): readonly EntryStatus[] {
-  const secret = global ?? original;
-  const text = secret === undefined ? undefined : secretText(secret);
-  if (secret === undefined || text === undefined) return [];
+  const found = global ?? original;
+  if (found?.value === undefined) return [];
+  const { secret, text } = found;
   if (daemonSet === undefined)
     return [
       said('Warning', 'NoAgents', 'there is no DaemonSet, so that HyperShift brings no node what is there'),

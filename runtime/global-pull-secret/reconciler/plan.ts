@@ -8,7 +8,6 @@
 import { encodeUsable, type UsablePart, usablePart } from '../../core/docker-config/encode.ts';
 import {
   AUTHS_MISSING,
-  type LastGood,
   MAX_SECRET_BYTES,
   type MergedEntry,
   type MergeResult,
@@ -17,10 +16,8 @@ import {
 import {
   type DockerConfig,
   type DockerConfigEntry,
-  dataValue,
-  fromBase64,
-  parseDockerConfig,
-  secretText,
+  type PullSecret,
+  secretDataText,
   toBase64,
 } from '../../core/docker-config/pull-secret.ts';
 import type { JsonNode } from '../../core/go/json.ts';
@@ -32,7 +29,7 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import type { ReconcileError } from '../../engine/contract.ts';
 import {
   heldEntryRemoval,
-  judgedMark,
+  judgedMarkOf,
   lostRemoval,
   type PendingRemoval,
   type RemovalInput,
@@ -44,9 +41,6 @@ import {
 
 /** On `global-pull-secret`: `<number of entries>:<base64 of the bits>`. */
 export const ADDED_ENTRIES_ANNOTATION = 'pullwright.dev/additional-entries';
-
-/** What releases before wrote: the keys themselves, as JSON. */
-export const ADDITIONAL_KEYS_ANNOTATION = 'pullwright.dev/additional-keys';
 
 /**
  * The value of the annotation for a merge.
@@ -62,33 +56,19 @@ export function addedEntries(entries: readonly MergedEntry[]): string {
   return `${entries.length}:${Buffer.from(bits).toString('base64')}`;
 }
 
-/** The keys of the merge in `global` that came from the additional secret; undefined when it does not say. */
-export function addedKeys(global: KubeObject, text: Redacted<string>): readonly string[] | undefined {
-  const annotations = global.metadata.annotations ?? {};
-  const marked = annotations[ADDED_ENTRIES_ANNOTATION];
-  if (typeof marked === 'string') return keysOf(marked, text);
-  const listed = annotations[ADDITIONAL_KEYS_ANNOTATION];
-  return typeof listed === 'string' ? parseKeys(listed) : undefined;
-}
-
-/** Undefined when the document is not the one that was marked: somebody changed it since. */
-function keysOf(marked: string, text: Redacted<string>): readonly string[] | undefined {
-  const parsed = parseDockerConfig(text);
-  if (!parsed.ok) return undefined;
-  const keys = parsed.config.entries.map(({ key }) => key.written).sort(compareBytes);
+/** The keys of the merge that came from the additional secret; undefined when it does not say, or was changed since. */
+function addedKeys({ secret, entries, problem }: PullSecret): readonly string[] | undefined {
+  const marked = secret.metadata.annotations?.[ADDED_ENTRIES_ANNOTATION];
+  if (typeof marked !== 'string' || problem !== undefined) return undefined;
+  const keys = writtenKeys(entries).toSorted(compareBytes);
   const [count, bits = ''] = marked.split(':');
   if (count !== String(keys.length)) return undefined;
   const bytes = Buffer.from(bits, 'base64');
   return keys.filter((_, at) => ((bytes[at >> 3] ?? 0) & (1 << (at & 7))) !== 0);
 }
 
-function parseKeys(annotation: string): readonly string[] {
-  try {
-    const keys: unknown = JSON.parse(annotation);
-    return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : [];
-  } catch {
-    return [];
-  }
+function writtenKeys(entries: readonly DockerConfigEntry[]): readonly string[] {
+  return entries.map(({ key }) => key.written);
 }
 
 // What nodes get of the platform's pull secret: the very bytes where every reader can use all of it, else the part that they
@@ -97,19 +77,19 @@ function parseKeys(annotation: string): readonly string[] {
 /** What decides about a removal besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
 
-export interface PlatformInput {
-  readonly secret: KubeObject | undefined;
+interface PlatformInput {
+  readonly secret: PullSecret | undefined;
   /** Where it is looked for. */
   readonly namespace: string | undefined;
-  /** `original-pull-secret` as it is: what nodes have. */
-  readonly copy: KubeObject | undefined;
-  /** What nodes have of the platform's, where the copy is gone. */
-  readonly lastText?: Redacted<string>;
+  /** `original-pull-secret` as it is. */
+  readonly copy: PullSecret | undefined;
+  /** What nodes have of the platform's: the copy, or where it is gone, their merge; undefined where neither says. */
+  readonly before: readonly DockerConfigEntry[] | undefined;
   readonly removal: RemovalContext;
 }
 
 /** The platform's part, or why there is none. */
-export type PlatformPlan =
+type PlatformPlan =
   | { readonly ok: false; readonly problem: ReconcileError }
   | {
       readonly ok: true;
@@ -117,33 +97,30 @@ export type PlatformPlan =
       readonly absent?: true;
       /** The document as the platform has it. */
       readonly text: Redacted<string>;
-      /** Base64 of what the copy should hold. */
-      readonly value: Redacted<string>;
-      /** What the copy holds now. */
-      readonly copyText?: Redacted<string>;
+      /** What the copy should hold. */
+      readonly copy: Written;
       readonly held?: PendingRemoval;
       /** The entries that stay because of it. */
       readonly heldEntries: readonly DockerConfigEntry[];
     };
 
-const NO_ENTRY = '{"auths":{}}';
+const NO_ENTRY: Redacted<string> = redact('{"auths":{}}');
 
 /** Decides. Never throws. */
-export function planPlatform(input: PlatformInput): PlatformPlan {
+function planPlatform(input: PlatformInput): PlatformPlan {
   // A copy would say that there was one, which is then missed.
   if (input.secret === undefined && input.copy === undefined && isStandalone(input))
     return {
       ok: true,
       absent: true,
-      text: redact(NO_ENTRY),
-      value: toBase64(redact(NO_ENTRY)),
+      text: NO_ENTRY,
+      copy: { value: toBase64(NO_ENTRY), registries: [] },
       heldEntries: [],
     };
   const read = readPlatform(input);
   if ('problem' in read) return { ok: false, problem: read.problem };
   const { text, config, verbatim } = read;
-  const copyText = input.copy === undefined ? input.lastText : secretText(input.copy);
-  const before = readableEntries(copyText);
+  const before = input.before ?? [];
   const held = heldOf(input, before, config.entries);
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
   const part = usablePart(config);
@@ -151,8 +128,9 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   return {
     ok: true,
     text,
-    value: asItIs ? verbatim : composed(part, before, heldEntries),
-    ...(copyText === undefined ? {} : { copyText }),
+    copy: asItIs
+      ? { value: verbatim, registries: writtenKeys(config.entries) }
+      : composed(part, before, heldEntries),
     ...(held === undefined ? {} : { held }),
     heldEntries,
   };
@@ -168,15 +146,10 @@ function heldOf(
 }
 
 /** The copy that held a removal is gone, or was created again without what it held; and there is no merge that has it. */
-function keepsNothing({ copy, lastText }: PlatformInput): boolean {
-  if (copy === undefined) return lastText === undefined;
-  return plainText(copy, NAMES.judgedKey) === UNJUDGED;
-}
-
-/** What stands beside a pull secret and is no secret. */
-export function plainText(secret: KubeObject | undefined, key: string): string | undefined {
-  const value = (secret as SecretObject | undefined)?.data?.[key];
-  return value === undefined ? undefined : reveal(fromBase64(value));
+function keepsNothing({ copy, before }: PlatformInput): boolean {
+  if (copy === undefined) return before === undefined;
+  const mark = copy.secret.data?.[NAMES.judgedKey];
+  return mark !== undefined && reveal(secretDataText(mark)) === UNJUDGED;
 }
 
 interface ReadPlatform {
@@ -188,56 +161,35 @@ interface ReadPlatform {
 
 function readPlatform(input: PlatformInput): ReadPlatform | { readonly problem: ReconcileError } {
   if (input.secret === undefined) return { problem: missing(input) };
-  const verbatim = dataValue(input.secret);
-  const text = secretText(input.secret);
-  if (verbatim === undefined || text === undefined || reveal(text) === '')
-    return { problem: keyMissing(input) };
-  const parsed = parseDockerConfig(text);
-  if (!parsed.ok) return { problem: invalid(input, parsed.problem.message) };
-  if (!parsed.config.hasAuths) return { problem: invalid(input, AUTHS_MISSING.message) };
-  return { text, config: parsed.config, verbatim };
+  const { value: verbatim, text, config, problem } = input.secret;
+  if (verbatim === undefined || reveal(text) === '') return { problem: keyMissing(input) };
+  if (config?.hasAuths !== true) return { problem: invalid(input, (problem ?? AUTHS_MISSING).message) };
+  return { text, config, verbatim };
 }
 
-/** What can be used, the last good form of what cannot, and what is held. Base64. */
+/** What can be used, the last good form of what cannot, and what is held. */
 function composed(
-  { entries, broken, fields }: UsablePart,
+  { entries, broken, fields }: UsablePart<DockerConfigEntry>,
   before: readonly DockerConfigEntry[],
   heldEntries: readonly DockerConfigEntry[],
-): Redacted<string> {
-  const brokenKeys = new Set(broken.map(({ key }) => key.written));
+): Written {
+  const brokenKeys = new Set(writtenKeys(broken));
   const stay = before.filter(({ key }) => brokenKeys.has(key.written));
+  const all = [...entries, ...stay, ...heldEntries];
   const text = encodeUsable(
-    [...entries, ...stay, ...heldEntries].map(({ key, value }): [string, JsonNode] => [
-      key.written,
-      reveal(value),
-    ]),
+    all.map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
     fields.map(({ key, value }) => [key, value] as const),
   );
-  return toBase64(text);
-}
-
-function readableEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
-  const parsed = text === undefined ? undefined : parseDockerConfig(text);
-  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.readable) : [];
-}
-
-/** The document without the entries of these keys, as they are written. */
-export function withoutEntries(text: Redacted<string>, keys: readonly string[]): Redacted<string> {
-  const out = new Set(keys);
-  const stay = readableEntries(text).filter(({ key }) => !out.has(key.written));
-  return encodeUsable(
-    stay.map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
-    [],
-  );
+  return { value: toBase64(text), registries: writtenKeys(all) };
 }
 
 function placeOf({ secret, namespace }: PlatformInput): string {
-  return `Secret/${secret?.metadata.namespace ?? namespace ?? 'control plane namespace'}/${NAMES.platform}`;
+  return `Secret/${secret?.secret.metadata.namespace ?? namespace ?? 'control plane namespace'}/${NAMES.platform}`;
 }
 
 /** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
 function isStandalone({ secret, namespace }: PlatformInput): boolean {
-  return (secret?.metadata.namespace ?? namespace) === NAMES.configNamespace;
+  return (secret?.secret.metadata.namespace ?? namespace) === NAMES.configNamespace;
 }
 
 function remedy(input: PlatformInput): string {
@@ -276,29 +228,22 @@ function invalid(input: PlatformInput, fault: string): ReconcileError {
   };
 }
 
-/** The mark of a document, both as Secrets hold them. */
-export function judgedMarkOf(value: Redacted<string>): Redacted<string> {
-  return toBase64(redact(judgedMark(fromBase64(value))));
-}
-
 // The one builder of every pull Secret that is written at run time.
 
 /** Input of {@link pullSecretObject}. */
 export interface PullSecretInput {
   readonly name: string;
   readonly namespace: string;
-  /** Base64 of the docker config. */
-  readonly value: Redacted<string>;
+  readonly written: Written;
   /** @default {'kubernetes.io/dockerconfigjson'} */
   readonly type?: string;
-  readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   /** Whether nodes are to hold whatever the document lacks. @default {false} */
   readonly unjudged?: boolean;
 }
 
 /** What the mark beside a document takes of what one Secret may hold: a SHA-256 in hexadecimal digits. */
-export const MARK_BYTES = 64;
+const MARK_BYTES = 64;
 
 /** A copy of a document that fills a Secret goes without its mark: agents then judge by themselves. */
 function hasRoom(value: Redacted<string>): boolean {
@@ -310,45 +255,53 @@ function hasRoom(value: Redacted<string>): boolean {
  * own the object do not remove a key dropped from `stringData`.
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
-  const { name, namespace, labels, annotations } = input;
+  const { name, namespace, annotations, written } = input;
+  const mark = input.unjudged === true ? UNJUDGED : judgedMarkOf(written.registries);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {
       name,
       namespace,
-      ...(labels === undefined ? {} : { labels }),
       ...(annotations === undefined ? {} : { annotations }),
     },
     type: input.type ?? 'kubernetes.io/dockerconfigjson',
     data: {
-      [NAMES.dataKey]: input.value,
-      ...(hasRoom(input.value) ? { [NAMES.judgedKey]: markOf(input) } : {}),
+      [NAMES.dataKey]: written.value,
+      ...(hasRoom(written.value) ? { [NAMES.judgedKey]: toBase64(redact(mark)) } : {}),
     },
   };
 }
 
-function markOf({ unjudged, value }: PullSecretInput): Redacted<string> {
-  return unjudged === true ? toBase64(redact(UNJUDGED)) : judgedMarkOf(value);
+/** The four Secrets of the system, as they are. */
+export interface SystemSecrets {
+  /** `pull-secret` of the control plane namespace. */
+  readonly platform: PullSecret | undefined;
+  readonly additional: PullSecret | undefined;
+  /** The copy of the platform's. */
+  readonly original?: PullSecret | undefined;
+  readonly global: PullSecret | undefined;
 }
 
-/** The four Secrets, as they are, and what decides about removals. */
-export interface PullSecrets {
-  /** `pull-secret` of the control plane namespace. */
-  readonly platform: KubeObject | undefined;
-  readonly additional: KubeObject | undefined;
-  /** The copy of the platform's. */
-  readonly original?: KubeObject | undefined;
-  readonly global: KubeObject | undefined;
+/** And what decides about removals. */
+export interface PlanInput extends SystemSecrets {
   /** Where the platform's pull secret is looked for. */
   readonly platformNamespace?: string;
   /** @default {nothing is confirmed, and nothing was held before} */
   readonly removal?: RemovalContext;
 }
 
-/** A value to write (base64, as Secrets hold it), or what to do instead. */
-export type ValueDecision =
-  | { readonly act: 'write'; readonly value: Redacted<string> }
+/** The content of a Secret that is to be written. */
+export interface Written {
+  /** Base64 of the docker config. */
+  readonly value: Redacted<string>;
+  /** The keys of its entries. */
+  readonly registries: readonly string[];
+}
+
+/** What to write, or what to do instead. */
+type ValueDecision =
+  | ({ readonly act: 'write' } & Written)
   | { readonly act: 'keep' }
   | { readonly act: 'remove' };
 
@@ -375,24 +328,22 @@ const KEEP: ValueDecision = { act: 'keep' };
 const NO_REMOVALS: RemovalContext = { confirmed: [], options: {}, now: new Date(0), release: undefined };
 
 /** Decides. Never throws. */
-export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
+export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
+  const { original, global } = secrets;
+  const added = global && addedKeys(global);
+  // Whoever deletes the copy must not let go what it holds: nodes have the merge.
+  const before =
+    original?.entries ??
+    (added === undefined ? undefined : global?.entries.filter(({ key }) => !added.includes(key.written)));
   const platform = planPlatform({
     secret: secrets.platform,
     namespace: secrets.platformNamespace,
-    copy: secrets.original,
-    // Whoever deletes the copy must not let go what it holds: nodes have the merge.
-    ...(secrets.original === undefined ? mergedBefore(secrets.global) : {}),
+    copy: original,
+    before: before?.filter(({ readable }) => readable),
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);
-  return withPlatform(secrets, platform);
-}
-
-/** The platform's part of the merge that nodes have, where it says which that is. */
-function mergedBefore(global: KubeObject | undefined): { readonly lastText?: Redacted<string> } {
-  const text = global === undefined ? undefined : secretText(global);
-  const added = global === undefined || text === undefined ? undefined : addedKeys(global, text);
-  return text === undefined || added === undefined ? {} : { lastText: withoutEntries(text, added) };
+  return withPlatform(secrets, platform, { before, added });
 }
 
 function nothingToWrite(problem: ReconcileError): PullSecretPlan {
@@ -407,24 +358,33 @@ function nothingToWrite(problem: ReconcileError): PullSecretPlan {
   };
 }
 
-function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly ok: true }): PullSecretPlan {
-  const additional = hasAdditional(secrets.additional) ? secrets.additional : undefined;
-  const text = additional === undefined ? undefined : (secretText(additional) ?? redact(''));
+interface Before {
+  readonly before: readonly DockerConfigEntry[] | undefined;
+  /** Keys of the merge that came from the additional secret; undefined when it is not known. */
+  readonly added: readonly string[] | undefined;
+}
+
+function withPlatform(
+  { additional, global }: PlanInput,
+  platform: PlatformPlan & { readonly ok: true },
+  { before, added }: Before,
+): PullSecretPlan {
+  const wanted = hasAdditional(additional?.secret);
   const merge = mergePullSecrets({
     original: platform.text,
     heldOriginal: platform.heldEntries,
-    ...(platform.copyText === undefined ? {} : { lastOriginal: platform.copyText }),
-    ...(text === undefined ? {} : { additional: text }),
-    ...lastGood(secrets.global),
+    ...(before === undefined ? {} : { lastOriginal: before }),
+    ...(wanted && additional !== undefined ? { additional: additional.text } : {}),
+    ...(global === undefined || added === undefined ? {} : { lastGood: { text: global.text, keys: added } }),
     maxBytes: MAX_SECRET_BYTES - MARK_BYTES,
   });
   const entries = merge.ok ? merge.entries : [];
   return {
-    original: platform.absent === true ? KEEP : { act: 'write', value: platform.value },
-    global: globalDecision(secrets, merge, additional !== undefined),
+    original: platform.absent === true ? KEEP : { act: 'write', ...platform.copy },
+    global: wanted ? globalDecision(merge, added !== undefined) : { act: 'remove' },
     added: addedEntries(entries),
     addedCount: entries.filter(({ source }) => source === 'additional').length,
-    verdicts: tenantVerdicts(secrets.additional, merge),
+    verdicts: tenantVerdicts(additional, merge),
     platformVerdicts: merge.ok ? merge.originalVerdicts : [],
     ...(platform.held === undefined ? {} : { held: platform.held }),
     ...(platform.absent === true ? { alone: true as const } : {}),
@@ -433,12 +393,12 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
 }
 
 /** On what the tenant wrote; a Secret without an entry adds nothing, which its owner hardly meant. */
-function tenantVerdicts(additional: KubeObject | undefined, merge: MergeResult): readonly EntryStatus[] {
+function tenantVerdicts(additional: PullSecret | undefined, merge: MergeResult): readonly EntryStatus[] {
   if (additional === undefined) return [];
-  if (!hasAdditional(additional)) return [nothingAdded('has no data')];
+  if (!hasAdditional(additional.secret)) return [nothingAdded('has no data')];
   const verdicts = keyVerdict(additional, merge);
   const empty = merge.ok && verdicts.length === 0 ? [nothingAdded('has no entry in "auths"')] : [];
-  return [...typeVerdict(additional), ...verdicts, ...empty];
+  return [...typeVerdict(additional.secret), ...verdicts, ...empty];
 }
 
 function nothingAdded(state: string): EntryStatus {
@@ -446,17 +406,14 @@ function nothingAdded(state: string): EntryStatus {
   return { subject: NAMES.additional, verdict: 'Pending', reason: 'NothingAdded', message };
 }
 
-function globalDecision(secrets: PullSecrets, merge: MergeResult, wanted: boolean): ValueDecision {
-  if (!wanted) return { act: 'remove' };
-  if (!merge.ok) return KEEP;
+function globalDecision(merge: MergeResult, known: boolean): ValueDecision {
   // A merge whose parts are not known (upstream made it) is better than none while the tenant's secret cannot be read.
-  const unknown = lastGood(secrets.global).lastGood === undefined;
-  if (merge.additionalProblem !== undefined && unknown) return KEEP;
-  return { act: 'write', value: toBase64(merge.text) };
+  if (!merge.ok || (merge.additionalProblem !== undefined && !known)) return KEEP;
+  return { act: 'write', value: toBase64(merge.text), registries: merge.entries.map(({ key }) => key) };
 }
 
-function keyVerdict(additional: KubeObject, merge: MergeResult): readonly EntryStatus[] {
-  if (secretText(additional) !== undefined) return merge.ok ? merge.verdicts : [];
+function keyVerdict(additional: PullSecret, merge: MergeResult): readonly EntryStatus[] {
+  if (additional.value !== undefined) return merge.ok ? merge.verdicts : [];
   return [
     {
       subject: NAMES.additional,
@@ -468,12 +425,12 @@ function keyVerdict(additional: KubeObject, merge: MergeResult): readonly EntryS
 }
 
 /** Whether there is an additional secret to merge. Upstream treats one with no data at all like an absent one. */
-export function hasAdditional(secret: KubeObject | undefined): secret is KubeObject {
+export function hasAdditional(secret: KubeObject | undefined): boolean {
   return secret !== undefined && Object.keys((secret as SecretObject).data ?? {}).length > 0;
 }
 
-function typeVerdict(secret: KubeObject): readonly EntryStatus[] {
-  const type = (secret as SecretObject).type ?? 'Opaque';
+function typeVerdict(secret: SecretObject): readonly EntryStatus[] {
+  const type = secret.type ?? 'Opaque';
   if (type === NAMES.secretType) return [];
   return [
     {
@@ -483,20 +440,4 @@ function typeVerdict(secret: KubeObject): readonly EntryStatus[] {
       message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used all the same`,
     },
   ];
-}
-
-function lastGood(global: KubeObject | undefined): { lastGood?: LastGood } {
-  const text = global === undefined ? undefined : secretText(global);
-  const keys = global === undefined || text === undefined ? undefined : addedKeys(global, text);
-  return text === undefined || keys === undefined ? {} : { lastGood: { text, keys } };
-}
-
-// The Secrets that the merge is made of.
-
-/** The Secrets of the system as they are. */
-export interface SystemSecrets {
-  readonly platform: KubeObject | undefined;
-  readonly additional: KubeObject | undefined;
-  readonly original: KubeObject | undefined;
-  readonly global: KubeObject | undefined;
 }

@@ -4,9 +4,10 @@
  *
  * Source of the rule: requirement 1; where the objects belong to HyperShift's operator, nothing of them is written.
  */
+import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import type { Redacted } from '../../core/redacted.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { sameSecret } from '../../core/redacted.ts';
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
@@ -85,7 +86,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
     removal: removalContext(reader, options.removals),
   });
   const daemonSet = reader.get(DAEMON_SET);
-  const objects = [secrets.original, secrets.global, daemonSet];
+  const objects = [secrets.original?.secret, secrets.global?.secret, daemonSet];
   const observed = managedElsewhere(options.mode, objects, takeoverContext(reader));
   const plan = observedPlan(planned, secrets, observed, platformOwner(reader));
   const labelled = planNodes(reader, MANAGER, options);
@@ -93,10 +94,10 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
     ...gitVerdicts(daemonSet, observed, options.delivery),
     ...(observed === undefined ? [] : observedNodes(daemonSet, secrets)),
   ];
-  const value = observed === undefined ? knownValue(plan) : undefined;
-  const inForce = secrets.global ?? secrets.original;
   const truth =
-    observed === undefined ? truthOf(reader, { ...labelled, options, daemonSet, value, inForce }) : undefined;
+    observed === undefined
+      ? truthOf(reader, { ...labelled, options, daemonSet, source: sourceOfNodes(plan, secrets) })
+      : undefined;
   const nodes = {
     ...labelled,
     verdicts: [...labelled.verdicts, ...left],
@@ -149,20 +150,28 @@ const DAEMON_SET: Ref = {
 };
 
 function readSecrets(reader: Reader): SystemSecrets {
-  const hosted = (name: string): KubeObject | undefined =>
-    reader.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name });
+  const read = (ref: Ref): PullSecret | undefined => {
+    const secret = reader.get(ref);
+    return secret && PullSecret.of(secret);
+  };
   return {
-    platform: reader.get({ ...PLATFORM, namespace: reader.scope.controlPlaneNamespace }),
-    additional: hosted(NAMES.additional),
-    original: hosted(NAMES.original),
-    global: hosted(NAMES.global),
+    platform: read({ ...PLATFORM, namespace: reader.scope.controlPlaneNamespace }),
+    additional: read(secretRef(NAMES.additional)),
+    original: read(secretRef(NAMES.original)),
+    global: read(secretRef(NAMES.global)),
   };
 }
 
-/** Base64 of what nodes should get; undefined where what is there stays. */
-function knownValue({ global, original }: PullSecretPlan): Redacted<string> | undefined {
-  if (global.act === 'write') return global.value;
-  return global.act === 'remove' && original.act === 'write' ? original.value : undefined;
+/** What nodes should get: what is there, where it stays or already says so. */
+function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret | undefined {
+  const decided = plan.global.act === 'remove' ? plan.original : plan.global;
+  if (decided.act !== 'write') return secrets.global ?? secrets.original;
+  const same = [secrets.global, secrets.original, secrets.platform].find(
+    (known) => known?.value !== undefined && sameSecret(known.value, decided.value),
+  );
+  if (same !== undefined) return same;
+  const { global: name, namespace } = NAMES;
+  return PullSecret.of(pullSecretObject({ name, namespace, written: decided }));
 }
 
 interface Writes {
@@ -189,10 +198,18 @@ function ownedWrites(
   const { original, global } = plan;
   // Where nothing is known there is nothing to bring to nodes yet, and what is there stays.
   const usable = original.act === 'write' || global.act !== 'keep';
-  const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
-  const agent = agentObjects(reader, options, { merged: global.act === 'write', usable, value });
+  const written = [global, original].find((decision) => decision.act === 'write');
+  const agent = agentObjects(reader, options, {
+    merged: global.act === 'write',
+    usable,
+    value: written?.value,
+  });
   const takes = options.mode === 'own';
-  const remove = removals({ global: global.act === 'remove' ? secrets.global : undefined, daemonSet, takes });
+  const remove = removals({
+    global: global.act === 'remove' ? secrets.global?.secret : undefined,
+    daemonSet,
+    takes,
+  });
   return {
     apply: [
       ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
@@ -203,7 +220,7 @@ function ownedWrites(
     remove,
     problems: [
       ...missingAgent(reader, options),
-      ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global) : []),
+      ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global?.secret) : []),
     ],
   };
 }
@@ -213,11 +230,11 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
   const unjudged = plan.held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
     // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
-    const type = (secrets.original as SecretObject | undefined)?.type;
+    const type = secrets.original?.secret.type;
     const object = pullSecretObject({
       name: NAMES.original,
       namespace: NAMES.namespace,
-      value: plan.original.value,
+      written: plan.original,
       unjudged,
       ...(type === undefined ? {} : { type }),
       ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
@@ -231,11 +248,11 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       object: pullSecretObject({
         name: NAMES.global,
         namespace: NAMES.namespace,
-        value: plan.global.value,
+        written: plan.global,
         unjudged,
         annotations,
       }),
-      forceOwnership: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),
+      forceOwnership: takes || (secrets.global !== undefined && isGivenToUs(secrets.global.secret)),
     });
   }
   return writes;

@@ -257,7 +257,7 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
       ? []
       : [{ ref: STATUS, ...tenantStatus({ ...input, problems: trouble }, managed) }];
   const all = [{ ref: PLATFORM_STATUS, ...platform }, ...tenant];
-  const { uid } = additional?.metadata ?? {};
+  const { uid } = additional?.secret.metadata ?? {};
   const tenantEvents =
     additional === undefined
       ? []

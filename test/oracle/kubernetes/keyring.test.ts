@@ -7,7 +7,7 @@ import { matchesImage } from '../../../runtime/core/docker-config/match-images.t
 import {
   type AuthSource,
   apiServerSecretFault,
-  decodeForKubelet,
+  parseDockerConfig,
   pullSecretSource,
   unmarshalMap,
 } from '../../../runtime/core/docker-config/pull-secret.ts';
@@ -57,10 +57,8 @@ function documentAnswer(text: string): Answer {
   const generic = unmarshalMap(redact(text));
   const parsed = parseGoJson(text);
   const fault = (format: AuthSource['format']): string => {
-    const decoded = parsed.ok
-      ? decodeForKubelet(parsed.value, format)
-      : { ok: false as const, goText: parsed.fault.goText };
-    return decoded.ok ? '' : decoded.goText;
+    const read = parseDockerConfig(redact(text), format);
+    return (read.ok ? read.config : read.problem).kubeletFault ?? '';
   };
   const api = apiServerSecretFault({
     type: 'kubernetes.io/dockerconfigjson',

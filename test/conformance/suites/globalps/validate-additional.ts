@@ -1,6 +1,6 @@
 /** Whether the additional secret is taken as it is, as the reconciler's plan says it to its owner. */
 
-import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { PullSecret } from '../../../../runtime/core/docker-config/pull-secret.ts';
 import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
@@ -45,20 +45,22 @@ export const suite: ConformanceSuite<Input, Answer> = {
   accepts: (actual, expected) => head(actual.error) === head(expected.error),
   mutation: {
     file: 'runtime/global-pull-secret/reconciler/plan.ts',
-    replace: 'if (secretText(additional) !== undefined) return merge.ok ? merge.verdicts : [];',
-    by: 'if (secretText(additional) !== undefined) return [];',
+    replace: 'if (additional.value !== undefined) return merge.ok ? merge.verdicts : [];',
+    by: 'if (additional.value !== undefined) return [];',
   },
 };
 
-function secret(name: string, data: Data): KubeObject {
+function secret(name: string, data: Data): PullSecret {
   const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
-  return decodeObject({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: Object.fromEntries(encoded),
-  });
+  return PullSecret.of(
+    decodeObject({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: Object.fromEntries(encoded),
+    }),
+  );
 }
 
 function inTheirWords({ reason, message }: EntryStatus): string {
