@@ -76,7 +76,7 @@ else {
     cluster: [
       {
         apiGroups: ['hypershift.openshift.io'],
-        resources: ['hostedcontrolplanes'],
+        resources: ['hostedcontrolplanes', 'hostedclusters'],
         verbs: ['get', 'list', 'watch'],
       },
       ...rulesIn(),
