@@ -41,7 +41,7 @@ export const ROWS: readonly Row[] = [
     except: {
       options: {
         rights:
-          'user 0, capabilities CHOWN DAC_OVERRIDE FOWNER, root read-only, seccomp, network of the node, token of global-pull-secret-syncer',
+          'user 0, capabilities CHOWN DAC_OVERRIDE FOWNER NET_BIND_SERVICE, root read-only, seccomp, network of the node, token of global-pull-secret-syncer',
         ports: 'probes 9999, metrics 9547',
         mounts: [
           '/etc/crio/auth rw node /etc/crio/auth (DirectoryOrCreate)',
