@@ -1,5 +1,5 @@
 /** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -102,6 +102,15 @@ export function removeAll(places: HostPlaces & { readonly authDir: string }, log
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
+  for (const folder of [dirname(file), root + configDir]) removeIfEmpty(folder);
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Others have something in it, or a pod has it mounted.
+  }
 }
 
 function removeExecutable(path: string, sha256: string, log: Logger): void {
