@@ -1,6 +1,6 @@
 /** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
-import { isRecord } from '../core/record.ts';
+import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';
 
@@ -174,27 +174,34 @@ export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
 /**
  * Flags of `pullwright adapter`.
  */
-export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
-  return Object.keys(optionFields.shape).flatMap((field) => {
-    const value = options[field as keyof AdapterOptions];
-    if (value === undefined || value === false) return [];
-    if (field === 'tenants') return ['--tenants', TENANTS_FILE];
-    const flag = `--${FLAG_NAMES[field] ?? kebabCase(field.replace(/Seconds$/, ''))}`;
-    if (value === true) return [flag];
-    if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
-    if (isRecord(value))
-      return Object.entries(value)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .flatMap(([name, one]) => [flag, `${name}=${String(one)}`]);
-    return [flag, field.endsWith('Seconds') ? `${String(value)}s` : String(value)];
-  });
+export function adapterOptionArgs({ tenants, ...options }: AdapterOptions): readonly string[] {
+  const given = { ...options, ...(tenants === undefined ? {} : { tenants: TENANTS_FILE }) };
+  return fieldArgs(Object.keys(optionFields.shape), given);
 }
 
 /** Flags that are not named after their field. */
 const FLAG_NAMES: Readonly<Record<string, string>> = {
   dependencies: 'dependency',
+  labels: 'label',
   leaseSeconds: 'lease-duration',
 };
+
+/** The flags of those of `fields` that `options` has, named after them: `pollSeconds: 5` is `--poll 5s`. */
+export function fieldArgs(fields: readonly string[], options: object): readonly string[] {
+  const values = options as Readonly<Record<string, unknown>>;
+  return fields.flatMap((field) => {
+    const { [field]: value } = values;
+    const flag = `--${FLAG_NAMES[field] ?? kebabCase(field.replace(/Seconds$/, ''))}`;
+    if (value === undefined || value === false) return [];
+    if (value === true) return [flag];
+    if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
+    if (isRecord(value))
+      return Object.entries(value)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .flatMap(([name, one]) => [flag, `${name}=${scalarText(one)}`]);
+    return [flag, `${scalarText(value)}${field.endsWith('Seconds') ? 's' : ''}`];
+  });
+}
 
 function kebabCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
