@@ -21,6 +21,8 @@ import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod
 // What `synth` prints: short for people, whole for programs.
 
 export interface SynthResult {
+  /** Lines that name what the base of a cluster does not bring. */
+  readonly overlays: readonly string[];
   /** As it was named. */
   readonly fleet: string;
   readonly to: string;
@@ -31,7 +33,7 @@ export interface SynthResult {
 }
 
 /** What is printed as JSON. */
-export interface SynthOutput extends Omit<SynthResult, 'clusters'> {
+export interface SynthOutput extends Omit<SynthResult, 'clusters' | 'overlays'> {
   readonly clusters: readonly (Omit<RenderedCluster, 'objects'> & { readonly objects: number })[];
 }
 
@@ -42,6 +44,7 @@ export function printReport(result: SynthResult, format: string, io: CommandIo):
   const { added, changed, stale, unchanged } = result.difference;
   io.stdout.write(`Fleet ${result.fleet} to ${result.to}\n`);
   for (const line of clusterLines(result)) io.stdout.write(`  ${line}\n`);
+  for (const line of result.overlays) io.stdout.write(`  ${line}\n`);
   const counts = [
     count(added, 'added'),
     count(changed, 'changed'),
@@ -155,7 +158,19 @@ function printMissing(result: SynthResult, io: CommandIo): void {
   }
 }
 
-function printJson(result: SynthResult, io: CommandIo): void {
+/** Objects whose kinds a cluster may not serve stand beside the base, and are applied by themselves. */
+function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): readonly string[] {
+  const kinds = new Map<string, Set<string>>();
+  for (const object of clusters.flatMap((cluster) => cluster.objects)) {
+    const [overlay] = /^overlays\/[^/]+/.exec(charts.pathOf(object)) ?? [];
+    if (overlay !== undefined) kinds.set(overlay, (kinds.get(overlay) ?? new Set()).add(object.kind));
+  }
+  return [...kinds].map(
+    ([path, of]) => `${path}: ${[...of].sort().join(', ')}; not in the base, applied by itself`,
+  );
+}
+
+function printJson({ overlays: _overlays, ...result }: SynthResult, io: CommandIo): void {
   const clusters = result.clusters.map(({ name, path, objects, kept }) => ({
     name,
     path,
@@ -224,7 +239,8 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
   );
   const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
-  const result: SynthResult = { fleet: name, to, clusters, difference, missing };
+  const overlays = overlayLines(charts, clusters);
+  const result: SynthResult = { fleet: name, to, clusters, difference, missing, overlays };
   if (values.check) return reportCheck(result, output, io);
   printReport(result, output, io);
   return 0;

@@ -39,7 +39,8 @@ export interface InstallerOptions {
 const NAME = 'credential-provider-installer';
 const NAMESPACE = 'kube-system';
 const CLUSTER_NAME = `pullwright-${NAME}`;
-const HEALTH_PORT = 9448;
+/** Below 1024: no local user can bind it first. */
+const HEALTH_PORT = 948;
 
 /** ServiceAccount, ClusterRole, ClusterRoleBinding, DaemonSet; with reports a Role and its RoleBinding. */
 export function installerObjects(options: InstallerOptions): readonly KubeObject[] {
@@ -54,7 +55,7 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
         apiGroups: [CREDENTIAL_PROVIDER.group],
         resources: [CREDENTIAL_PROVIDER.plural],
         resourceNames: [CREDENTIAL_PROVIDER.objectName],
-        verbs: ['get'],
+        verbs: ['get', 'list', 'watch'],
       },
       ...(options.report === true
         ? [{ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] } as const]
@@ -137,9 +138,7 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
 function container(options: InstallerOptions, volumeMounts: readonly VolumeMount[]): Container {
   const isOpen = options.metrics === true;
   // A pod on the host's network: without a host, the kubelet asks the node's own address.
-  const probe = (path: string) => ({
-    httpGet: { path, port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) },
-  });
+  const httpGet = { path: '/readyz', port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) };
   return {
     name: NAME,
     image: options.image,
@@ -166,8 +165,8 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
     securityContext: HOST_CONTAINER,
     terminationMessagePolicy: 'FallbackToLogsOnError',
     resources: { requests: { memory: '45Mi', cpu: '5m' } },
-    readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
-    livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
+    // There is no liveness probe: it ends by itself when its loop hangs.
+    readinessProbe: { httpGet, periodSeconds: 10, failureThreshold: 1 },
     volumeMounts,
   };
 }

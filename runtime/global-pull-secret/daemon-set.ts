@@ -233,7 +233,7 @@ function securityContext(options: AgentOptions): SecurityContext {
     runAsNonRoot: false,
     runAsUser: 0,
     runAsGroup: 0,
-    capabilities: { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] },
+    capabilities: { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'NET_BIND_SERVICE'] },
     seccompProfile: { type: 'RuntimeDefault' },
     ...(options.seLinuxType === undefined ? {} : { seLinuxOptions: { type: options.seLinuxType } }),
   };

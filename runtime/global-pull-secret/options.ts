@@ -247,7 +247,7 @@ export interface AgentOptions {
     /** Secret in `kube-system` with `tls.crt`, `tls.key` and `ca.crt` for {@link METRICS_NAME}, as cert-manager writes it. */
     readonly tlsSecret: string;
   };
-  /** Port of the probes, on loopback of the node. @default {29447} */
+  /** Port of the probes, on loopback of the node. @default {947} */
   readonly healthPort?: number;
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
   /** Removes CRI-O auth files that nothing uses any more. @default {false} */

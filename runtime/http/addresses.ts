@@ -97,8 +97,8 @@ export function networksOf(texts: readonly string[]): Networks {
 }
 
 /**
- * What kind of address this is. IPv4 in IPv6 (mapped, compatible, NAT64, 6to4, ISATAP) counts as the worse of the two, and what is no
- * address as `own`.
+ * What kind of address this is. IPv4 in IPv6 (mapped, translated, compatible, NAT64, 6to4, ISATAP) counts as the worse of the
+ * two, and what is no address as `own`.
  *
  * @example
  * ```ts
@@ -145,13 +145,15 @@ function isIn(networks: Networks, address: string): boolean {
   return networks.check(bare, 'ipv6') || (embedded !== undefined && networks.check(embedded, 'ipv4'));
 }
 
-/** The IPv4 address within `::/96`, `::ffff:0:0/96`, `64:ff9b::/96`, `2002::/16` and `::5efe:0:0` of any network. */
+/** First six groups of addresses that end with an IPv4 one: compatible, mapped, translated, NAT64. */
+const EMBEDDING = ['0:0:0:0:0:0', '0:0:0:0:0:65535', '0:0:0:0:65535:0', '100:65435:0:0:0:0'];
+
+/** The IPv4 address within `::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `2002::/16` and `::5efe:0:0` of any network. */
 function embeddedIpv4(address: string): string | undefined {
   const groups = expand(address);
   const quad = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
   const head = groups.slice(0, 6).join(':');
-  if (head === '0:0:0:0:0:65535' || head === '100:65435:0:0:0:0' || head === '0:0:0:0:0:0')
-    return quad(groups[6], groups[7]);
+  if (EMBEDDING.includes(head)) return quad(groups[6], groups[7]);
   if (groups[5] === 0x5efe && (groups[4] === 0 || groups[4] === 0x200)) return quad(groups[6], groups[7]);
   return groups[0] === 0x2002 ? quad(groups[1], groups[2]) : undefined;
 }

@@ -15,7 +15,7 @@ import {
 } from './restart.ts';
 import type { Turns } from './restart-leases.ts';
 import { after, type Decision, decide, type Ended, type Policy, type Step } from './rollout.ts';
-import { giveToRoot, type StateFolder, type Stored } from './state.ts';
+import { giveToRoot, makePrivate, type StateFolder, type Stored } from './state.ts';
 import type { Systemd } from './systemd.ts';
 import {
   type NodeEvent,
@@ -72,6 +72,7 @@ export class NodeEngine {
     const { task, report, turns } = this.#options;
     try {
       if (giveToRoot(task.file)) report({ event: 'given-to-root', file: task.file });
+      if (task.secret === true && makePrivate(task.file)) report({ event: 'made-private', file: task.file });
     } catch (error) {
       return this.#troubled(asProblem(error));
     }

@@ -71,6 +71,18 @@ export function giveToRoot(path: string): boolean {
   }
 }
 
+/** Takes from everyone but its owner what holds credentials. True when that changed something. A link is left alone. */
+export function makePrivate(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true || (stat.mode & 0o077) === 0) return false;
+  try {
+    chmodSync(path, 0o600);
+    return true;
+  } catch (error) {
+    throw fileError('change the mode of', path, error);
+  }
+}
+
 /**
  * Raised when journal.json or saved.json change in a way that an older program would misread. A file without it is of version 1.
  */

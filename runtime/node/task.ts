@@ -79,7 +79,9 @@ export type NodeEvent =
   | { readonly event: 'resumed'; readonly phase: string }
   | { readonly event: 'swept'; readonly files: number }
   /** An earlier version, or a container with another user, had left the file to somebody else than root. */
-  | { readonly event: 'given-to-root'; readonly file: string };
+  | { readonly event: 'given-to-root'; readonly file: string }
+  /** The file holds credentials, and others than its owner could read it. */
+  | { readonly event: 'made-private'; readonly file: string };
 
 /** Whether the node is as it should be, and why not. */
 export interface NodeState {

@@ -1,5 +1,6 @@
 /** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
+import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';
 
@@ -173,41 +174,37 @@ export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
 /**
  * Flags of `pullwright adapter`.
  */
-export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
-  const text = (name: string, value: string | number | undefined): readonly string[] =>
-    value === undefined ? [] : [`--${name}`, String(value)];
-  const seconds = (name: string, value: number | undefined): readonly string[] =>
-    text(name, value === undefined ? undefined : `${value}s`);
-  const env = Object.entries(options.jobEnv ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [
-    ...text('adapter-name', options.adapterName),
-    ...(options.dependencies ?? []).flatMap((name) => text('dependency', name)),
-    ...text('management-namespace', options.managementNamespace),
-    ...text('pull-secret-name', options.pullSecretName),
-    ...text('gcp-secret-name', options.gcpSecretName),
-    ...text('impersonate', options.impersonate),
-    ...text('pass-as', options.passAs),
-    ...text('location', options.location),
-    ...text('replication', options.replication),
-    ...text('kms-key', options.kmsKey),
-    ...text('keep-versions', options.keepVersions),
-    ...seconds('previous-for', options.previousForSeconds),
-    ...seconds('destroy-after', options.destroyAfterSeconds),
-    ...text('on-deletion', options.onDeletion),
-    ...(options.adopt === true ? ['--adopt'] : []),
-    ...(options.tenants === undefined ? [] : ['--tenants', TENANTS_FILE]),
-    ...text('challenge', options.challenge),
-    ...text('tenant-key', options.tenantKey),
-    ...seconds('verify-every', options.verifyEverySeconds),
-    ...seconds('denied-retry', options.deniedRetrySeconds),
-    ...seconds('job-ttl', options.jobTtlSeconds),
-    ...seconds('job-deadline', options.jobDeadlineSeconds),
-    ...seconds('repeat', options.repeatSeconds),
-    ...seconds('sweep', options.sweepSeconds),
-    ...seconds('lease-duration', options.leaseSeconds),
-    ...text('concurrency', options.concurrency),
-    ...env.flatMap(([name, value]) => text('job-env', `${name}=${value}`)),
-  ];
+export function adapterOptionArgs({ tenants, ...options }: AdapterOptions): readonly string[] {
+  const given = { ...options, ...(tenants === undefined ? {} : { tenants: TENANTS_FILE }) };
+  return fieldArgs(Object.keys(optionFields.shape), given);
+}
+
+/** Flags that are not named after their field. */
+const FLAG_NAMES: Readonly<Record<string, string>> = {
+  dependencies: 'dependency',
+  labels: 'label',
+  leaseSeconds: 'lease-duration',
+};
+
+/** The flags of those of `fields` that `options` has, named after them: `pollSeconds: 5` is `--poll 5s`. */
+export function fieldArgs(fields: readonly string[], options: object): readonly string[] {
+  const values = options as Readonly<Record<string, unknown>>;
+  return fields.flatMap((field) => {
+    const { [field]: value } = values;
+    const flag = `--${FLAG_NAMES[field] ?? kebabCase(field.replace(/Seconds$/, ''))}`;
+    if (value === undefined || value === false) return [];
+    if (value === true) return [flag];
+    if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
+    if (isRecord(value))
+      return Object.entries(value)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .flatMap(([name, one]) => [flag, `${name}=${scalarText(one)}`]);
+    return [flag, `${scalarText(value)}${field.endsWith('Seconds') ? 's' : ''}`];
+  });
+}
+
+function kebabCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 // What an operator can set for the adapter: all with a default, read from flags by the command.
@@ -218,23 +215,13 @@ export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'pl
 /** Tenant to the projects that it may name; a `*` at the end stands for any further characters. */
 export type TenantProjects = Readonly<Record<string, readonly string[]>>;
 
-export interface AdapterSettings {
-  /** As it stands in the list of required adapters. @default {'pullsecret'} */
-  readonly adapterName: string;
+/** The options with their defaults, and what the fleet says of the Jobs in fields of its own. */
+export interface AdapterSettings
+  extends Required<
+    Omit<AdapterOptions, 'previousForSeconds' | 'tenants' | 'sweepSeconds' | 'leaseSeconds' | 'concurrency'>
+  > {
   /** Where Jobs and their temporary Secrets live. @default {'hyperfleet-system'} */
   readonly namespace: string;
-  /** @default {['validation', 'dns', 'placement']} */
-  readonly dependencies: readonly string[];
-  /** Namespace of the Secret for HyperShift; `{id}` and `{name}` are filled in. Empty: no such Secret. @default {'clusters-{id}'} */
-  readonly managementNamespace: string;
-  /** @default {'pull-secret'} */
-  readonly pullSecretName: string;
-  /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
-  readonly gcpSecretName: string;
-  /** Identity that the Job takes on; `{project}` is filled in. Empty: its own. */
-  readonly impersonate: string;
-  /** How the Job gets the pull secret. @default {'file'} */
-  readonly passAs: 'file' | 'env';
   readonly image: string;
   /** Secrets in `namespace` that the Jobs pull it with. @default {[]} */
   readonly imagePullSecrets: readonly string[];
@@ -243,39 +230,10 @@ export interface AdapterSettings {
   readonly federation: string;
   /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
   readonly jobAuthorities: string;
-  /** Of regional secrets, such as `{region}`; empty: secrets that Google replicates. */
-  readonly location: string;
-  /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
-  readonly replication: string;
-  /** Key of Cloud KMS, empty for Google's own. */
-  readonly kmsKey: string;
-  /** Older versions that stay enabled while both credentials are in use. @default {1} */
-  readonly keepVersions: number;
-  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  /** So long a version stays after it was replaced; undefined: until `keepVersions` pushes it out. */
   readonly previousForSeconds: number | undefined;
-  /** So long a disabled version stays before Google destroys it; 0: for ever. @default {0} */
-  readonly destroyAfterSeconds: number;
-  /** What deletion does to the secret in the customer's project. @default {'delete'} */
-  readonly onDeletion: 'delete' | 'retain';
-  /** Take over secrets that carry no owner's label. @default {false} */
-  readonly adopt: boolean;
-  /** A finished Job stays this long. @default {3600} */
-  readonly jobTtlSeconds: number;
-  readonly jobDeadlineSeconds: number;
-  /** Run the Job again when its last success is older; 0 never. @default {86400} */
-  readonly verifyEverySeconds: number;
-  /** Try again after a refused permission; 0 never. @default {3600} */
-  readonly deniedRetrySeconds: number;
-  /** An event is answered with an unchanged report only if that is at least this old. Sentinel's debounce. @default {10} */
-  readonly repeatSeconds: number;
   /** Projects that each tenant may name; undefined: nobody checks. */
   readonly tenants: TenantProjects | undefined;
-  /** What proves that a project lets the tenant in, before anything goes there. @default {'none'} */
-  readonly challenge: 'none' | 'project-label';
-  /** Where a cluster's document names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
-  readonly tenantKey: string;
-  /** Further environment of the Job, such as endpoints in a test. */
-  readonly jobEnv: Readonly<Record<string, string>>;
 }
 
 export const DEFAULT_SETTINGS: AdapterSettings = {

@@ -43,7 +43,11 @@ test('prints a line per cluster and the counts', async () => {
   assert.match(ran.stdout, /\n {2}prod +\d+ objects in prod\n/);
   assert.match(ran.stdout, /\n {2}edge +nothing in git, the reconciler applies it\n/);
   assert.match(ran.stdout, /\n(\d+) files: \1 added, 0 unchanged\n$/);
-  assert.equal(ran.stdout.split('\n').length, 7);
+  assert.match(
+    ran.stdout,
+    /\n {2}overlays\/config\.openshift\.io: CRIOCredentialProviderConfig; not in the base/,
+  );
+  assert.equal(ran.stdout.split('\n').length, 10);
 });
 
 test('a second run changes no byte', async () => {

@@ -36,12 +36,12 @@ export const ROWS: readonly Row[] = [
     at: 'kube-system/DaemonSet/global-pull-secret-syncer/global-pull-secret-syncer',
     why: 'replaces the kubelet’s config.json, which is root’s, and asks systemd, which takes orders from uid 0 alone; watches two Secrets and books its turn',
     rights: `${ON_NODE}, token of global-pull-secret-syncer`,
-    ports: 'probes 29447',
+    ports: 'probes 947',
     mounts: AGENT_MOUNTS,
     except: {
       options: {
         rights:
-          'user 0, capabilities CHOWN DAC_OVERRIDE FOWNER, root read-only, seccomp, network of the node, token of global-pull-secret-syncer',
+          'user 0, capabilities CHOWN DAC_OVERRIDE FOWNER NET_BIND_SERVICE, root read-only, seccomp, network of the node, token of global-pull-secret-syncer',
         ports: 'probes 9999, metrics 9547',
         mounts: [
           '/etc/crio/auth rw node /etc/crio/auth (DirectoryOrCreate)',
@@ -58,9 +58,9 @@ export const ROWS: readonly Row[] = [
     at: 'kube-system/DaemonSet/credential-provider-installer/credential-provider-installer',
     why: 'writes plugin, configuration and drop-in, which are root’s, restarts the kubelet, reads its Node and the configuration object',
     rights: `${ON_NODE}, token of credential-provider-installer`,
-    ports: '127.0.0.1:9448',
+    ports: '127.0.0.1:948',
     mounts: installerMounts('/etc/crio/auth'),
-    except: { options: { ports: 'metrics 9448', mounts: installerMounts('/var/lib/auth') } },
+    except: { options: { ports: 'metrics 948', mounts: installerMounts('/var/lib/auth') } },
   },
   {
     at: 'pullwright-system/Deployment/pullwright-reconciler/reconciler',

@@ -37,7 +37,8 @@ else {
     ['v1.34.2', 'cri-o://1.34.1'],
     async (node) => {
       await entries('docker.io', '*.example.io');
-      const agent = node.run();
+      // What follows is followed by the watch.
+      const agent = node.run(['--poll=10m']);
       await inSync(agent);
       const [config = ''] = node.configs;
       assert.deepEqual(node.starts(), [
@@ -51,7 +52,7 @@ else {
       assert.equal(statSync(node.plugin).mode & 0o777, 0o755);
       assert.deepEqual(readFileSync(node.plugin), readFileSync(program));
       await entries('quay.io');
-      await until('the kubelet runs with the new file', () => node.starts().length === 3);
+      await until('the kubelet runs with the new file', () => node.starts().length === 3, 2000);
       await until('the old file is gone', () => node.configs.length === 1 && node.configs[0] !== config);
       assert.ok(node.starts()[2]?.endsWith(node.configs[0] ?? '-'));
       await agent.stop();

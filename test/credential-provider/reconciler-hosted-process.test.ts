@@ -76,7 +76,7 @@ else {
     cluster: [
       {
         apiGroups: ['hypershift.openshift.io'],
-        resources: ['hostedcontrolplanes'],
+        resources: ['hostedcontrolplanes', 'hostedclusters'],
         verbs: ['get', 'list', 'watch'],
       },
       ...rulesIn(),
@@ -85,7 +85,7 @@ else {
       clusters: rulesIn('clusters'),
       'clusters-east': [
         ...rulesIn('clusters-east'),
-        { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
+        { apiGroups: [''], resources: ['secrets'], resourceNames: ['pullwright-kubeconfig'], verbs: ['get'] },
       ],
     },
   });
@@ -94,7 +94,7 @@ else {
   await plane.apply({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'admin-kubeconfig', namespace: 'clusters-east' },
+    metadata: { name: 'pullwright-kubeconfig', namespace: 'clusters-east' },
     data: { kubeconfig: Buffer.from(face.kubeconfig).toString('base64') },
   });
   const config = `${plane.folder}/config.yaml`;

@@ -2,7 +2,16 @@
 /** The compiled agent and the files around it: secrets that are no secrets, disks that are full, links, rights. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { plantedPassword } from '../support/canary.ts';
@@ -110,10 +119,12 @@ settledScene(
     const owned = [node.machine.config, state, join(state, 'journal.json')];
     await agent.stop();
     for (const path of owned) chownSync(path, 65532, 65532);
+    chmodSync(node.machine.config, 0o644);
     const next = agents.run(node);
     await inSync(next);
     for (const path of owned) assert.deepEqual([path, statSync(path).uid, statSync(path).gid], [path, 0, 0]);
     assert.equal(next.events('given-to-root').length, 1);
+    assert.equal(statSync(node.machine.config).mode & 0o777, 0o600);
     assert.equal(next.events('restarting').length, 0);
   },
 );

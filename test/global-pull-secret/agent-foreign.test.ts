@@ -1,7 +1,11 @@
 /** Entries that others put into the kubelet's file. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { mergeThreeWays, wantedDocument } from '../../runtime/global-pull-secret/agent/document.ts';
+import {
+  EMPTY_DOCUMENT,
+  mergeThreeWays,
+  wantedDocument,
+} from '../../runtime/global-pull-secret/agent/document.ts';
 import { suite } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';
 
@@ -29,6 +33,39 @@ test('keep: what others put there stays, what we put there goes, and the bytes a
   // A rollback brings the old entries back: they are still known to be ours.
   const rolledBack = wantedDocument(source, there, { foreign: 'keep', ledger: next.ledgerDuring });
   assert.equal(text(rolledBack.document), text(next.document));
+});
+
+test('keep: with the end of ours the file has the bytes of before, replaced entries included', () => {
+  const bytes = '{ "credsStore": "x",\n  "auths": {"theirs":{"auth":"Mzo="}, "both":{"auth":"NTo="}} }';
+  const options = { foreign: 'keep', ledger: {} } as const;
+  const first = wantedDocument(
+    read('{"auths":{"both":{"auth":"MTo="},"new":{"auth":"Mjo="}}}'),
+    read(bytes),
+    options,
+  );
+  const less = wantedDocument(read('{"auths":{"new":{"auth":"Mjo="}}}'), first.document, {
+    ...options,
+    ledger: first.ledgerAfter,
+  });
+  assert.match(text(less.document), /"both":\{"auth":"NTo="\}/);
+  for (const { document, ledgerAfter } of [first, less]) {
+    const end = wantedDocument(EMPTY_DOCUMENT, document, { ...options, ledger: ledgerAfter });
+    assert.equal(text(end.document), bytes);
+    assert.deepEqual(end.ledgerAfter, {});
+  }
+  const more = read('{"auths":{"both":{"auth":"MTo="},"later":{"auth":"Nzo="},"theirs":{"auth":"Mzo="}}}');
+  const end = wantedDocument(EMPTY_DOCUMENT, more, { ...options, ledger: first.ledgerAfter });
+  assert.equal(
+    text(end.document),
+    '{"auths":{"both":{"auth":"NTo="},"later":{"auth":"Nzo="},"theirs":{"auth":"Mzo="}}}',
+  );
+});
+
+test('keep: a lost ledger brings no revoked entry back', () => {
+  const source = read('{"auths":{"ours":{"auth":"MTo="}}}');
+  const next = wantedDocument(source, source, { foreign: 'keep', ledger: {} });
+  const end = wantedDocument(EMPTY_DOCUMENT, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
+  assert.equal(text(end.document), '{"auths":{}}');
 });
 
 test('drop: what others put there goes', () => {

@@ -76,7 +76,7 @@ else {
   await management.apply({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'admin-kubeconfig', namespace: 'clusters-one' },
+    metadata: { name: 'pullwright-kubeconfig', namespace: 'clusters-one' },
     data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
   });
   await management.apply(hostedControlPlane('one'));

@@ -23,6 +23,7 @@ import {
   RECORD,
   report,
   SECRET,
+  storedJob,
 } from './reconcile-parts.ts';
 
 export interface ReconcileCase extends Case {
@@ -129,10 +130,36 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'done',
     reason: 'the Secret goes',
-    jobs: [job({ phase: 'succeeded' })],
+    jobs: [storedJob('', '2026-01-01T00:59:59Z')],
     secret: SECRET,
     phase: 'stored',
     effects: ['remove-secret'],
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'ended with exit code 0 and no result',
+    reason: 'nothing shows that it is stored: unknown until the next attempt',
+    jobs: [job({ phase: 'succeeded', finishedAt: '2026-01-01T00:59:59Z' })],
+    secret: SECRET,
+    phase: 'failed',
+    effects: ['remove-secret'],
+    available: 'False ResultUnknown',
+  },
+  {
+    name: 'ended with exit code 0 and a result that says failure',
+    reason: 'the result counts, not the exit code',
+    jobs: [{ ...failedJob('QuotaExceeded', '2026-01-01T00:59:59Z'), phase: 'succeeded', exitCode: 0 }],
+    phase: 'failed',
+    effects: [],
+    available: 'False QuotaExceeded',
+  },
+  {
+    name: 'done, reported, and its pod is gone',
+    reason: 'the report remembers what that Job proved',
+    jobs: [job({ phase: 'succeeded', finishedAt: '2026-01-01T00:59:59Z' })],
+    statuses: [...READY, ownStored(2, '2026-01-01T00:59:59Z')],
+    phase: 'stored',
+    effects: [],
     available: 'True SecretAvailable',
   },
   {

@@ -87,7 +87,7 @@ export const MEMORY_CASES: readonly ReconcileCase[] = [
   {
     name: 'the proof that was asked for is there',
     reason: 'asked once, answered once',
-    jobs: [job({ phase: 'succeeded', verifyRequest: 'now', finishedAt: '2026-01-01T00:59:59Z' })],
+    jobs: [{ ...storedJob('', '2026-01-01T00:59:59Z'), verifyRequest: 'now' }],
     record: { ...RECORD, verifyRequest: 'now' },
     phase: 'stored',
     effects: [],

@@ -80,13 +80,13 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
     [
       '~ automountServiceAccountToken: false -> true',
       '~ containers[global-pull-secret-syncer].image: "ghcr.io/pullwright/pullwright:0.1.0" -> "registry.example.com/pullwright/pullwright:0.1.0"',
-      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=29447","--watch","--report"]',
+      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=947","--watch","--report"]',
       '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
       '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
       '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',
       '~ containers[global-pull-secret-syncer].resources.requests.memory: "35Mi" -> "80Mi"',
-      '~ containers[global-pull-secret-syncer].readinessProbe.httpGet.port: 9447 -> 29447',
-      '+ containers[global-pull-secret-syncer].ports: [{"name":"probes","containerPort":29447,"hostPort":29447,"protocol":"TCP"}]',
+      '~ containers[global-pull-secret-syncer].readinessProbe.httpGet.port: 9447 -> 947',
+      '+ containers[global-pull-secret-syncer].ports: [{"name":"probes","containerPort":947,"hostPort":947,"protocol":"TCP"}]',
       '+ volumes[original-pull-secret].secret.optional: true',
     ],
   );

@@ -59,7 +59,7 @@ const TABLE = {
     'hosted-cluster': text({ value: 'NS/NAME', help: 'only this one of several hosted clusters' }),
     'kubeconfig-secret': text({
       value: 'NAME',
-      default: 'admin-kubeconfig',
+      default: 'pullwright-kubeconfig',
       help: 'Secret with the kubeconfig of a hosted cluster, in its control plane namespace',
     }),
     'allow-address': ALLOW_ADDRESS,

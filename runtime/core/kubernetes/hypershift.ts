@@ -99,7 +99,7 @@ export const NODE_REPORT_LABEL = 'pullwright.dev/reports';
 export const NODE_REPORT = 'node';
 
 /**
- * Ports of the agent on the node's network. OpenShift's registry of host ports leaves 9000 to 9999 to what other machines reach,
- * and wants all else outside of it; both are free there, and in none of the ranges that Linux and NodePorts give out.
+ * Ports of the agent on the node's network. No local user can bind that of the probes first: it is below 1024. OpenShift's registry of host ports leaves 9000 to 9999 to what other machines reach,
+ * and wants all else outside of it; both are free there.
  */
-export const AGENT_PORTS = { probes: 29_447, metrics: 9547 } as const;
+export const AGENT_PORTS = { probes: 947, metrics: 9547 } as const;

@@ -69,7 +69,7 @@ const TABLE = {
     ),
     settle: duration({ default: '5s', most: DAY_MS, help: 'how long the kubelet must stay up' }),
     ...NODE_FLAGS,
-    'health-port': healthPort(9448),
+    'health-port': healthPort(948),
     'auth-dir': folder({
       default: '/etc/crio/auth',
       touches: 'writes',
@@ -89,7 +89,7 @@ const TABLE = {
     hosts: ['the API server; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
     api: [
       'get nodes',
-      'get criocredentialproviderconfigs/cluster',
+      'get,list,watch criocredentialproviderconfigs/cluster',
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); create,patch events; with --report only',
     ],
   },

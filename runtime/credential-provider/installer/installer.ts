@@ -1,5 +1,5 @@
 /** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -43,7 +43,7 @@ import {
 } from './report.ts';
 import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
 import { Proof, type TrialFailure, tryOut } from './trial.ts';
-import { connect, dropInFile, type HostPlaces, recordFile } from './wanted.ts';
+import { connect, dropInFile, type HostPlaces, recordFile, watchConfig } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
 
@@ -103,6 +103,15 @@ export function removeAll(places: HostPlaces & { readonly authDir: string }, log
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
+  for (const folder of [dirname(file), root + configDir]) removeIfEmpty(folder);
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Others have something in it, or a pod has it mounted.
+  }
 }
 
 function removeExecutable(path: string, sha256: string, log: Logger): void {
@@ -240,8 +249,8 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
   await source.refresh();
   const over = new AbortController();
   const signal = AbortSignal.any([daemon.signal, over.signal]);
-  const refreshing = keepFresh(source, options, signal);
   const wake = new Wake([], clock);
+  const refreshing = keepFresh(source, options, daemon, { wake, signal });
   try {
     const folder = new StateFolder(options.root + options.stateDir);
     const engine = (publish: (state: NodeState) => void): NodeEngine =>
@@ -330,6 +339,43 @@ async function openReporter(
   });
 }
 
-async function keepFresh(source: NodeSource, options: InstallerSettings, signal: AbortSignal): Promise<void> {
-  while (await clock.sleep(options.pollMs, signal)) await source.refresh();
+/** The plan follows the watch; the poll finds what the host changed, and serves while the API server cannot be watched. */
+async function keepFresh(
+  source: NodeSource,
+  options: InstallerSettings,
+  { env, log }: Daemon,
+  { wake, signal }: { readonly wake: Wake; readonly signal: AbortSignal },
+): Promise<void> {
+  const changes = new Wake([], clock);
+  let close: (() => void) | undefined;
+  while (!signal.aborted) {
+    if (!options.once && !options.uninstall) close ??= await watchEntries(options, changes, { env, log });
+    await changes.wait(options.pollMs, signal);
+    if (signal.aborted) break;
+    await source.refresh();
+    wake.notice();
+  }
+  close?.();
+}
+
+/** Undefined: not now; the next round tries again. */
+async function watchEntries(
+  { serviceAccountDir }: InstallerSettings,
+  changes: Wake,
+  { env, log }: Pick<Daemon, 'env' | 'log'>,
+): Promise<(() => void) | undefined> {
+  const failed = (error: unknown): undefined => {
+    log.warn('Cannot watch CRIOCredentialProviderConfig: it is polled', { error: describeError(error) });
+  };
+  try {
+    return watchConfig(
+      await connect(env, serviceAccountDir),
+      () => changes.notice(),
+      (state) => {
+        if (state.is === 'failing') failed(state.error);
+      },
+    );
+  } catch (error) {
+    return failed(error);
+  }
 }

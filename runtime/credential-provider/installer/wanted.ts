@@ -6,6 +6,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
+import { Informer, type InformerState } from '../../kube/informer.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { podConnection } from '../../node/pod-connection.ts';
 import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
@@ -164,9 +165,34 @@ export async function connect(env: Env, folder: string): Promise<KubeClient> {
   });
 }
 
+/** Calls `changed` when the CRIOCredentialProviderConfig may have changed. What it gives ends the watch, and the client. */
+export function watchConfig(
+  client: KubeClient,
+  changed: () => void,
+  state: (state: InformerState) => void,
+): () => void {
+  const { group, kind, objectName } = CREDENTIAL_PROVIDER;
+  const informers = VERSIONS.map(
+    (version) =>
+      new Informer({
+        client,
+        collection: { apiVersion: `${group}/${version}`, kind },
+        selector: { fieldSelector: `metadata.name=${objectName}` },
+        sink: { replace: changed, set: changed, delete: changed, state },
+      }),
+  );
+  for (const informer of informers) void informer.run();
+  return () => {
+    for (const informer of informers) informer.stop();
+    client.close();
+  };
+}
+
+const VERSIONS = ['v1', 'v1alpha1'];
+
 async function readMatchImages(client: KubeClient): Promise<readonly string[]> {
   const { group, kind, objectName: name } = CREDENTIAL_PROVIDER;
-  for (const version of ['v1', 'v1alpha1']) {
+  for (const version of VERSIONS) {
     const object = await client.get({ apiVersion: `${group}/${version}`, kind, name });
     if (object !== undefined)
       return (

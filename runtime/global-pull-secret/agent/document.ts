@@ -178,10 +178,20 @@ export function wantedDocument(
 ): WantedDocument {
   const there = present === undefined ? new Map<string, JsonNode>() : flat(reveal(present.content));
   const given = new Map([...lastGood(source, there), ...flat(reveal(source.content))]);
-  const foreign = (wanted: Flat): ReturnType<typeof mergeThreeWays<JsonNode>> =>
-    options.foreign === 'drop'
-      ? { entries: wanted, foreign: [] }
-      : mergeThreeWays({ present: there, wanted, owned: options.ledger, digest: digestOfNode });
+  const before = beforeOf(options);
+  const foreign = (wanted: Flat): ReturnType<typeof mergeThreeWays<JsonNode>> => {
+    if (options.foreign === 'drop') return { entries: wanted, foreign: [] };
+    const owned = { ...options.ledger };
+    const present = new Map(there);
+    // What ours had replaced comes back with the end of ours.
+    for (const [key, value] of before === undefined ? [] : flat(reveal(before.content))) {
+      const held = there.get(key);
+      if (wanted.has(key) || held === undefined || !owned[key]?.includes(digestOfNode(held))) continue;
+      present.set(key, value);
+      delete owned[key];
+    }
+    return mergeThreeWays({ present, wanted, owned, digest: digestOfNode });
+  };
   const held = heldOf(
     there,
     [...foreign(given).entries.keys(), ...source.broken.map((key) => AUTH + key)],
@@ -194,18 +204,48 @@ export function wantedDocument(
   const merged = foreign(ours);
   const keep = merged.foreign.length > 0;
   const { entries } = merged;
+  const restored =
+    ours.size === 0 && before?.digest === serialized(unflat(entries)).digest ? before : undefined;
   const ledger = withoutHeld(options.ledger);
+  const first = rememberFirst(options, present, ours);
   const memory = held === undefined ? {} : { [HELD + held.hash]: [held.since] };
   return {
-    document: keep || stay.length > 0 || source.faults.length > 0 ? serialized(unflat(entries)) : source,
+    document:
+      restored ??
+      (keep || stay.length > 0 || source.faults.length > 0 ? serialized(unflat(entries)) : source),
     ...(held === undefined ? {} : { held }),
     foreign: merged.foreign,
     removes: [...there].some(
       ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
-    ledgerDuring: { ...ownedAlso(ledger, ours, digestOfNode), ...memory },
-    ledgerAfter: { ...ownedAlso({}, ours, digestOfNode), ...memory },
+    ledgerDuring: { ...ownedAlso(ledger, ours, digestOfNode), ...memory, ...first },
+    ledgerAfter: { ...ownedAlso({}, ours, digestOfNode), ...memory, ...(ours.size === 0 ? {} : first) },
   };
+}
+
+/** In the ledger, beside what is ours: the file as others had left it before the first write, in base64. */
+const BEFORE = 'before';
+
+function beforeOf({ ledger }: WantedFileOptions): AgentDocument | undefined {
+  const text = ledger[BEFORE]?.[0];
+  return text === undefined
+    ? undefined
+    : parseDocument(redact(new Uint8Array(Buffer.from(text, 'base64'))), 'the earlier file');
+}
+
+/** A file that holds one of ours already is none of others alone: the ledger was lost, and a revoked entry must not come back. */
+function rememberFirst(
+  { foreign, ledger }: WantedFileOptions,
+  present: AgentDocument | undefined,
+  ours: Flat,
+): OwnedDigests {
+  const { [BEFORE]: known } = ledger;
+  if (known !== undefined) return { [BEFORE]: known };
+  if (foreign === 'drop' || present === undefined || present.faults.length > 0 || ours.size === 0) return {};
+  if (Object.keys(withoutHeld(ledger)).length > 0) return {};
+  const there = flat(reveal(present.content));
+  if ([...ours].some(([key, value]) => meaningDigest(there.get(key)) === meaningDigest(value))) return {};
+  return { [BEFORE]: [Buffer.from(reveal(present.bytes)).toString('base64')] };
 }
 
 type Flat = ReadonlyMap<string, JsonNode>;

@@ -13,7 +13,6 @@ import {
   checked,
   choice,
   count,
-  type Flag,
   type Flags,
   file,
   type Given,
@@ -30,41 +29,7 @@ import { apiOf, BROKER_FLAGS, consumerOf } from '../broker/flags.ts';
 import { OWN_JOB_VARIABLES } from '../objects.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../options.ts';
 
-/** What each flag is read as. */
-interface AdapterFlags extends Flags {
-  readonly namespace: Flag<string>;
-  readonly 'adapter-name': Flag<string>;
-  readonly dependency: Flag<readonly string[] | undefined>;
-  readonly 'management-namespace': Flag<string>;
-  readonly 'pull-secret-name': Flag<string>;
-  readonly 'gcp-secret-name': Flag<string>;
-  readonly impersonate: Flag<string>;
-  readonly 'pass-as': Flag<'file' | 'env'>;
-  readonly image: Flag<string>;
-  readonly 'image-pull-secret': Flag<readonly string[] | undefined>;
-  readonly 'service-account': Flag<string>;
-  readonly 'job-federation': Flag<string | undefined>;
-  readonly 'job-ca': Flag<string | undefined>;
-  readonly location: Flag<string | undefined>;
-  readonly replication: Flag<string>;
-  readonly 'kms-key': Flag<string | undefined>;
-  readonly 'keep-versions': Flag<number>;
-  readonly 'previous-for': Flag<number | undefined>;
-  readonly 'destroy-after': Flag<number>;
-  readonly 'on-deletion': Flag<'delete' | 'retain'>;
-  readonly adopt: Flag<boolean>;
-  readonly tenants: Flag<string | undefined>;
-  readonly challenge: Flag<'none' | 'project-label'>;
-  readonly 'tenant-key': Flag<string>;
-  readonly 'verify-every': Flag<number>;
-  readonly 'denied-retry': Flag<number>;
-  readonly 'job-ttl': Flag<number>;
-  readonly 'job-deadline': Flag<number>;
-  readonly 'job-env': Flag<readonly string[] | undefined>;
-  readonly repeat: Flag<number>;
-}
-
-export const ADAPTER_FLAGS: AdapterFlags = {
+const ADAPTER_FLAGS = {
   namespace: text({
     value: 'NAME',
     short: 'n',
@@ -189,12 +154,12 @@ export const ADAPTER_FLAGS: AdapterFlags = {
     default: `${DEFAULT_SETTINGS.repeatSeconds}s`,
     help: "an event is answered with an unchanged report only if that is this old; Sentinel's debounce",
   }),
-};
+} as const satisfies Flags;
 
-type Values = Given<AdapterFlags>['flags'];
+type Values = Given<typeof ADAPTER_FLAGS>['flags'];
 
 /** What the flags say. @throws UsageError */
-export function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
+function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
   return {
     namespace: flags.namespace,
     adapterName: flags['adapter-name'],
@@ -246,7 +211,8 @@ export async function tenantsOf(path: string | undefined): Promise<AdapterSettin
   return Object.fromEntries(entries) as NonNullable<AdapterSettings['tenants']>;
 }
 
-function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
+/** @throws UsageError */
+export function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair): [string, string] => {
       const at = pair.indexOf('=');

@@ -160,6 +160,10 @@ export interface Failure {
 /** The Job's own words if it left a result, else those of the Job controller. */
 export function failureOf(job: JobView): Failure {
   const told = job.result?.status === 'failure' ? job.result : undefined;
+  if (told === undefined && job.phase === 'succeeded') {
+    const message = `Job "${job.name}" ended with exit code 0 and no result: whether the pull secret is stored is unknown until the next attempt`;
+    return { reason: 'ResultUnknown', message, kind: 'retry' };
+  }
   const reason = told?.reason ?? 'JobFailed';
   return { reason, message: told?.message ?? failureText(job), kind: outcomeClass(reason, job.exitCode) };
 }

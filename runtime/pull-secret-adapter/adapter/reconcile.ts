@@ -58,8 +58,10 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   if (job === undefined) return withoutJob(situation, plan);
   if (job.removing)
     return inProgress(situation, job.attempt, { effects: [], requeueAfterMs: 1000, job }, plan);
-  if (job.phase === 'succeeded') return succeeded(situation, job);
-  if (job.phase === 'failed') return failed(situation, job);
+  if (job.phase !== 'running') {
+    const stored = job.phase === 'succeeded' ? provedBy(situation, job) : undefined;
+    return stored === undefined ? failed(situation, job) : succeeded(situation, job, stored);
+  }
   const repair = secretIsRight(situation, job)
     ? []
     : [{ do: 'repair-secret', jobUid: job.uid, job: job.name } as const];
@@ -181,17 +183,27 @@ function inProgress(
   };
 }
 
-function succeeded(situation: DesiredState, job: JobView): ClusterOutcome {
-  const { now, settings } = situation;
-  const message = job.result?.message ?? `Job "${job.name}" has ended well`;
-  const stored: StoredState = {
-    content: contentHash(situation.cluster),
-    target: targetHash(situation.cluster, settings),
+/** An exit code proves nothing: only the result of the Job does, or the report that was made of it before its pod went. */
+function provedBy(situation: DesiredState, job: JobView): StoredState | undefined {
+  const { cluster, now, settings } = situation;
+  const verifiedTime = job.finishedAt ?? now.toISOString();
+  if (job.result?.status !== 'success') {
+    const stored = job.result === undefined ? currentStored(situation) : undefined;
+    return stored?.verifiedTime === verifiedTime ? stored : undefined;
+  }
+  const { message, details } = job.result;
+  return {
+    content: contentHash(cluster),
+    target: targetHash(cluster, settings),
     message,
-    verifiedTime: job.finishedAt ?? now.toISOString(),
+    verifiedTime,
     verifyRequest: job.verifyRequest,
-    details: job.result?.details ?? {},
+    details,
   };
+}
+
+function succeeded(situation: DesiredState, job: JobView, stored: StoredState): ClusterOutcome {
+  const { message } = stored;
   // The Job that answers a request has to be made after it.
   const due = verifyInMs(situation, stored);
   return {
@@ -226,7 +238,10 @@ function failed(situation: DesiredState, job: JobView): ClusterOutcome {
       situation,
       {
         ...failureVerdicts(situation, reason, message),
-        applied: [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`],
+        applied:
+          job.phase === 'failed'
+            ? [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`]
+            : [false, reason, message],
         data: {
           ...job.result?.details,
           ...work(situation),

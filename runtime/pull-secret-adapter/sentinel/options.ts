@@ -1,5 +1,6 @@
 /** How Sentinel decides, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
+import { fieldArgs } from '../options.ts';
 import { type DataNode, readMessages } from './messages.ts';
 
 /** Every field may be left out; what is left out is as `pullwright sentinel --help` says. */
@@ -58,41 +59,42 @@ const labelText = z.string().regex(LABEL, {
   error: 'expected letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
 });
 
-export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
-  .strictObject({
-    rule: z.enum(['reconcile', 'dependencies']).exactOptional().describe('When an event is sent'),
-    dependencies: z
-      .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
-      .min(1)
-      .max(50)
-      .exactOptional()
-      .describe('Adapters that come first, with rule "dependencies"'),
-    eventType: z
-      .string()
-      .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
-      .exactOptional()
-      .describe('Type of the events'),
-    labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
-    pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes'),
-    maxAgeSeconds: secondsFrom(1)
-      .exactOptional()
-      .describe('How old the report about a good cluster may become'),
-    debounceSeconds: secondsFrom(0).exactOptional().describe('The same for a cluster that is not good'),
-    repeatLimitSeconds: secondsFrom(0)
-      .exactOptional()
-      .describe('Longest pause between events about a cluster of which nobody reports anything new'),
-    messageDecision: z
-      .strictObject({
-        params: z
-          .record(z.string().min(1).max(63), expression)
-          .exactOptional()
-          .describe('Names that the result can use'),
-        result: expression.describe('Whether the event is sent'),
-      })
-      .exactOptional()
-      .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
-    messageData: dataNode.exactOptional().describe('Data of an event: names to expressions of CEL'),
-  })
+const sentinelFields = z.strictObject({
+  rule: z.enum(['reconcile', 'dependencies']).exactOptional().describe('When an event is sent'),
+  dependencies: z
+    .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
+    .min(1)
+    .max(50)
+    .exactOptional()
+    .describe('Adapters that come first, with rule "dependencies"'),
+  eventType: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
+    .exactOptional()
+    .describe('Type of the events'),
+  labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
+  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes'),
+  maxAgeSeconds: secondsFrom(1)
+    .exactOptional()
+    .describe('How old the report about a good cluster may become'),
+  debounceSeconds: secondsFrom(0).exactOptional().describe('The same for a cluster that is not good'),
+  repeatLimitSeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('Longest pause between events about a cluster of which nobody reports anything new'),
+  messageDecision: z
+    .strictObject({
+      params: z
+        .record(z.string().min(1).max(63), expression)
+        .exactOptional()
+        .describe('Names that the result can use'),
+      result: expression.describe('Whether the event is sent'),
+    })
+    .exactOptional()
+    .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
+  messageData: dataNode.exactOptional().describe('Data of an event: names to expressions of CEL'),
+});
+
+export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelFields
   .refine((one) => one.rule !== 'dependencies' || one.messageDecision === undefined, {
     path: ['messageDecision'],
     error: 'says when an event is sent, and so does rule "dependencies": expected one of them',
@@ -130,24 +132,7 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
  * Flags of `pullwright sentinel`.
  */
 export function sentinelArgs(input: SentinelInput): readonly string[] {
-  const labels = Object.entries(input.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [
-    ...flag('--rule', input.rule),
-    ...(input.dependencies ?? []).flatMap((name) => ['--dependency', name]),
-    ...flag('--event-type', input.eventType),
-    ...labels.flatMap(([key, value]) => ['--label', `${key}=${value}`]),
-    ...flag('--poll', inSeconds(input.pollSeconds)),
-    ...flag('--max-age', inSeconds(input.maxAgeSeconds)),
-    ...flag('--debounce', inSeconds(input.debounceSeconds)),
-    ...flag('--repeat-limit', inSeconds(input.repeatLimitSeconds)),
-    ...flag('--messages', messagesOf(input) === undefined ? undefined : MESSAGES_FILE),
-  ];
-}
-
-function inSeconds(value: number | undefined): string | undefined {
-  return value === undefined ? undefined : `${value}s`;
-}
-
-function flag(name: string, value: string | number | undefined): readonly string[] {
-  return value === undefined ? [] : [name, String(value)];
+  const { messageDecision: _decision, messageData: _data, ...options } = input;
+  const messages = messagesOf(input) === undefined ? undefined : MESSAGES_FILE;
+  return fieldArgs([...Object.keys(sentinelFields.shape), 'messages'], { ...options, messages });
 }

@@ -179,7 +179,9 @@ export class InstallerNode {
   }
 
   command(flags: readonly string[] = []): readonly string[] {
-    return [this.#cluster.program, 'install-provider', ...this.flags(), ...flags];
+    const named = flags.map((flag) => flag.split('=')[0]);
+    const defaults = this.flags().filter((flag) => !named.includes(flag.split('=')[0]));
+    return [this.#cluster.program, 'install-provider', ...defaults, ...flags];
   }
 
   run(flags: readonly string[] = []): RunningAgent {
