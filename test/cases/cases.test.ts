@@ -17,6 +17,8 @@ interface Run {
   readonly never?: RegExp;
 }
 
+/** An image whose registry the policy does not allow, and whose mirror it does. */
+const DENIED = `registry.redhat.io/rhel9/x@sha256:${'a'.repeat(64)}`;
 const ANONYMOUS = /kubelet +one anonymous attempt/;
 const ROBOT_IN_TEMPLATE = /kind: Deployment[\s\S]*imagePullSecrets:\n +- name: robot/;
 
@@ -87,6 +89,28 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: 'validate FOLDER/twice.json', code: 1, says: /error: .*can pull no image at all/ },
     { args: 'validate FOLDER/secret.yaml', code: 0, says: /warning: .*line feed/ },
   ],
+  '19-allowed-registries': [
+    {
+      args: 'explain deploy/op -n shop --from FOLDER/all.yaml',
+      code: 1,
+      says: /error: .*pulled from nowhere: registry\.redhat\.io\/\S+ rejected by the policy/,
+    },
+    {
+      args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',
+      code: 1,
+      says: /broken +places .*registry\.redhat\.io\/\S+ rejected by the policy/,
+    },
+    {
+      args: `mirrors ${DENIED} --for node --from FOLDER/all.yaml`,
+      code: 1,
+      says: /mirror, not tried: rejected by the policy/,
+    },
+    {
+      args: 'mirrors --what-if FOLDER/what-if-image.txt --in-use --from FOLDER/all.yaml',
+      code: 0,
+      says: /rejected +registry\.redhat\.io\/\S+ +\(Deployment\/shop\/op, for node\)/,
+    },
+  ],
   '24-x509-in-name': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
@@ -95,6 +119,24 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       never: /certificate of|does not trust/,
     },
   ],
+  '25-no-search-registries': ['empty', 'missing', 'swallowed'].map((name) => ({
+    args: `mirrors kicbase/echo-server:1.0 --registries-conf FOLDER/${name}.conf`,
+    code: 1,
+    says: /pulls from nowhere: short-name "kicbase\/echo-server:1\.0" did not resolve to an alias/,
+    never: /docker\.io|registry\.access/,
+  })),
+  '26-without-namespace': ['', ' -n team'].flatMap((namespace) => [
+    {
+      args: `explain deploy/ais${namespace} --from FOLDER/out.yaml`,
+      code: 0,
+      says: /Secret regcred, listed by ServiceAccount\/\w+\/ais-client/,
+    },
+    {
+      args: `doctor deploy/ais${namespace} --from FOLDER/out.yaml`,
+      code: 1,
+      says: /broken +secrets-there .*"regcred", listed by ServiceAccount\/\w+\/ais-client, does not exist/,
+    },
+  ]),
   '51-live-pod-empty-list': [
     { args: 'explain --pod job-1 -n team --from FOLDER/all.yaml', code: 0, says: ANONYMOUS },
     {

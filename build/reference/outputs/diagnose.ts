@@ -336,6 +336,16 @@ const IN_USE = z.strictObject({
       }),
     )
     .describe('Images whose places change'),
+  rejected: z
+    .array(
+      z.strictObject({
+        image: textField('The image'),
+        usedBy: textField('By whom'),
+        for: WHO,
+        why: textField('What rejects it'),
+      }),
+    )
+    .describe('Images that the policy of nodes rejects after the change'),
 });
 
 export const MIRRORS_FORMS: readonly OutputForm[] = [

@@ -14,6 +14,7 @@ import {
   type LinkName,
   type NodeEvidence,
 } from '../model/types.ts';
+import { ALLOW_SOURCE } from './pull.ts';
 import { pullRemedy } from './pull-remedies.ts';
 
 // The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them.
@@ -178,8 +179,7 @@ function noPlace(input: DoctorInput): Fault | undefined {
   return {
     about: hostOf(bad.repository),
     message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
-    advice:
-      'Allow its source in the mirror set, or take it out of the blocked registries of image.config.openshift.io/cluster',
+    advice: ALLOW_SOURCE,
   };
 }
 

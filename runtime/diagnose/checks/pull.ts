@@ -4,21 +4,27 @@ import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-s
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
-import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from '../model/types.ts';
+import type {
+  ExplainedPlace,
+  ExplainInput,
+  Explanation,
+  Finding,
+  KubeletView,
+  ListedSecret,
+} from '../model/types.ts';
 
 /** All findings, the worst first. */
 export function findingsOf(
   input: ExplainInput,
   kubelet: KubeletView,
-  places: readonly ExplainedPlace[],
-  fix?: MirrorFix,
+  { places, skipped, fix }: Pick<Explanation, 'places' | 'skipped'> & { readonly fix: MirrorFix | undefined },
 ): readonly Finding[] {
   const all = [
     ...blocked(kubelet),
     ...input.secrets.flatMap(listedSecret),
     ...unreadableNode(input),
     ...passedOver(fix, places),
-    ...(fix === undefined ? noPlace(places) : []),
+    ...(fix === undefined ? noPlace(places, skipped) : []),
     ...shortName(input, kubelet),
     ...platformProvider(input, kubelet),
     ...anonymousOnly(kubelet),
@@ -95,15 +101,20 @@ function passedOver(fix: MirrorFix | undefined, places: readonly ExplainedPlace[
   return [{ severity, message, fix: fix.fix, ...(object === undefined ? {} : { object }) }];
 }
 
-function noPlace(places: readonly ExplainedPlace[]): readonly Finding[] {
+function noPlace(places: readonly ExplainedPlace[], [why]: Explanation['skipped']): readonly Finding[] {
   if (places.length > 0) return [];
   return [
     {
       severity: 'error',
-      message: 'No place is left that the image may be pulled from: every one is blocked or refused',
+      message: `The image may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}`}`,
+      fix: ALLOW_SOURCE,
     },
   ];
 }
+
+/** What to do about an image without a place. */
+export const ALLOW_SOURCE =
+  'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for';
 
 /**
  * The kubelet looks for credentials of Docker Hub, and hands CRI-O the name as it is written.

@@ -99,7 +99,8 @@ async function readOfAll(
   namespace: string | undefined,
   io: CommandIo,
 ): Promise<Found> {
-  if (from !== undefined) return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+  if (from !== undefined)
+    return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
   const found = await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]);
   return { ...found, hosted: false };
 }
@@ -217,7 +218,12 @@ async function read(
   io: CommandIo,
 ): Promise<Looked> {
   if (from !== undefined) {
-    const found = await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+    const found = await readFolders(from, {
+      more: DOCTOR_FOLDER_KINDS,
+      cluster,
+      namespace: puller.namespace,
+      stdin: io.stdin,
+    });
     return { ...withDefaultAccount(found, puller), hosted: found.hosted };
   }
   const kinds = [...kindsFor(puller), ...doctorKinds(puller)];

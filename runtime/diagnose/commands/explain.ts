@@ -177,7 +177,11 @@ async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Prom
       hosted: false,
     };
   }
-  return readFolders(values.from, { cluster: values.cluster });
+  return readFolders(values.from, {
+    cluster: values.cluster,
+    namespace: puller.namespace,
+    stdin: io.stdin,
+  });
 }
 
 function imageOf(text: string): ImageReference {

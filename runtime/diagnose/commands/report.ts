@@ -138,11 +138,12 @@ export interface Gathered {
 }
 
 /** All clusters of the folders. @throws PullwrightError where nothing can be read */
-export async function gatherFolders(dirs: readonly string[]): Promise<Gathered> {
-  const clusters = await readClusters(dirs, [
-    ...DOCTOR_FOLDER_KINDS,
-    ...STATUS_KINDS.map(({ kind }) => kind),
-  ]);
+export async function gatherFolders(
+  dirs: readonly string[],
+  stdin: NodeJS.ReadableStream,
+): Promise<Gathered> {
+  const kinds = [...DOCTOR_FOLDER_KINDS, ...STATUS_KINDS.map(({ kind }) => kind)];
+  const clusters = await readClusters(dirs, kinds, stdin);
   return {
     clusters: clusters.map(({ cluster, store, hosted }) =>
       factsOf(store, { name: cluster.name, hostedCluster: cluster.hostedCluster, hosted, unread: [] }),
@@ -266,7 +267,9 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
   const found =
-    from === undefined ? await gatherCluster(flags, context ?? 'cluster', io) : await gatherFolders(from);
+    from === undefined
+      ? await gatherCluster(flags, context ?? 'cluster', io)
+      : await gatherFolders(from, io.stdin);
   return makeReport({
     ...found,
     now: new Date(),

@@ -35,10 +35,10 @@ import {
   type MirrorIndex,
   type MirrorRule,
   type Resolution,
-  resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import type { TextPosition } from '../../core/text.ts';
+import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import { findingsOf, unreadableBecause, verificationOf } from '../checks/pull.ts';
 import type {
@@ -146,7 +146,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const { repository } = input.image;
   const tag = pullTag(input.image);
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
-  const resolution = resolveMirrors(compiled(input.mirrors), image);
+  const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, { hosted: input.hosted === true });
   const places = resolution.candidates.map(
@@ -157,6 +157,7 @@ export function explainImage(input: ExplainInput): Explanation {
       crio: sentByCrio(input, kubelet, reference),
     }),
   );
+  const skipped = skippedPlaces(resolution);
   const containerd: Sent =
     kubelet.tried.length > 0
       ? { what: 'kubelet' }
@@ -168,11 +169,11 @@ export function explainImage(input: ExplainInput): Explanation {
     ...(input.node === undefined ? {} : { node: input.node.name }),
     kubelet,
     places,
-    skipped: skippedPlaces(resolution),
+    skipped,
     containerd,
     verification: verificationOf(kubelet, input.node?.name),
     ...(fix === undefined ? {} : { mirrorFix: fix }),
-    findings: findingsOf(input, kubelet, places, fix),
+    findings: findingsOf(input, kubelet, { places, skipped, fix }),
   };
 }
 

@@ -30,7 +30,9 @@ import {
   MACHINE_CONFIG,
   type NodeMirrors,
   nodeMirrors,
+  policyOf,
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
@@ -518,6 +520,7 @@ export interface PullModel extends NodeFileFound {
   readonly images: readonly string[];
   readonly secrets: readonly ListedSecret[];
   readonly mirrors: readonly MirrorRule[];
+  readonly policy: PolicyDocument | undefined;
   readonly hosted: boolean;
   readonly notes: readonly string[];
   /** The file that the credential provider writes for a repository; undefined when it writes none. */
@@ -549,7 +552,8 @@ export function findWorld(
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes, synced);
-  const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  const followed = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  const { rules, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   notes.push(...listNotes(puller, spec));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
@@ -560,6 +564,7 @@ export function findWorld(
     ),
     ...node,
     mirrors: rules,
+    policy: policyOf(followed),
     hosted,
     notes,
     pullFileFor: (repository) =>
@@ -624,7 +629,7 @@ export function inputIn(
   image: ImageReference,
   { given, written, brief = false }: Asked = {},
 ): ExplainInput {
-  const { secrets, mirrors, hosted, merge } = reader;
+  const { secrets, mirrors, policy, hosted, merge } = reader;
   const node = given ?? reader.node;
   const pullFile = reader.pullFileFor(image.repository);
   return {
@@ -632,6 +637,7 @@ export function inputIn(
     ...(written === undefined ? {} : { written }),
     secrets,
     mirrors,
+    policy,
     hosted,
     brief,
     now: new Date(),

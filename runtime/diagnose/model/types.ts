@@ -9,6 +9,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
+import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import type { PullCause, PullFailure } from './pull-failure.ts';
 
@@ -381,6 +382,8 @@ export interface ExplainInput {
   readonly merge?: NodeMerge;
   readonly pullFile?: PullFile;
   readonly mirrors: readonly MirrorRule[];
+  /** Which images nodes may pull at all. @default {all} */
+  readonly policy?: PolicyDocument | undefined;
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
   /**

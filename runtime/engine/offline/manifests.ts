@@ -388,9 +388,16 @@ export interface Folder {
 /**
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
+ * @param stdin read for `-`
  * @throws PullwrightError when the folder is not there, is no folder or may not be read
  */
-export async function readFolder(dir: string, kinds?: ReadonlySet<string>): Promise<Folder> {
+export async function readFolder(
+  dir: string,
+  kinds?: ReadonlySet<string>,
+  stdin?: NodeJS.ReadableStream,
+): Promise<Folder> {
+  if (dir === '-' && stdin !== undefined)
+    return folderOf([{ file: 'standard input', text: await textOf(stdin) }], kinds);
   const files = await manifestFiles(dir);
   const texts: { file: string; text: string }[] = [];
   // With slashes on Windows too: it is compared, sorted and printed for tools of pipelines.
@@ -446,6 +453,13 @@ async function manifestFiles(path: string): Promise<string[]> {
     else if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
   }
   return found;
+}
+
+/** All of a stream. */
+export async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function readText(file: string): Promise<string> {
