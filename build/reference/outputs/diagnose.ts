@@ -114,7 +114,7 @@ const ONE = z.strictObject({
         name: textField('Its name'),
         listedBy: textField('Who lists it, such as ServiceAccount/web/default'),
         state: z
-          .enum(['found', 'missing', 'ignored', 'unknown'])
+          .enum(['found', 'missing', 'ignored', 'encrypted', 'unknown'])
           .describe('ignored: of another type, or without data; unknown: not all could be read'),
       }),
     )
@@ -151,6 +151,7 @@ const ONE = z.strictObject({
       z.strictObject({
         severity: z.enum(['error', 'warning', 'info']).describe('An error makes the exit code 1'),
         message: textField('What to know'),
+        check: z.enum(LINKS).describe('The link that is broken, as doctor names it').exactOptional(),
         fix: optionalText('What to change, and where, in one sentence'),
         object: KUBERNETES_OBJECT.describe('An object to apply').exactOptional(),
       }),
@@ -209,6 +210,7 @@ export const DOCTOR_FORMS: readonly OutputForm[] = [
               .describe('unknown: not all that it depends on could be read'),
             message: textField('What was found'),
             fix: FIX.describe('Objects to apply with kubectl apply --server-side').exactOptional(),
+            commands: textsField('Commands to run, as they are').exactOptional(),
             advice: optionalText('What else to do, in one sentence'),
             about: optionalText('A host, a Secret, a profile or a node: pods that fail alike have the same'),
             cause: CAUSE.describe('Of a failing pull: why, as far as the kubelet says it').exactOptional(),
@@ -243,6 +245,7 @@ export const DOCTOR_FORMS: readonly OutputForm[] = [
             fix: FIX.describe(
               'Objects to apply with kubectl apply --server-side, for all of the pods, each once',
             ),
+            commands: textsField('Commands to run, each once'),
           }),
         )
         .describe('Pods that fail for the same cause together; empty where none fails'),

@@ -235,6 +235,7 @@ const CAUSE = z.strictObject({
         message: textField('What is wrong with it'),
         advice: optionalText('What to do, in one sentence'),
         fix: optionalText('YAML to apply with kubectl apply --server-side'),
+        commands: textsField('Commands to run, as they are').exactOptional(),
         pull: optionalText('The id of the pull that shows it'),
       }),
     )

@@ -14,7 +14,7 @@ import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
 import { kubeletRefusal } from '../../credential-provider/config.ts';
-import { folderOf, type Manifest, readFolder, textOf } from '../../engine/offline/manifests.ts';
+import { folderOf, isTemplate, type Manifest, readFolder, textOf } from '../../engine/offline/manifests.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { validateDockerConfig } from '../checks/docker-config.ts';
 import {
@@ -87,6 +87,7 @@ async function run(
 
 /** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
 function isOfOurs({ judged, text }: Input): boolean {
+  if (judged === 0 && text !== undefined && isTemplate(text.text)) return false;
   return (
     judged > 0 ||
     text === undefined ||

@@ -25,7 +25,9 @@ import {
 import {
   type AuthSource,
   type DockerConfigEntry,
+  helperOf,
   readAuthSource,
+  withHelper,
 } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { fromByteText } from '../../core/go/text.ts';
@@ -96,7 +98,14 @@ export function aboutImage(repository: string): About {
  */
 export function isAbout(key: About, image: About): boolean {
   if (key.url === undefined || image.url === undefined) return false;
-  return key.registry === image.registry || isMeantFor(key.url, image.url);
+  return (
+    key.registry === image.registry || isMeantFor(key.url, image.url) || isWithoutPort(key.url, image.url)
+  );
+}
+
+/** The same host, where one of the two names a port and the other none. */
+function isWithoutPort(key: SchemelessUrl, target: SchemelessUrl): boolean {
+  return hostOf(key) === hostOf(target) && (key.port === '') !== (target.port === '');
 }
 
 /** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */
@@ -171,7 +180,7 @@ export function explainImage(input: ExplainInput): Explanation {
     places,
     skipped,
     containerd,
-    verification: verificationOf(kubelet, input.node?.name),
+    verification: verificationOf(kubelet, input.node?.name, input.versions),
     ...(fix === undefined ? {} : { mirrorFix: fix }),
     findings: findingsOf(input, kubelet, { places, skipped, fix }),
   };
@@ -200,12 +209,15 @@ function explainKubelet(input: ExplainInput): KubeletView {
   const used = new Set(tried.map((one) => `${one.source}\n${one.written}`));
   return {
     tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
-      const doubt = credentialDoubt(credential, input.now);
+      const empty = credential.username === '' && sameSecret(credential.password, NO_PASSWORD);
+      const doubt = empty
+        ? elsewhere([...secrets, input.node], source, written)
+        : credentialDoubt(credential, input.now);
       return {
         ...placeOf(input, source, written, position),
         username: credential.username,
         by,
-        empty: credential.username === '' && sameSecret(credential.password, NO_PASSWORD),
+        empty,
         ...(doubt === undefined ? {} : { doubt }),
       };
     }),
@@ -215,6 +227,18 @@ function explainKubelet(input: ExplainInput): KubeletView {
 }
 
 const NO_PASSWORD = redact('');
+
+/** Where the password of an entry is, if its document says so. */
+function elsewhere(
+  sources: readonly (AuthSource | undefined)[],
+  name: string,
+  key: string,
+): string | undefined {
+  const source = sources.find((one) => one?.name === name);
+  const parsed = source === undefined ? undefined : readAuthSource(source);
+  const helper = parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
+  return helper === undefined ? undefined : withHelper(helper);
+}
 
 function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
   const fromPull = source === input.pullFile?.source.name ? input.pullFile.origins.get(key) : undefined;

@@ -11,6 +11,7 @@ import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import type { NodeVersions } from '../checks/pull.ts';
 import type { PullCause, PullFailure } from './pull-failure.ts';
 
 /** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
@@ -216,6 +217,8 @@ export interface ReportCase {
   readonly advice?: string;
   /** To be applied with `kubectl apply --server-side`. */
   readonly fix?: string;
+  /** To be run, as it is. */
+  readonly commands?: readonly string[];
   /** The pull that shows it. */
   readonly pull?: string;
 }
@@ -336,6 +339,8 @@ export interface Link {
   readonly message: string;
   /** To be applied with `kubectl apply --server-side`. */
   readonly fix?: readonly KubeObject[];
+  /** To be run, as it is. */
+  readonly commands?: readonly string[];
   /** What else to do, in one sentence. */
   readonly advice?: string;
   /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
@@ -384,6 +389,8 @@ export interface ExplainInput {
   readonly mirrors: readonly MirrorRule[];
   /** Which images nodes may pull at all. @default {all} */
   readonly policy?: PolicyDocument | undefined;
+  /** Versions of the node that pulls. @default {they are not known} */
+  readonly versions?: NodeVersions;
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
   /**
@@ -407,6 +414,8 @@ export interface ExplainedPlace {
 /** Something to know or to fix. */
 export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
+  /** The link of the chain that breaks, as `doctor` names it. */
+  readonly check?: LinkName;
   readonly message: string;
   /** What to change, and where. */
   readonly fix?: string;
@@ -430,8 +439,10 @@ export interface ListedSecret {
   readonly name: string;
   /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
   readonly listedBy: string;
-  /** `ignored`: of another type, or without data. `unknown`: not all could be read, so it may be there or not. */
-  readonly state: 'found' | 'missing' | 'ignored' | 'unknown';
+  /**
+   * `ignored`: of another type, or without data. `encrypted`: by SOPS. `unknown`: not all could be read, so it may be there or not.
+   */
+  readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
 }

@@ -19,6 +19,7 @@ import {
   type Explanation,
   type Finding,
   headline,
+  type LinkName,
   type Report,
   type ReportCause,
   type ReportChange,
@@ -59,16 +60,39 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
     const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
     return `"${entry.key}" in ${entry.source}${origin}${file === undefined ? '' : paint('dim', ` (${file})`)}`;
   };
+  const [worst] = explanation.findings;
+  const broken = worst?.severity === 'error' ? worst : undefined;
+  const mark = (hop: string): string => (HOPS[broken?.check ?? 'image'] === hop ? paint('red', '✕ ') : '');
+  const marked = (hop: string, { text, ...rest }: Branch): Branch => ({
+    text: `${mark(hop)}${text}`,
+    ...rest,
+  });
   const branches: Branch[] = [
     listed(explanation, paint, locate),
-    kubelet(explanation, paint, place),
-    crio(explanation, paint, place),
+    marked('kubelet', kubelet(explanation, paint, place)),
+    marked('runtime', crio(explanation, paint, place)),
     { text: `${paint('bold', 'containerd')}  ${containerd(explanation)}` },
     { text: paint('dim', explanation.verification) },
     ...findings(explanation.findings, paint),
   ];
-  return `${[paint('bold', explanation.image), ...drawn(branches, '', columns)].join('\n')}\n`;
+  const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${broken.message}`;
+  return `${[`${paint('bold', explanation.image)}${verdict}`, ...drawn(branches, '', columns)].join('\n')}\n`;
 }
+
+/** Where the way of an image breaks with a link of the chain. */
+const HOPS: Readonly<Record<LinkName, 'kubelet' | 'runtime' | undefined>> = {
+  image: undefined,
+  places: 'runtime',
+  'service-account': 'kubelet',
+  injection: 'kubelet',
+  'secrets-there': 'kubelet',
+  'secrets-readable': 'kubelet',
+  credential: 'kubelet',
+  'mirror-credential': 'runtime',
+  distribution: 'kubelet',
+  node: 'kubelet',
+  registry: 'runtime',
+};
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
   return branches.flatMap(({ text, below = [] }, index) => {
@@ -370,7 +394,7 @@ function linesOf(one: PodCause, paint: Paint): readonly string[] {
   const how = one.pods === 0 ? 'no pod is made' : counted(one.pods, 'pod');
   const fixes = one.fix.length === 0 ? [] : [`-o yaml prints it: ${named(one.fix.map(nameOf))}`];
   const advice = one.advice === undefined ? [] : [one.advice];
-  const fix = [...fixes, ...advice];
+  const fix = [...fixes, ...one.commands, ...advice];
   return [
     `${paint('red', how)} in ${named(one.namespaces)}: ${one.cause}`,
     `  such as  ${named(one.objects.slice(0, 1))}: ${one.message}`,
@@ -433,10 +457,11 @@ function causeLines(
       `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
       columns,
     ),
-    ...shown.flatMap(({ cluster, object, message, advice, fix }) => [
+    ...shown.flatMap(({ cluster, object, message, advice, commands = [], fix }) => [
       ...indented(2, `${onOneLine(cluster)}  ${onOneLine(object)}`, columns),
       ...indented(4, message, columns),
       ...(advice === undefined ? [] : indented(4, advice, columns)),
+      ...commands.map((command) => `      ${command}`),
       ...(fix === undefined
         ? []
         : fix

@@ -208,10 +208,25 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
       continue;
     }
     const parsed = parseOne(document.text, document.line);
+    const before = problems.length;
     if ('problem' in parsed) problems.push({ file, ...parsed.problem });
     else collect(parsed.value, { file, line: document.line }, manifests, problems);
+    const chart = problems.length > before ? chartText(document.text, file) : undefined;
+    if (chart !== undefined)
+      problems.splice(before, problems.length, { file, line: document.line, message: chart });
   }
   return { manifests, problems, skipped };
+}
+
+/** What to say of a document of Helm that is no manifest before it is rendered. */
+function chartText(text: string, file: string): string | undefined {
+  if (/(^|\/)Chart\.yaml$/.test(file)) return 'belongs to a Helm chart: render it first (helm template)';
+  return isTemplate(text) ? 'is a template of Helm: render it first (helm template)' : undefined;
+}
+
+/** Whether a text holds actions of Go templates, as those of Helm charts do. */
+export function isTemplate(text: string): boolean {
+  return /\{\{-?\s*[.$\w"(/]/.test(text);
 }
 
 interface Piece {
@@ -446,6 +461,8 @@ async function manifestFiles(path: string): Promise<string[]> {
       retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
+  // What is below is no manifest before Helm has rendered it.
+  if (entries.some(({ name }) => name === 'Chart.yaml')) return [join(path, 'Chart.yaml')];
   const found: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (entry.name.startsWith('.')) continue;
