@@ -3,8 +3,6 @@
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
-import type { Report } from '../../runtime/diagnose/model/types.ts';
-import { reportChanges } from '../../runtime/diagnose/views/report.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
@@ -22,36 +20,7 @@ import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
-const REPORT: Report = {
-  version: 1,
-  madeAt: '2026-01-01T00:00:00Z',
-  source: 'a',
-  clusters: [],
-  problems: [],
-  unread: [],
-};
-
 export const RECORD_PARSERS: readonly Parser[] = [
-  {
-    name: 'earlier report',
-    corpus: [
-      jsonOf({
-        ...REPORT,
-        clusters: [
-          {
-            name: 'a',
-            verdict: 'ok',
-            nodes: { total: 1 },
-            mirrors: { rules: [{ source: 'b' }] },
-            keys: [{ key: 'c' }],
-          },
-        ],
-        problems: [{ title: 't', cases: [{ cluster: 'a', object: 'o', message: 'm' }] }],
-      }),
-    ],
-    unit: '{"name":"a"},',
-    run: (text) => reportChanges(valueOf(text), REPORT),
-  },
   {
     name: 'pull secret that is compared',
     corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],

@@ -242,26 +242,8 @@ const CAUSE = z.strictObject({
     .describe('Where it is'),
 });
 
-const CHANGES = z.strictObject({
-  since: textField('When the earlier report was made, RFC 3339'),
-  list: z
-    .array(
-      z.strictObject({
-        what: z
-          .enum(['problem', 'cluster', 'verdict', 'key', 'nodes', 'mirrors'])
-          .describe('What is different'),
-        change: z.enum(['new', 'gone', 'changed']).describe('How'),
-        cluster: textField('The cluster'),
-        subject: textField('What it is about'),
-        before: optionalText('As it was'),
-        after: optionalText('As it is'),
-      }),
-    )
-    .describe('Each difference'),
-});
-
 export const REPORT_FORMS: readonly OutputForm[] = [
-  form<Report>('always; --diff reads it again')(
+  form<Report>('always')(
     z.strictObject({
       version: z.literal(1).describe('Of this shape; another number is another shape'),
       madeAt: textField('When it was made, RFC 3339'),
@@ -269,9 +251,6 @@ export const REPORT_FORMS: readonly OutputForm[] = [
       clusters: z.array(REPORT_CLUSTER).describe('The worst first'),
       problems: z.array(CAUSE).describe('Problems by their cause, the worst first'),
       unread: textsField('What could not be read'),
-      changes: CHANGES.describe(
-        'Differences to an earlier report; absent when none was given',
-      ).exactOptional(),
     }),
   ),
 ];

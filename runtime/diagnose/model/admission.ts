@@ -253,10 +253,10 @@ export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const { account, listed } = pod;
   if (account === undefined) return names;
-  const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;
+  const references = account['imagePullSecrets'];
   const strict = {
     name: account.metadata.name,
-    imagePullSecrets: references ?? [],
+    imagePullSecrets: (Array.isArray(references) ? references : []).map(recordOf),
     enforceMountable: account.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
   };
   return accountRefuses(strict, [...listed, ...names.map(({ name }) => name)]) ? [] : names;

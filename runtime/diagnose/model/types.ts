@@ -42,8 +42,6 @@ export interface Report {
   readonly problems: readonly ReportCause[];
   /** What could not be read. */
   readonly unread: readonly string[];
-  /** Differences to an earlier report; absent when none was given. */
-  readonly changes?: ReportChanges;
 }
 
 export interface ReportCluster {
@@ -221,20 +219,6 @@ export interface ReportCase {
   readonly commands?: readonly string[];
   /** The pull that shows it. */
   readonly pull?: string;
-}
-
-export interface ReportChanges {
-  readonly since: string;
-  readonly list: readonly ReportChange[];
-}
-
-export interface ReportChange {
-  readonly what: 'problem' | 'cluster' | 'verdict' | 'key' | 'nodes' | 'mirrors';
-  readonly change: 'new' | 'gone' | 'changed';
-  readonly cluster: string;
-  readonly subject: string;
-  readonly before?: string;
-  readonly after?: string;
 }
 
 // What an examination is asked with and made of.
@@ -558,15 +542,6 @@ export function headline({ problems, clusters }: Report): string {
   return unknown === 0
     ? `Nothing is wrong in ${all}`
     : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
-}
-
-/** `2 new, 1 gone`. */
-export function countText(list: readonly ReportChange[]): string {
-  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
-    const count = list.filter((one) => one.change === change).length;
-    return count === 0 ? [] : [`${count} ${change}`];
-  });
-  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
 }
 
 /** What a verdict is called where people read it. */

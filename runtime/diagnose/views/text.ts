@@ -14,7 +14,6 @@ import { toYaml } from '../../kube/yaml.ts';
 import type { FileProblem } from '../checks/documents.ts';
 import { nameOf, type PodCause } from '../checks/status.ts';
 import {
-  countText,
   type EntryPlace,
   type Explanation,
   type Finding,
@@ -22,7 +21,6 @@ import {
   type LinkName,
   type Report,
   type ReportCause,
-  type ReportChange,
   type ReportCluster,
   type Sent,
 } from '../model/types.ts';
@@ -419,7 +417,7 @@ const MOST_CASES = 5;
 
 /** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
 export function reportText(report: Report, paint: Paint, columns?: number): string {
-  const { problems, clusters, changes } = report;
+  const { problems, clusters } = report;
   return [
     ...wrapped(headline(report), columns).map((line) => paint('bold', line)),
     '',
@@ -428,13 +426,6 @@ export function reportText(report: Report, paint: Paint, columns?: number): stri
       [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
       columns,
     ).trimEnd(),
-    ...(changes === undefined
-      ? []
-      : [
-          '',
-          paint('bold', `Since ${changes.since}: ${countText(changes.list)}`),
-          ...changes.list.map(changeLine),
-        ]),
     '',
   ].join('\n');
 }
@@ -482,11 +473,4 @@ function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems
     String(pulls.length + pullsLeftOut),
     systems.map((one) => `${one.system} ${one.verdict}`).join(', '),
   ];
-}
-
-/** One line about one difference. */
-export function changeLine({ what, change, cluster, subject, before, after }: ReportChange): string {
-  const values = [before, after].filter((value) => value !== undefined).map(onOneLine);
-  const where = [cluster, subject].filter((part) => part !== '').map(onOneLine);
-  return `  ${change.padEnd(7)} ${what.padEnd(8)} ${where.join('  ')}${values.length === 0 ? '' : `: ${values.join(' -> ')}`}`;
 }
