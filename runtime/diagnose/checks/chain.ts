@@ -300,7 +300,7 @@ function secretMissing(input: DoctorInput): Fault | undefined {
   return {
     about: by,
     message: `${message}; ${by} is to bring it: ${says}`,
-    advice: `Fix what the profile says, or ask who looks after it: ${kubectl(['describe', ...by.split('/').map((part, at) => (at === 0 ? part.toLowerCase() : part))], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
+    advice: `Fix what the profile says, or ask who looks after it: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
   };
 }
 
