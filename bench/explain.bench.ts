@@ -38,7 +38,7 @@ for (const count of [1000, 10_000, 100_000]) {
     parseManifests(text, 'dump.yaml', FOLDER_KINDS);
     parser.push(performance.now() - start);
     start = performance.now();
-    const { store } = await readFolders([folder]);
+    const { store } = await readFolders([folder], { stdin: process.stdin });
     const puller = { namespace: 'ns-1', serviceAccount: 'default', pod: { kind: 'Pod', name: 'object-1' } };
     explainIn(findWorld(store, puller), reference);
     whole.push(performance.now() - start);

@@ -1,10 +1,8 @@
 /** The first screen: the headline, what is wrong, and every cluster by system. */
 import {
-  countText,
   headline,
   REPORT_SYSTEMS,
   type Report,
-  type ReportChange,
   type ReportCluster,
   type ReportNodes,
   type ReportVerdict,
@@ -22,13 +20,7 @@ const AT_ONCE = 100;
 
 /** All of it, for what `report` holds. */
 export function overviewParts(report: Report): readonly HTMLElement[] {
-  return [
-    hero(report),
-    ...changesPart(report),
-    problemsPart(report),
-    clustersPart(report.clusters),
-    ...unreadPart(report),
-  ];
+  return [hero(report), problemsPart(report), clustersPart(report.clusters), ...unreadPart(report)];
 }
 
 /** The headline, what to begin with, and how many there are of each verdict. */
@@ -210,39 +202,6 @@ function legend(): HTMLElement {
     { class: 'legend' },
     ...VERDICTS.map((verdict) => badge(verdict)),
     h('span', {}, '– not in use'),
-  );
-}
-
-function changesPart({ changes }: Report): readonly HTMLElement[] {
-  if (changes === undefined) return [];
-  return [
-    h(
-      'section',
-      { 'aria-labelledby': 'changes' },
-      h('h2', { id: 'changes' }, `Since ${changes.since}: ${countText(changes.list)}`),
-      h('ul', { class: 'changes' }, ...changes.list.slice(0, 200).map(changeItem)),
-    ),
-  ];
-}
-
-function changeItem({ change, what, cluster, subject, before, after }: ReportChange): HTMLElement {
-  const isBad = (what === 'problem') === (change === 'new');
-  return h(
-    'li',
-    { class: `change ${change}` },
-    h('span', { class: `change-word ${what === 'problem' ? (isBad ? 'worse' : 'better') : ''}` }, change),
-    ` ${what} `,
-    code(cluster),
-    ' ',
-    subject === '' ? undefined : code(subject),
-    h(
-      'p',
-      {},
-      [before, after]
-        .filter((text) => text !== undefined)
-        .map(sentence)
-        .join(' → '),
-    ),
   );
 }
 

@@ -302,7 +302,10 @@ export const namespaceFlag: Flag<string | undefined> = text({
 
 /** Manifests in place of a cluster. */
 export const fromFlag: Flag<readonly string[] | undefined> = several(
-  folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
+  folder({
+    short: 'f',
+    help: 'a folder or file of manifests, such as a dump, or - for standard input, in place of a cluster',
+  }),
 );
 
 /** In which form results are printed; the first is the default. */

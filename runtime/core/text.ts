@@ -4,6 +4,11 @@
  * (compare CVE-2021-25743 of kubectl).
  */
 
+/** A word of a POSIX shell that stands for exactly `text`: for every command that is printed. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** Control characters but newline and tab; bidirectional and zero-width marks, invisible tags; separators of lines. */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 

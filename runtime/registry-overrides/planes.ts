@@ -18,7 +18,13 @@ import {
 } from '../core/mirrors/resolve.ts';
 import { admit } from './machine-config/admission.ts';
 import { type ClusterObjects, isInside } from './machine-config/input.ts';
-import { type ConfInForce, type NodeMirrors, nodeMirrors } from './machine-config/node-mirrors.ts';
+import {
+  type ConfInForce,
+  type NodeMirrors,
+  nodeMirrors,
+  policyOf,
+  resolveOnNode,
+} from './machine-config/node-mirrors.ts';
 import { collectMirrors, type MirrorProblem, readMirrorEntries } from './mirror-sets/collect.ts';
 import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
 import { type OverrideMap, replaceRegistry } from './overrides.ts';
@@ -158,7 +164,7 @@ function byNodes(
   image: string,
   hosted: boolean,
 ): PlaneAnswer {
-  const resolution = resolveMirrors(index, image);
+  const resolution = resolveOnNode(index, image, policyOf(mirrors));
   const fix = mirrorFix(resolution, { hosted });
   const { state, summary, problems } = mirrors;
   return {

@@ -17,6 +17,8 @@ interface Run {
   readonly never?: RegExp;
 }
 
+/** An image whose registry the policy does not allow, and whose mirror it does. */
+const DENIED = `registry.redhat.io/rhel9/x@sha256:${'a'.repeat(64)}`;
 const ANONYMOUS = /kubelet +one anonymous attempt/;
 const ROBOT_IN_TEMPLATE = /kind: Deployment[\s\S]*imagePullSecrets:\n +- name: robot/;
 
@@ -24,9 +26,9 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '01-empty-name': [
     {
       args: 'explain --pod deploy/web -n shop --from FOLDER/all.yaml',
-      code: 0,
+      code: 1,
       says: ANONYMOUS,
-      never: /robot/,
+      never: /1\. robot/,
     },
     {
       args: 'doctor deploy/web -n shop --from FOLDER/all.yaml',
@@ -36,7 +38,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     },
   ],
   '02-mirror-pod': [
-    { args: 'explain --pod haproxy-node1 -n kube-system --from FOLDER/all.yaml', code: 0, says: ANONYMOUS },
+    { args: 'explain --pod haproxy-node1 -n kube-system --from FOLDER/all.yaml', code: 1, says: ANONYMOUS },
     {
       args: 'doctor haproxy-node1 -n kube-system --from FOLDER/all.yaml',
       code: 1,
@@ -87,6 +89,35 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: 'validate FOLDER/twice.json', code: 1, says: /error: .*can pull no image at all/ },
     { args: 'validate FOLDER/secret.yaml', code: 0, says: /warning: .*line feed/ },
   ],
+  '19-allowed-registries': [
+    {
+      args: 'explain deploy/op -n shop --from FOLDER/all.yaml',
+      code: 1,
+      says: /error: .*pulled from nowhere: registry\.redhat\.io\/\S+ rejected by the policy/,
+    },
+    {
+      args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',
+      code: 1,
+      says: /broken +places .*registry\.redhat\.io\/\S+ rejected by the policy/,
+    },
+    {
+      args: `mirrors ${DENIED} --for node --from FOLDER/all.yaml`,
+      code: 1,
+      says: /mirror, not tried: rejected by the policy/,
+    },
+    {
+      args: 'mirrors --what-if FOLDER/what-if-image.txt --in-use --from FOLDER/all.yaml',
+      code: 0,
+      says: /rejected +registry\.redhat\.io\/\S+ +\(Deployment\/shop\/op, for node\)/,
+    },
+  ],
+  '22-pull-verification-crio': [
+    {
+      args: 'explain --pod web-0 -n shop --node node1 --from FOLDER/all.yaml',
+      code: 1,
+      says: /a pod without the Secret starts from it, as CRI-O 1\.35\.1 \(before 1\.36\)/,
+    },
+  ],
   '24-x509-in-name': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
@@ -95,18 +126,127 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       never: /certificate of|does not trust/,
     },
   ],
+  '25-no-search-registries': ['empty', 'missing', 'swallowed'].map((name) => ({
+    args: `mirrors kicbase/echo-server:1.0 --registries-conf FOLDER/${name}.conf`,
+    code: 1,
+    says: /pulls from nowhere: short-name "kicbase\/echo-server:1\.0" did not resolve to an alias/,
+    never: /docker\.io|registry\.access/,
+  })),
+  '26-without-namespace': ['', ' -n team'].flatMap((namespace) => [
+    {
+      args: `explain deploy/ais${namespace} --from FOLDER/out.yaml`,
+      code: 1,
+      says: /Secret regcred, listed by ServiceAccount\/\w+\/ais-client/,
+    },
+    {
+      args: `doctor deploy/ais${namespace} --from FOLDER/out.yaml`,
+      code: 1,
+      says: /broken +secrets-there .*"regcred", listed by ServiceAccount\/\w+\/ais-client, does not exist/,
+    },
+  ]),
+  '40-hostedclusters-same-name': [
+    {
+      args: 'validate FOLDER/fleet.yaml',
+      code: 1,
+      says: /fleet\.yaml:24:\d+: error: .*"prod" is also the name of clusters\[1\][\s\S]*"management" is also/,
+    },
+    {
+      args: 'report --from FOLDER/in',
+      code: 0,
+      says: /clusters\/management[\s\S]*\nteam-a\/prod[\s\S]*\nteam-b\/prod/,
+    },
+  ],
+  '41-sops': [
+    {
+      args: 'validate FOLDER/in',
+      code: 1,
+      says: /enc\.yaml:6: warning: .*encrypted by SOPS[\s\S]*masked\.yaml:5: error: .*\*\*SOPS\*\*[\s\S]*ghcr.*encrypted by SOPS/,
+      never: /base64|not JSON|API server/,
+    },
+    { args: 'validate --ignore-others FOLDER/in/enc.yaml', code: 0, says: /encrypted by SOPS/ },
+    { args: 'validate FOLDER/flow/manifests', code: 0, says: /0 errors, 1 warning/ },
+    { args: 'reconcile --from FOLDER/in --dry-run', code: 0, says: /is encrypted by SOPS/ },
+  ],
+  '42-kruise-namespaces': [
+    {
+      args: 'reconcile --from FOLDER/in --dry-run',
+      code: 0,
+      says: /configured Pod\/team-a\/a/,
+    },
+  ],
+  '43-helm-template': [
+    { args: 'validate --ignore-others FOLDER/in/templates/pullsecret.yaml', code: 0, says: /0 errors/ },
+    {
+      args: 'validate FOLDER/in/templates/pullsecret.yaml',
+      code: 1,
+      says: /template of Helm: render it first/,
+      never: /quote it|no text/,
+    },
+    { args: 'validate FOLDER/in', code: 1, says: /Helm chart: render it first/, never: /no kind|no text/ },
+    {
+      args: 'reconcile --from FOLDER/in --dry-run',
+      code: 1,
+      says: /Helm chart: render it first/,
+      never: /no kind|no text/,
+    },
+  ],
+  '44-doctor-sa-fix': [
+    {
+      args: 'doctor web -n demo --from FOLDER/in',
+      code: 1,
+      says: /\nkubectl patch serviceaccount default -n demo --type=json -p '\[{"op":"add","path":"\/imagePullSecrets\/-","value":{"name":"partner"}}\]'/,
+      never: /server-side/,
+    },
+    {
+      args: 'explain pod/web -n demo --from FOLDER/in',
+      code: 1,
+      says: /error: .*Secret "partner"[\s\S]*kubectl patch/,
+    },
+    { args: 'explain pods/web -n demo --from FOLDER/in', code: 1, says: /^registry\.example\.com/ },
+    { args: 'explain po web -n demo --from FOLDER/in', code: 1, says: /^registry\.example\.com/ },
+    { args: 'report --from FOLDER/in', code: 1, says: /Secret "partner"[\s\S]*kubectl patch/ },
+  ],
+  '50-port-mismatch': ['doctor web-0', 'explain --pod web-0'].map((command) => ({
+    args: `${command} -n shop --from FOLDER/all.yaml`,
+    code: 1,
+    says: /Entry "registry\.acme\.io" of Secret\/shop\/regcred[\s\S]*An entry "registry\.acme\.io:5000"/,
+  })),
   '51-live-pod-empty-list': [
-    { args: 'explain --pod job-1 -n team --from FOLDER/all.yaml', code: 0, says: ANONYMOUS },
+    { args: 'explain --pod job-1 -n team --from FOLDER/all.yaml', code: 1, says: ANONYMOUS },
     {
       args: 'doctor job-1 -n team --from FOLDER/all.yaml',
       code: 1,
       says: /broken +injection .*"quay-robot", and this one does not list it/,
     },
   ],
+  '52-opaque-type': [
+    {
+      args: 'validate FOLDER/all.yaml',
+      code: 0,
+      says: /warning: Secret\/shop\/regcred type: is "Opaque", expected "kubernetes\.io\/dockerconfigjson"/,
+    },
+    {
+      args: 'doctor web-6d5f-abcde -n shop --from FOLDER/all.yaml',
+      code: 1,
+      says: /broken +secrets-readable .*"regcred"[\s\S]*kubectl get secret regcred -n shop -o yaml \| sed .* \| kubectl replace --force -f -/,
+    },
+  ],
+  '53-creds-store': [
+    {
+      args: 'validate FOLDER/all.yaml',
+      code: 0,
+      says: /warning: .*holds no password: credsStore "osxkeychain".*create secret docker-registry/,
+    },
+    ...['doctor app-0', 'explain --pod app-0'].map((command) => ({
+      args: `${command} -n mac --from FOLDER/all.yaml`,
+      code: 1,
+      says: /holds no password: credsStore "osxkeychain"/,
+    })),
+  ],
   '54-ecr-expired': [
     {
       args: 'explain --pod train-0 -n ml --from FOLDER/all.yaml',
-      code: 0,
+      code: 1,
       says: /has expired at 2026-11-23T11:20:18Z/,
     },
     {

@@ -5,8 +5,6 @@ import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
 import { goGlob } from '../../runtime/core/go/glob.ts';
 import { nearWord } from '../../runtime/core/text.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
-import type { Report } from '../../runtime/diagnose/model/types.ts';
-import { reportChanges } from '../../runtime/diagnose/views/report.ts';
 import { parseManifests, shapeFault } from '../../runtime/engine/offline/manifests.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { loadedService } from '../../runtime/node/systemd.ts';
@@ -18,14 +16,6 @@ const test = suite('what fuzzing the readers found');
 
 /** No text and no number can be made of it. */
 const ODD = { toString: 1 };
-const REPORT: Report = {
-  version: 1,
-  madeAt: '2026-01-01T00:00:00Z',
-  source: 'a',
-  clusters: [],
-  problems: [],
-  unread: [],
-};
 
 interface Row extends Case {
   readonly run: () => unknown;
@@ -35,13 +25,6 @@ interface Row extends Case {
 table(
   test,
   [
-    {
-      name: 'an earlier report whose counts are maps',
-      reason: 'report --diff ended on an unexpected error',
-      run: () =>
-        reportChanges({ ...REPORT, clusters: [{ name: 'a', nodes: { total: ODD } }] }, REPORT)?.list.length,
-      gives: 2,
-    },
     {
       name: 'the number of a process that is a map',
       reason: 'the installer ended on an unexpected error',

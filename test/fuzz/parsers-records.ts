@@ -6,8 +6,6 @@ import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
-import type { Report } from '../../runtime/diagnose/model/types.ts';
-import { reportChanges } from '../../runtime/diagnose/views/report.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
@@ -24,36 +22,8 @@ import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
 const SECRET: SecretObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
-const REPORT: Report = {
-  version: 1,
-  madeAt: '2026-01-01T00:00:00Z',
-  source: 'a',
-  clusters: [],
-  problems: [],
-  unread: [],
-};
 
 export const RECORD_PARSERS: readonly Parser[] = [
-  {
-    name: 'earlier report',
-    corpus: [
-      jsonOf({
-        ...REPORT,
-        clusters: [
-          {
-            name: 'a',
-            verdict: 'ok',
-            nodes: { total: 1 },
-            mirrors: { rules: [{ source: 'b' }] },
-            keys: [{ key: 'c' }],
-          },
-        ],
-        problems: [{ title: 't', cases: [{ cluster: 'a', object: 'o', message: 'm' }] }],
-      }),
-    ],
-    unit: '{"name":"a"},',
-    run: (text) => reportChanges(valueOf(text), REPORT),
-  },
   {
     name: 'pull secret that is compared',
     corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],

@@ -19,7 +19,6 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['reconcile', '--from', nowhere],
     ['report', '--from', from],
     ['report', '--from', from, '--markdown'],
-    ['report', '--from', from, '--diff', nowhere],
     ['verify', `r.io/${word}`, '--from', from],
     ['synth', '--fleet', nowhere],
     ['test', nowhere],

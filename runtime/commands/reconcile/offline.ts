@@ -12,7 +12,7 @@ import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
-import { type Folder, folderOf, readFolder } from '../../engine/offline/manifests.ts';
+import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { type OfflineResult, runOffline } from '../../engine/offline/offline.ts';
 import { parseYaml as parse, toYaml } from '../../kube/yaml.ts';
 import { writeObjects } from './output-folder.ts';
@@ -118,14 +118,7 @@ function isDir(path: string): boolean {
 /** Parses only what somebody reads: a dump of a cluster holds far more. */
 function inputReader(kinds: readonly string[], io: CommandIo): (path: string) => Promise<Folder> {
   const wanted = new Set(kinds);
-  return (path) => inputFolder(path, wanted, io);
-}
-
-async function inputFolder(path: string, kinds: ReadonlySet<string>, io: CommandIo): Promise<Folder> {
-  if (path !== '-') return readFolder(path, kinds);
-  const chunks: Buffer[] = [];
-  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
-  return folderOf([{ file: 'standard input', text: Buffer.concat(chunks).toString('utf8') }], kinds);
+  return (path) => readFolder(path, wanted, io.stdin);
 }
 
 /** A document that cannot be read could be the very secret that is looked for, so nothing is judged without it. */

@@ -304,7 +304,14 @@ export function describeKind(kind: JsonNode['kind']): string {
 
 /** Why a document as a whole cannot be used. */
 export interface ConfigProblem {
-  readonly reason: 'Empty' | 'NotJson' | 'NotAnObject' | 'AuthsMissing' | 'AuthsNotAnObject';
+  readonly reason:
+    | 'Empty'
+    | 'Encrypted'
+    | 'Masked'
+    | 'NotJson'
+    | 'NotAnObject'
+    | 'AuthsMissing'
+    | 'AuthsNotAnObject';
   /** A sentence without its end, that shows nothing of the document: `has no "auths"`. */
   readonly message: string;
   readonly position?: TextPosition;
@@ -362,19 +369,50 @@ function parseText(plain: string, format: DockerConfigFormat): DockerConfigResul
   const parsed = parseGoJson(plain);
   if (!parsed.ok) {
     const { plainText, goText, at } = parsed.fault;
-    const empty = plain.trim() === '';
+    const [reason, message] = notJson(plain) ?? ['NotJson', `is not JSON: ${plainText}`];
+    const position = positionsOf(plain)(at);
     return {
       ok: false,
-      problem: {
-        reason: empty ? 'Empty' : 'NotJson',
-        message: empty ? 'is empty' : `is not JSON: ${plainText}`,
-        position: positionsOf(plain)(at),
-        kubeletFault: goText,
-        containersFault: goText,
-      },
+      problem: { reason, message, position, kubeletFault: goText, containersFault: goText },
     };
   }
   return readDocument(plain, parsed.value, format);
+}
+
+/** What begins so was encrypted by SOPS, and cannot be judged. */
+const ENCRYPTED = /^ENC\[[A-Z0-9_]+,data:/;
+
+/** What stands in place of a document, where that is known. */
+function notJson(plain: string): readonly [ConfigProblem['reason'], string] | undefined {
+  const text = plain.trim();
+  if (text === '') return ['Empty', 'is empty'];
+  if (ENCRYPTED.test(text))
+    return ['Encrypted', 'is encrypted by SOPS: what it holds cannot be judged before it is decrypted'];
+  if (text === '**SOPS**')
+    return ['Masked', 'is "**SOPS**", which flux build prints in place of a value that SOPS encrypts'];
+  return undefined;
+}
+
+/** Whether a value of a Secret, in base64 or as SOPS leaves it, is encrypted. */
+export function isEncrypted(value: Redacted<string>): boolean {
+  return ENCRYPTED.test(reveal(secretDataText(value)));
+}
+
+/** The helper of a workstation that keeps the password of an entry: neither a kubelet nor, of a Secret, a runtime asks it. */
+export function helperOf({ fields }: DockerConfig, key: string): string | undefined {
+  const members = reveal(fields);
+  const field = (name: string) => members.findLast((one) => fieldOf(one.key, [name]) !== undefined);
+  const helpers = field('credHelpers')?.value;
+  const own = helpers?.kind === 'object' ? helpers.members.findLast((one) => one.key === key) : undefined;
+  const found = own?.value ?? field('credsStore')?.value;
+  if (found?.kind !== 'string' || found.value === '') return undefined;
+  const name = /^[\w.-]{1,40}$/.test(found.value) ? ` "${found.value}"` : '';
+  return `${own === undefined ? 'credsStore' : 'credHelpers'}${name}`;
+}
+
+/** What to say of such an entry, as the end of a sentence that begins with it. */
+export function withHelper(helper: string): string {
+  return `holds no password: ${helper} keeps it on the machine that wrote the file, where no node can ask for it. Write the entry with kubectl create secret docker-registry`;
 }
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
@@ -557,7 +595,8 @@ export function pullSecretKey(type: unknown): string | undefined {
 
 /** The text under a base64 value of a Secret. Bytes that are no UTF-8 become U+FFFD, as in Go. */
 export function secretDataText(value: Redacted<string>): Redacted<string> {
-  return redact(decodeUtf8(Buffer.from(reveal(value), 'base64')));
+  const plain = reveal(value);
+  return ENCRYPTED.test(plain) ? value : redact(decodeUtf8(Buffer.from(plain, 'base64')));
 }
 
 /**

@@ -110,7 +110,13 @@ export interface Candidate {
   readonly origin?: RuleOrigin;
 }
 
-export type SkipReason = 'DigestOnly' | 'TagOnly' | 'Blocked' | 'InvalidReference' | 'GivenUp';
+export type SkipReason =
+  | 'DigestOnly'
+  | 'TagOnly'
+  | 'Blocked'
+  | 'InvalidReference'
+  | 'GivenUp'
+  | 'PolicyRejected';
 
 export interface SkippedCandidate extends Candidate {
   readonly reason: SkipReason;

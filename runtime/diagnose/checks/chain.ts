@@ -3,7 +3,8 @@
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
-import { counted } from '../../core/text.ts';
+import { recordOf, textOf } from '../../core/record.ts';
+import { counted, shellWord } from '../../core/text.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
 import {
   type DoctorInput,
@@ -14,7 +15,8 @@ import {
   type LinkName,
   type NodeEvidence,
 } from '../model/types.ts';
-import { pullRemedy } from './pull-remedies.ts';
+import { ALLOW_SOURCE } from './pull.ts';
+import { kubectl, pullRemedy } from './pull-remedies.ts';
 
 // The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them.
 
@@ -26,7 +28,7 @@ export function fixAccount(
   input: DoctorInput,
   bad: string | undefined,
   good: string | undefined,
-): Pick<Link, 'fix' | 'advice'> {
+): Pick<Link, 'fix' | 'advice' | 'commands'> {
   const { account, namespace, ownList, isPod, template } = input;
   const listed = input.images[0]?.explanation?.secrets.map(({ name }) => name) ?? [];
   const names = [
@@ -42,6 +44,15 @@ export function fixAccount(
   const place = { name: metadata.name, namespace };
   if (ownList)
     return { fix: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
+  const again = isPod
+    ? { advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}` }
+    : {};
+  const own = account.object?.['imagePullSecrets'];
+  if (Array.isArray(own) && own.length > 0)
+    return {
+      ...again,
+      ...patchedList({ namespace, account: account.name, own: own.map(nameIn), bad, good }),
+    };
   return {
     fix: [
       {
@@ -51,10 +62,41 @@ export function fixAccount(
         imagePullSecrets,
       },
     ],
-    ...(isPod
-      ? { advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}` }
-      : {}),
+    ...again,
   };
+}
+
+function nameIn(item: unknown): string {
+  return textOf(recordOf(item)['name']);
+}
+
+interface ListPatch {
+  readonly namespace: string;
+  readonly account: string;
+  readonly own: readonly string[];
+  readonly bad: string | undefined;
+  readonly good: string | undefined;
+}
+
+/** The list of a ServiceAccount is atomic: who applies one name takes the others away, and a patch of the list alone does not. */
+function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Link, 'commands'> {
+  const path = '/imagePullSecrets';
+  const at = bad === undefined ? -1 : own.indexOf(bad);
+  const patch = [
+    ...(at < 0
+      ? []
+      : [
+          { op: 'test', path: `${path}/${at}/name`, value: bad },
+          { op: 'remove', path: `${path}/${at}` },
+        ]),
+    ...(good === undefined || own.includes(good)
+      ? []
+      : [{ op: 'add', path: `${path}/-`, value: { name: good } }]),
+  ];
+  const command = kubectl(['patch', 'serviceaccount', account, '-n', namespace], [account, namespace]);
+  return patch.length === 0 || command === undefined
+    ? {}
+    : { commands: [`${command} --type=json -p ${shellWord(JSON.stringify(patch))}`] };
 }
 
 /**
@@ -99,6 +141,14 @@ export function fixProvider(
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
   const wanted = [...new Set([...matchImages, ...hosts])];
+  const secrets = [
+    ...new Set(
+      images.flatMap(({ elsewhere, explanation }) => [
+        ...elsewhere,
+        ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
+      ]),
+    ),
+  ];
   const config: KubeObject = {
     apiVersion: 'config.openshift.io/v1',
     kind: 'CRIOCredentialProviderConfig',
@@ -106,13 +156,19 @@ export function fixProvider(
     spec: { matchImages: wanted },
   };
   return [
-    ...(wanted.length > matchImages.length ? [config] : []),
-    ...(mayRead ? [] : providerAccess(namespace, account.name)),
+    ...(wanted.length > matchImages.length && mayRead ? [config] : []),
+    ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
   ];
 }
 
 /** What the provider asks for with the token of the pod's ServiceAccount. */
-function providerAccess(namespace: string, account: string): readonly KubeObject[] {
+function providerAccess(
+  namespace: string,
+  account: string,
+  secrets: readonly string[],
+): readonly KubeObject[] {
+  // A rule without names would be one for every Secret.
+  if (secrets.length === 0) return [];
   const name = 'credential-provider-secret-access';
   const group = 'rbac.authorization.k8s.io';
   // So that the way out finds what was applied of these.
@@ -122,7 +178,7 @@ function providerAccess(namespace: string, account: string): readonly KubeObject
       apiVersion: `${group}/v1`,
       kind: 'Role',
       metadata: { name, namespace, labels },
-      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }],
+      rules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] }],
     },
     {
       apiVersion: `${group}/v1`,
@@ -178,8 +234,7 @@ function noPlace(input: DoctorInput): Fault | undefined {
   return {
     about: hostOf(bad.repository),
     message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
-    advice:
-      'Allow its source in the mirror set, or take it out of the blocked registries of image.config.openshift.io/cluster',
+    advice: ALLOW_SOURCE,
   };
 }
 
@@ -245,7 +300,7 @@ function secretMissing(input: DoctorInput): Fault | undefined {
   return {
     about: by,
     message: `${message}; ${by} is to bring it: ${says}`,
-    advice: `Fix what the profile says, or ask who looks after it: kubectl describe ${by.toLowerCase()}`,
+    advice: `Fix what the profile says, or ask who looks after it: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
   };
 }
 
@@ -280,8 +335,17 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
       : {
           fix: [],
           advice: 'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson',
+          ...retyped(input.namespace, ignored.name),
         }),
   };
+}
+
+/** Makes a Secret again, with the type that its key asks for. */
+function retyped(namespace: string, name: string): Pick<Link, 'commands'> {
+  const get = kubectl(['get', 'secret', name, '-n', namespace, '-o', 'yaml'], [namespace, name]);
+  if (get === undefined) return {};
+  const type = `s#^type: .*#type: kubernetes.io/dockerconfigjson#`;
+  return { commands: [`${get} | sed ${shellWord(type)} | kubectl replace --force -f -`] };
 }
 
 function noCredential(input: DoctorInput): Fault | undefined {
@@ -371,6 +435,7 @@ function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | un
 function nodeFault(node: DoctorInput['node']): Fault | undefined {
   if (node === undefined) return undefined;
   const { name, agent, agentSays = '', behind = 'none' } = node;
+  const [agentPod = ''] = agentSays.split(' ', 1);
   const daemonSet = `DaemonSet "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}"`;
   const says = {
     'no-daemon-set': [
@@ -379,11 +444,11 @@ function nodeFault(node: DoctorInput['node']): Fault | undefined {
     ],
     absent: [
       `${daemonSet} has no pod on node "${name}": nothing brings the pull secret to it`,
-      `Compare the taints of the node with the tolerations of the DaemonSet: kubectl describe node ${name}`,
+      `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
     ],
     'not-ready': [
       `the agent of node "${name}" is not ready: ${agentSays}`,
-      `Read its log: kubectl logs -n ${GLOBAL_PULL_SECRET.namespace} ${agentSays.split(' ', 1)[0] ?? ''}`,
+      `Read its log: ${kubectl(['logs', '-n', GLOBAL_PULL_SECRET.namespace, agentPod], [agentPod]) ?? 'kubectl logs'}`,
     ],
     ready: undefined,
     unknown: undefined,

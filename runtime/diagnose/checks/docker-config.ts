@@ -10,11 +10,15 @@ import type { DockerConfigFormat } from '../../core/docker-config/fields.ts';
 import {
   apiServerSecretFault,
   type DockerConfigEntry,
+  helperOf,
+  isEncrypted,
   parseDockerConfig,
   pullSecretKey,
   secretDataText,
+  withHelper,
 } from '../../core/docker-config/pull-secret.ts';
 import { decodeGoBase64 } from '../../core/go/base64.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import type { TextPosition } from '../../core/text.ts';
@@ -43,6 +47,7 @@ export function validateDockerConfig(
   const parsed = parseDockerConfig(text, format);
   if (!parsed.ok) {
     const { reason, message, position } = parsed.problem;
+    if (reason === 'Encrypted') return [{ severity: 'warning', code: reason, path: '', message }];
     return [
       { severity: 'error', code: reason, path: '', message, ...(position === undefined ? {} : { position }) },
     ];
@@ -53,7 +58,15 @@ export function validateDockerConfig(
   }
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
-  const problems = config.entries.flatMap((entry) => entryProblems(entry, path(entry.key.written), now));
+  const problems = config.entries.flatMap((entry): readonly ValidationProblem[] => {
+    const at = path(entry.key.written);
+    const helper = entry.fault?.reason === 'NoCredential' ? helperOf(config, entry.key.written) : undefined;
+    if (helper === undefined) return entryProblems(entry, at, now);
+    const { position } = entry;
+    return [
+      { severity: 'warning', code: 'CredentialElsewhere', path: at, position, message: withHelper(helper) },
+    ];
+  });
   const warnings = config.warnings.map(({ reason, subject, message }): ValidationProblem => {
     const at = reason === 'DuplicateKey' ? path(subject) : subject.replaceAll('"', '');
     return { severity: 'warning', code: reason, path: at, message };
@@ -133,11 +146,13 @@ export function validateSecret(
 ): readonly ValidationProblem[] {
   const type = secret.type ?? 'Opaque';
   const typed = pullSecretKey(type);
-  if (typed === undefined && !wanted) return [];
-  const key = typed ?? '.dockerconfigjson';
+  const held = ['.dockerconfigjson', '.dockercfg'].find((one) => secret.data?.[one] !== undefined);
+  if (typed === undefined && !wanted && (held === undefined || isOfNodes(secret))) return [];
+  const key = typed ?? held ?? '.dockerconfigjson';
   const problems: ValidationProblem[] = [];
   if (typed === undefined) {
-    const message = `is "${type}", expected "kubernetes.io/dockerconfigjson": a pod that lists the Secret ignores it`;
+    const right = key === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
+    const message = `is "${type}", expected "${right}": a pod that lists the Secret ignores it`;
     problems.push({ severity: 'warning', code: 'WrongType', path: 'type', message });
   }
   const value = secret.data?.[key];
@@ -145,7 +160,7 @@ export function validateSecret(
   if (value === undefined) {
     return [...problems, { severity: 'error', code: 'KeyMissing', path: data, message: 'is missing' }];
   }
-  if (!decodeGoBase64(reveal(value), 'padded').ok) {
+  if (!isEncrypted(value) && !decodeGoBase64(reveal(value), 'padded').ok) {
     return [...problems, { severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
   }
   const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
@@ -154,8 +169,16 @@ export function validateSecret(
   return [
     ...problems,
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
-    ...refusal(type, { [key]: text }),
+    ...(inner.some(({ code }) => code === 'Encrypted' || code === 'Masked')
+      ? []
+      : refusal(type, { [key]: text })),
   ];
+}
+
+/** Copies of the platform's pull secret, which node agents read whatever their type is. */
+function isOfNodes({ metadata: { namespace, name } }: SecretObject): boolean {
+  const { original, global, additional } = NAMES;
+  return namespace === NAMES.namespace && [original, global, additional].includes(name as never);
 }
 
 /** What the API server will say: such a Secret cannot be created, whatever else is wrong with it. */

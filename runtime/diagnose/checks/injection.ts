@@ -17,6 +17,7 @@ import { plannedFor, plannedNames } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
 import {
   hasOwnList,
+  isAdmitted,
   isStatic,
   ownSecrets,
   type PlainPodSpec,
@@ -183,7 +184,10 @@ function namesLacking(store: ObjectStore, { template, world: reader, account, po
 function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotInjected {
   const spec = podSpecIn(pod);
   const remedy = recreation(pod);
-  const lacking = [...notCopied(spec, account), ...notInjectedInto(store, pod, ownSecrets(spec))];
+  const lacking = [
+    ...(isAdmitted(pod) ? notCopied(spec, account) : []),
+    ...notInjectedInto(store, pod, ownSecrets(spec)),
+  ];
   return lacking.map((one) => ({ ...one, remedy }));
 }
 

@@ -1,9 +1,11 @@
 /** What to do first about a failing pull, by its cause. */
+import { isObjectName } from '../../core/kubernetes/object.ts';
+import { shellWord } from '../../core/text.ts';
 import type { PullCause, PullFailure } from '../model/pull-failure.ts';
 
 /** The values stand in the environment, and in no list of commands. */
 const CREATE_SECRET =
-  'kubectl create secret docker-registry {secret} -n {namespace} --docker-server=\'{server}\' --docker-username="$USERNAME" --docker-password="$PASSWORD"';
+  'kubectl create secret docker-registry {secret} -n {namespace} --docker-server={server} --docker-username="$USERNAME" --docker-password="$PASSWORD"';
 
 /** What a cause means, what to do first, and a command for it; `{host}` and the like are filled in. */
 const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: string, command?: string]>> = {
@@ -142,6 +144,11 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
 };
 
+/** `kubectl` with these words; undefined where one of `names` is a name that no object can have. */
+export function kubectl(words: readonly string[], names: readonly string[]): string | undefined {
+  return names.every(isObjectName) ? ['kubectl', ...words].map(shellWord).join(' ') : undefined;
+}
+
 /** What a remedy is about, beside the failure. */
 export interface RemedyAbout {
   readonly namespace: string;
@@ -172,9 +179,11 @@ export function pullRemedy(
   };
   const filled = (text: string): string =>
     text.replace(/\{(\w+)\}/g, (_whole, name: string) => known[name] ?? 'the registry');
-  const isComplete = [...(command ?? '').matchAll(/\{(\w+)\}/g)].every(
-    ([, name = '']) => known[name] !== undefined,
+  const isComplete = [...(command ?? '').matchAll(/\{(\w+)\}/g)].every(([, name = '']) =>
+    name === 'server' ? known[name] !== undefined : isObjectName(known[name]),
   );
-  const run = command === undefined || !isComplete ? '' : `: ${filled(command)}`;
+  const quoted = (text: string): string =>
+    text.replace(/\{(\w+)\}/g, (_whole, name: string) => shellWord(known[name] ?? ''));
+  const run = command === undefined || !isComplete ? '' : `: ${quoted(command)}`;
   return { said: filled(said), advice: `${filled(advice)}${run}` };
 }

@@ -4,21 +4,27 @@ import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-s
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
-import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from '../model/types.ts';
+import type {
+  ExplainedPlace,
+  ExplainInput,
+  Explanation,
+  Finding,
+  KubeletView,
+  ListedSecret,
+} from '../model/types.ts';
 
 /** All findings, the worst first. */
 export function findingsOf(
   input: ExplainInput,
   kubelet: KubeletView,
-  places: readonly ExplainedPlace[],
-  fix?: MirrorFix,
+  { places, skipped, fix }: Pick<Explanation, 'places' | 'skipped'> & { readonly fix: MirrorFix | undefined },
 ): readonly Finding[] {
   const all = [
     ...blocked(kubelet),
     ...input.secrets.flatMap(listedSecret),
     ...unreadableNode(input),
     ...passedOver(fix, places),
-    ...(fix === undefined ? noPlace(places) : []),
+    ...(fix === undefined ? noPlace(places, skipped) : []),
     ...shortName(input, kubelet),
     ...platformProvider(input, kubelet),
     ...anonymousOnly(kubelet),
@@ -63,6 +69,10 @@ function listedSecret({ name, listedBy, state }: ListedSecret): readonly Finding
 
 const NOT_FOUND = {
   missing: { said: 'does not exist', fix: 'Create Secret "NAME" or take it out of the list' },
+  encrypted: {
+    said: 'is encrypted by SOPS here, so that nothing is known about what it holds',
+    fix: 'Decrypt it first, or look at the cluster',
+  },
   ignored: {
     said: 'is skipped: it has another type than a pull secret, or no data under the key of its type',
     fix: 'Use type kubernetes.io/dockerconfigjson with the key .dockerconfigjson',
@@ -95,15 +105,20 @@ function passedOver(fix: MirrorFix | undefined, places: readonly ExplainedPlace[
   return [{ severity, message, fix: fix.fix, ...(object === undefined ? {} : { object }) }];
 }
 
-function noPlace(places: readonly ExplainedPlace[]): readonly Finding[] {
+function noPlace(places: readonly ExplainedPlace[], [why]: Explanation['skipped']): readonly Finding[] {
   if (places.length > 0) return [];
   return [
     {
       severity: 'error',
-      message: 'No place is left that the image may be pulled from: every one is blocked or refused',
+      message: `The image may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}`}`,
+      fix: ALLOW_SOURCE,
     },
   ];
 }
+
+/** What to do about an image without a place. */
+export const ALLOW_SOURCE =
+  'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for';
 
 /**
  * The kubelet looks for credentials of Docker Hub, and hands CRI-O the name as it is written.
@@ -163,7 +178,7 @@ function doubtful({ tried }: KubeletView): readonly Finding[] {
 
 function emptyEntries({ tried }: KubeletView): readonly Finding[] {
   return tried
-    .filter((one) => one.empty)
+    .filter((one) => one.empty && one.doubt === undefined)
     .map((one) => ({
       severity: 'warning' as const,
       message: `Entry "${one.key}" of ${one.source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
@@ -245,10 +260,33 @@ function hostMeaning(text: string): string {
   return registryKey(text).meaning.split('/', 1)[0] ?? '';
 }
 
+/** What a Node says of itself: `1.35.1`; of a runtime that is not CRI-O nothing. */
+export interface NodeVersions {
+  readonly crio?: string;
+  readonly kubelet?: string;
+}
+
+function isBefore(version: string, minor: number): boolean {
+  const [, first = '', second = ''] = /^v?(\d+)\.(\d+)\./.exec(version) ?? [];
+  return first === '1' && second !== '' && Number(second) < minor;
+}
+
 /** What a later pod needs to use the image once it is on the node, from Kubernetes 1.35 on by default. */
-export function verificationOf(kubelet: KubeletView, node: string | undefined): string {
+export function verificationOf(
+  kubelet: KubeletView,
+  node: string | undefined,
+  { crio, kubelet: version }: NodeVersions = {},
+): string {
   const [first] = kubelet.tried;
-  const where = 'Once the image is on a node (pull verification, on by default from Kubernetes 1.35)';
+  const free = 'a pod without the Secret starts from it';
+  if (crio !== undefined && isBefore(crio, 36))
+    return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) gives pull verification nothing to go by`;
+  if (version !== undefined && isBefore(version, 35))
+    return `Once the image is on the node: ${free}, as the kubelet is ${version}, and pull verification is on by default from 1.35`;
+  const where =
+    crio === undefined
+      ? 'Once the image is on a node (pull verification, on by default from Kubernetes 1.35, and not with CRI-O before 1.36)'
+      : `Once the image is on the node: unknown, as CRI-O ${crio} does not show whether pull verification is at work; where it is`;
   if (kubelet.blockedBy !== undefined) return `${where}: nothing is pulled`;
   if (first === undefined)
     return `${where}: pulled without a credential, so every pod of the node may use it`;

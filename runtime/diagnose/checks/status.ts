@@ -30,6 +30,7 @@ import {
   type Sent,
 } from '../model/types.ts';
 import { firstBroken } from './chain.ts';
+import { kubectl } from './pull-remedies.ts';
 
 // The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
 
@@ -199,6 +200,7 @@ export function podProblems(
       message: broken.message,
       ...(broken.advice === undefined ? {} : { advice: broken.advice }),
       ...fixOf(broken.fix ?? [], toYaml),
+      ...(broken.commands === undefined ? {} : { commands: broken.commands }),
       ...(image === undefined ? {} : { pull: pullId(cluster, input.pod, image.text) }),
     },
   ];
@@ -322,7 +324,7 @@ export function nodeProblems(cluster: string, { list }: ReportNodes): readonly F
       cluster,
       object: `Node/${name}`,
       message: why,
-      advice: `Look at the agent on the node: kubectl -n kube-system get pods --field-selector spec.nodeName=${name}`,
+      advice: `Look at the agent on the node: ${kubectl(['-n', 'kube-system', 'get', 'pods', '--field-selector', `spec.nodeName=${name}`], [name]) ?? ''}`,
     }));
 }
 
@@ -348,8 +350,9 @@ export function statusProblems(cluster: string, rows: readonly StatusRow[]): rea
 function lookAtIt(object: string): string {
   const [kind = '', ...rest] = object.split('/');
   const name = rest.at(-1) ?? '';
-  const namespace = rest.length > 1 ? ` -n ${rest[0] ?? ''}` : '';
-  return `Its status says more: kubectl get ${kind.toLowerCase()} ${name}${namespace} -o yaml`;
+  const namespace = rest.length > 1 ? ['-n', rest[0] ?? ''] : [];
+  const words = ['get', kind.toLowerCase(), name, ...namespace, '-o', 'yaml'];
+  return `Its status says more: ${kubectl(words, [name, ...namespace.slice(1)]) ?? 'look at it'}`;
 }
 
 /**
@@ -385,13 +388,14 @@ export function groupedByCause(problems: readonly FoundProblem[]): readonly Repo
     .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || b.cases.length - a.cases.length);
 }
 
-function caseOf({ cluster, object, message, advice, fix, pull }: FoundProblem): ReportCase {
+function caseOf({ cluster, object, message, advice, fix, commands, pull }: FoundProblem): ReportCase {
   return {
     cluster,
     object,
     message,
     ...(advice === undefined ? {} : { advice }),
     ...(fix === undefined ? {} : { fix }),
+    ...(commands === undefined ? {} : { commands }),
     ...(pull === undefined ? {} : { pull }),
   };
 }
@@ -638,6 +642,8 @@ export interface PodCause {
   readonly advice?: string;
   /** To be applied with `kubectl apply --server-side`: for all of them, each object once. */
   readonly fix: readonly KubeObject[];
+  /** To be run, each once. */
+  readonly commands: readonly string[];
 }
 
 const CAUSES: Readonly<Record<PodCause['link'], string>> = {
@@ -691,6 +697,7 @@ function causeOf({
     message: broken?.message ?? 'not all could be read',
     ...(broken?.advice === undefined ? {} : { advice: broken.advice }),
     fix: once(all.flatMap(({ links }) => firstBroken(links)?.fix ?? [])),
+    commands: [...new Set(all.flatMap(({ links }) => firstBroken(links)?.commands ?? []))],
   };
 }
 

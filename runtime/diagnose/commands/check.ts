@@ -235,7 +235,7 @@ interface Seen {
 }
 
 async function look(flags: Values, plan: readonly KubeObject[], io: CommandIo): Promise<Seen> {
-  if (flags.from !== undefined) return lookInto(flags.from, plan);
+  if (flags.from !== undefined) return lookInto(flags.from, plan, io);
   const access: ClusterAccess = flags;
   return withClient(access, io, async (client) => {
     const { store, problems } = await readSteps(client, clusterRequests(plan), []);
@@ -246,11 +246,11 @@ async function look(flags: Values, plan: readonly KubeObject[], io: CommandIo): 
 }
 
 /** Several folders are parts of one dump. */
-async function lookInto(dirs: readonly string[], plan: readonly KubeObject[]): Promise<Seen> {
+async function lookInto(dirs: readonly string[], plan: readonly KubeObject[], io: CommandIo): Promise<Seen> {
   const store = new ObjectStore();
   const problems: string[] = [];
   for (const dir of dirs) {
-    const folder = await readFolder(dir, folderKinds(plan));
+    const folder = await readFolder(dir, folderKinds(plan), io.stdin);
     for (const { object } of folder.manifests) store.set(withIdentity(object));
     problems.push(...folder.problems.map(({ file: path, line, message }) => `${path}:${line}: ${message}`));
   }

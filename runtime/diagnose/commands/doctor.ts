@@ -43,6 +43,7 @@ import {
 } from '../model/objects.ts';
 import {
   findPod,
+  joinedPodName,
   kindsFor,
   nextKindsFor,
   nextNodeKinds,
@@ -99,7 +100,8 @@ async function readOfAll(
   namespace: string | undefined,
   io: CommandIo,
 ): Promise<Found> {
-  if (from !== undefined) return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+  if (from !== undefined)
+    return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
   const found = await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]);
   return { ...found, hosted: false };
 }
@@ -189,8 +191,9 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  if (flags.all || flags['all-namespaces']) return examineAll(flags, args, io);
+async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  if (flags.all || flags['all-namespaces']) return examineAll(flags, given, io);
+  const args = joinedPodName(given);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
@@ -217,7 +220,12 @@ async function read(
   io: CommandIo,
 ): Promise<Looked> {
   if (from !== undefined) {
-    const found = await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+    const found = await readFolders(from, {
+      more: DOCTOR_FOLDER_KINDS,
+      cluster,
+      namespace: puller.namespace,
+      stdin: io.stdin,
+    });
     return { ...withDefaultAccount(found, puller), hosted: found.hosted };
   }
   const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
@@ -265,9 +273,12 @@ function asText({ input, links, paint }: Finding): string {
       `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
   );
   const advice = broken?.advice === undefined ? [] : ['', onOneLine(broken.advice)];
+  const commands = broken?.commands === undefined ? [] : ['', ...broken.commands];
   const yaml = fixOf(input, links);
   const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
-  return `${[paint('bold', onOneLine(input.pod)), ...lines, ...advice, ...fix].join('\n')}\n`;
+  const verdict =
+    broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(broken.about ?? broken.message)}`;
+  return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...advice, ...commands, ...fix].join('\n')}\n`;
 }
 
 /** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */

@@ -25,18 +25,28 @@ import { type ImageReference, imageHint, parseImageReference } from '../../core/
 import { redact } from '../../core/redacted.ts';
 import { jsonText, oneLined } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import { type ReadWorld, readFolders } from '../model/look.ts';
+import { doctorChain, firstBroken } from '../checks/chain.ts';
+import {
+  DOCTOR_FOLDER_KINDS,
+  doctorKinds,
+  doctorNext,
+  lookAt,
+  type ReadWorld,
+  readFolders,
+  withDefaultAccount,
+} from '../model/look.ts';
 import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
 import {
   explainIn,
   findWorld,
   isPodName,
+  joinedPodName,
   kindsFor,
   nextKindsFor,
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { Explanation, KubeletView } from '../model/types.ts';
+import type { Explanation, KubeletView, Link } from '../model/types.ts';
 import { explanationMermaid, explanationText } from '../views/text.ts';
 
 const TABLE = {
@@ -84,7 +94,8 @@ const TABLE = {
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',
-      'list secrets (namespace of the pod)',
+      'list secrets (namespace of the pod); with --pod also events, roles, rolebindings, pullstatuses',
+      'with --pod: get daemonsets/global-pull-secret-syncer, list pods, pullstatuses (kube-system)',
       'get secrets/global-pull-secret (kube-system)',
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
@@ -113,8 +124,9 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const file = await nodeConfig(values['node-config']);
   // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
+  const broken = brokenLink(store, puller, { unread: problems, hosted, live: values.from === undefined });
   const explanations = images.map(({ written, image }) =>
-    withUnread(explainIn(reader, image, { given: file, written }), unread),
+    withBroken(withUnread(explainIn(reader, image, { given: file, written }), unread), broken),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);
   io.stdout.write(
@@ -125,10 +137,11 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
 }
 
 /** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
-function askedOf({ flags, args }: Given<typeof TABLE.flags>): {
+function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
   readonly values: Values;
   readonly images: readonly string[];
 } {
+  const args = joinedPodName(given);
   const workload = args.find(isPodName);
   if (workload === undefined) return { values: flags, images: args };
   if (args.length === 1 && flags.pod === undefined)
@@ -136,6 +149,31 @@ function askedOf({ flags, args }: Given<typeof TABLE.flags>): {
   throw new UsageError(
     `Cannot explain "${workload}" beside others: a workload goes with --pod ${workload}, and the image of that name is docker.io/${workload}`,
   );
+}
+
+/** What `doctor` finds of the pod, in its words. */
+function brokenLink(
+  store: ReadWorld['store'],
+  puller: PodPuller,
+  known: Parameters<typeof lookAt>[2],
+): Link | undefined {
+  if (puller.pod === undefined) return undefined;
+  if (!known.live) withDefaultAccount({ store, problems: [] }, puller);
+  return firstBroken(doctorChain(lookAt(store, puller, known)));
+}
+
+function withBroken(explanation: Explanation, broken: Link | undefined): Explanation {
+  if (broken === undefined) return explanation;
+  const { link, message, advice, commands = [], fix: [object] = [] } = broken;
+  const fix = [advice, ...commands].filter((part) => part !== undefined).join(': ');
+  const finding = {
+    severity: 'error',
+    check: link,
+    message,
+    ...(fix === '' ? {} : { fix }),
+    ...(object === undefined ? {} : { object }),
+  } as const;
+  return { ...explanation, findings: [finding, ...explanation.findings] };
 }
 
 /** "Anonymous" is no answer where the Secrets could not be read. */
@@ -171,13 +209,23 @@ function pullerOf(values: Values, namespace: string): PodPuller {
 async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
     return {
-      ...(await readObjects({ ...values, from: undefined }, kindsFor(puller), io, nextKindsFor(puller))),
+      ...(await readObjects(
+        { ...values, from: undefined },
+        [...kindsFor(puller), ...(puller.pod === undefined ? [] : doctorKinds(puller))],
+        io,
+        [...nextKindsFor(puller), ...(puller.pod === undefined ? [] : doctorNext(puller))],
+      )),
       places: new Map(),
       notes: [],
       hosted: false,
     };
   }
-  return readFolders(values.from, { cluster: values.cluster });
+  return readFolders(values.from, {
+    more: DOCTOR_FOLDER_KINDS,
+    cluster: values.cluster,
+    namespace: puller.namespace,
+    stdin: io.stdin,
+  });
 }
 
 function imageOf(text: string): ImageReference {

@@ -187,7 +187,7 @@ function used(image: string, usedBy: string, planes: readonly Plane[]): readonly
 }
 
 /** The answer for people: what is worst comes first. */
-export function inUseText({ images, changed }: InUse): string {
+export function inUseText({ images, changed, rejected }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
   const rest = changed.filter((change) => !change.lost && change.withoutCredential.length === 0);
@@ -196,6 +196,10 @@ export function inUseText({ images, changed }: InUse): string {
     ...lost.map((change) => lineOf('lost', change)),
     ...without.filter((change) => !change.lost).map((change) => lineOf('credential', change)),
     ...rest.map((change) => lineOf('places', change)),
+    ...rejected.map(
+      ({ image, usedBy, for: planes, why }) =>
+        `rejected    ${image}  (${usedBy}, for ${planes.join(', ')}): ${why}`,
+    ),
   ];
   return `${[head, ...lines].join('\n')}\n`;
 }
@@ -299,17 +303,19 @@ async function run(
   const input = values.probe
     ? await readMirrorInput(values, io, PROBE_KINDS, [hostedSecrets(values.cluster)])
     : await readMirrorInput(values, io);
-  const supposed = await supposedBy(values['what-if'], input);
+  const supposed = await supposedBy(values['what-if'], input, io);
   const cluster = supposed?.cluster ?? input.cluster;
   const planeInput = { cluster, parseToml, conf, registryOverrides };
   const resolve = planeResolver(planeInput);
-  const resolved = positionals.flatMap((written) =>
-    namesOf(written, cluster, conf).flatMap(({ image, short }) =>
+  const resolved = positionals.flatMap((written) => {
+    const names = namesOf(written, cluster, conf);
+    if (names.length === 0 && planes.includes('node')) return [nowhere(written, conf)];
+    return names.flatMap(({ image, short }) =>
       mirrorReports(image, planes, cluster, resolve).map((report) =>
         short ? { ...report, written } : report,
       ),
-    ),
-  );
+    );
+  });
   if (resolved.length === 0)
     throw new UsageError(
       `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
@@ -326,7 +332,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
   const next = [hostedSecrets(values.cluster)];
   const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
   writeProblems(io, input.problems);
-  const supposed = await supposedBy(values['what-if'], input);
+  const supposed = await supposedBy(values['what-if'], input, io);
   if (supposed === undefined) return 2;
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
@@ -356,11 +362,17 @@ function namesOf(
   conf: NodeConf | undefined,
 ): readonly { readonly image: string; readonly short: boolean }[] {
   if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
-  const search = conf?.search ?? searchOf(cluster.objects);
+  const search = conf === undefined ? searchOf(cluster.objects) : (conf.search ?? []);
   return shortNameCandidates(written, conf?.aliases ?? new Map(), search).map((name) => ({
     image: fullImage(imageOf(name)),
     short: true,
   }));
+}
+
+/** In the words of containers/image `shortnames.Resolve`. */
+function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
+  const refusal = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined in "${conf?.from ?? '/etc/containers/registries.conf'}"`;
+  return { image, for: ['node'], given: conf !== undefined, candidates: [], refusal, problems: [] };
 }
 
 /** What nodes pull with: the file that is synced to them, else the pull secret that they booted with. */
@@ -438,9 +450,13 @@ function imageOf(text: string): ImageReference {
   throw new UsageError(`Cannot read image "${text}": ${parsed.goText}${hint}`);
 }
 
-async function supposedBy(path: string | undefined, { cluster }: MirrorInput): Promise<WhatIf | undefined> {
+async function supposedBy(
+  path: string | undefined,
+  { cluster }: MirrorInput,
+  io: CommandIo,
+): Promise<WhatIf | undefined> {
   if (path === undefined) return undefined;
-  const { manifests } = await readFolder(path, MIRROR_KINDS);
+  const { manifests } = await readFolder(path, MIRROR_KINDS, io.stdin);
   return whatIf(
     cluster,
     manifests.map(({ object }) => object),

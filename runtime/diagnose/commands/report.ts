@@ -1,6 +1,6 @@
 /** What a report is made from: every cluster of folders, or the one of a kubeconfig, with its workloads examined. */
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { parse as parseToml } from 'smol-toml';
 import {
   type Command,
@@ -38,7 +38,7 @@ import { type ClusterAccess, readObjects, type SourceKind } from '../model/objec
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { Report } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
-import { type ClusterFacts, makeReport, reportChanges } from '../views/report.ts';
+import { type ClusterFacts, makeReport } from '../views/report.ts';
 import { reportText } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
@@ -138,11 +138,12 @@ export interface Gathered {
 }
 
 /** All clusters of the folders. @throws PullwrightError where nothing can be read */
-export async function gatherFolders(dirs: readonly string[]): Promise<Gathered> {
-  const clusters = await readClusters(dirs, [
-    ...DOCTOR_FOLDER_KINDS,
-    ...STATUS_KINDS.map(({ kind }) => kind),
-  ]);
+export async function gatherFolders(
+  dirs: readonly string[],
+  stdin: NodeJS.ReadableStream,
+): Promise<Gathered> {
+  const kinds = [...DOCTOR_FOLDER_KINDS, ...STATUS_KINDS.map(({ kind }) => kind)];
+  const clusters = await readClusters(dirs, kinds, stdin);
   return {
     clusters: clusters.map(({ cluster, store, hosted }) =>
       factsOf(store, { name: cluster.name, hostedCluster: cluster.hostedCluster, hosted, unread: [] }),
@@ -227,7 +228,6 @@ const TABLE = {
     ...CLUSTER_FLAGS,
     html: file({ help: 'write the page to this file', touches: 'writes' }),
     markdown: toggle({ help: 'print Markdown, for the comment of a change' }),
-    diff: file({ help: 'say what is different from this report, which --output json made' }),
     output: outputFlag(['text', 'json', 'yaml']),
   },
   exitCodes: '0 nothing is broken, 1 something is, 2 wrong usage',
@@ -253,9 +253,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   if (flags.markdown && flags.output !== 'text')
     throw new UsageError('Cannot print --markdown: it is a form of its own, beside --output');
-  const before = flags.diff === undefined ? undefined : { path: flags.diff, said: await earlier(flags.diff) };
-  const made = await reportFrom(flags, io);
-  const report = before === undefined ? made : withChanges(made, before.said, before.path);
+  const report = await reportFrom(flags, io);
   writeProblems(io, report.unread);
   if (flags.html !== undefined) await writePage(flags.html, report);
   io.stdout.write(printed(report, flags.markdown ? 'markdown' : flags.output, io));
@@ -266,7 +264,9 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
   const found =
-    from === undefined ? await gatherCluster(flags, context ?? 'cluster', io) : await gatherFolders(from);
+    from === undefined
+      ? await gatherCluster(flags, context ?? 'cluster', io)
+      : await gatherFolders(from, io.stdin);
   return makeReport({
     ...found,
     now: new Date(),
@@ -305,22 +305,4 @@ async function writePage(path: string, report: Report): Promise<void> {
 
 function codeOf(error: unknown): string {
   return errnoOf(error) ?? 'unknown';
-}
-
-async function earlier(path: string): Promise<unknown> {
-  const text = await readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": expected a report that --output json made`);
-  });
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw new UsageError(`Cannot read "${path}": it is not JSON, expected a report that --output json made`);
-  }
-}
-
-function withChanges(report: Report, before: unknown, path: string): Report {
-  const changes = reportChanges(before, report);
-  if (changes === undefined)
-    throw new UsageError(`Cannot compare with "${path}": expected a report that --output json made`);
-  return { ...report, changes };
 }

@@ -78,7 +78,7 @@ async function judgeFile(
   const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
-  const { store, problems, notes, hosted } = await readFolders(dirs, { cluster });
+  const { store, problems, notes, hosted } = await readFolders(dirs, { cluster, stdin: io.stdin });
   writeProblems(io, [...problems, ...notes]);
   return read.expectations.map((expectation) => {
     const failure = judgeOne(expectation, store, hosted);

@@ -14,7 +14,7 @@ import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
 import { kubeletRefusal } from '../../credential-provider/config.ts';
-import { folderOf, type Manifest, readFolder } from '../../engine/offline/manifests.ts';
+import { folderOf, isTemplate, type Manifest, readFolder, textOf } from '../../engine/offline/manifests.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { validateDockerConfig } from '../checks/docker-config.ts';
 import {
@@ -87,6 +87,7 @@ async function run(
 
 /** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
 function isOfOurs({ judged, text }: Input): boolean {
+  if (judged === 0 && text !== undefined && isTemplate(text.text)) return false;
   return (
     judged > 0 ||
     text === undefined ||
@@ -129,7 +130,7 @@ interface Input {
 }
 
 async function readInput(path: string, io: CommandIo): Promise<Input> {
-  const text = path === '-' ? await readAll(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
+  const text = path === '-' ? await textOf(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
   if (text !== undefined) return inputOf(path, text);
   // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
   const folder = await readFolder(path, READ_KINDS);
@@ -262,10 +263,4 @@ function judgedFiles(inputs: readonly Input[]): readonly string[] {
     ...(file === undefined ? [] : [file]),
   ]);
   return [...new Set(files)];
-}
-
-async function readAll(stream: NodeJS.ReadableStream): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
 }

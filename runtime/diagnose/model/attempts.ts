@@ -25,7 +25,9 @@ import {
 import {
   type AuthSource,
   type DockerConfigEntry,
+  helperOf,
   readAuthSource,
+  withHelper,
 } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { fromByteText } from '../../core/go/text.ts';
@@ -35,10 +37,10 @@ import {
   type MirrorIndex,
   type MirrorRule,
   type Resolution,
-  resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import type { TextPosition } from '../../core/text.ts';
+import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import { findingsOf, unreadableBecause, verificationOf } from '../checks/pull.ts';
 import type {
@@ -96,7 +98,14 @@ export function aboutImage(repository: string): About {
  */
 export function isAbout(key: About, image: About): boolean {
   if (key.url === undefined || image.url === undefined) return false;
-  return key.registry === image.registry || isMeantFor(key.url, image.url);
+  return (
+    key.registry === image.registry || isMeantFor(key.url, image.url) || isWithoutPort(key.url, image.url)
+  );
+}
+
+/** The same host, where one of the two names a port and the other none. */
+function isWithoutPort(key: SchemelessUrl, target: SchemelessUrl): boolean {
+  return hostOf(key) === hostOf(target) && (key.port === '') !== (target.port === '');
 }
 
 /** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */
@@ -146,7 +155,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const { repository } = input.image;
   const tag = pullTag(input.image);
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
-  const resolution = resolveMirrors(compiled(input.mirrors), image);
+  const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, { hosted: input.hosted === true });
   const places = resolution.candidates.map(
@@ -157,6 +166,7 @@ export function explainImage(input: ExplainInput): Explanation {
       crio: sentByCrio(input, kubelet, reference),
     }),
   );
+  const skipped = skippedPlaces(resolution);
   const containerd: Sent =
     kubelet.tried.length > 0
       ? { what: 'kubelet' }
@@ -168,11 +178,11 @@ export function explainImage(input: ExplainInput): Explanation {
     ...(input.node === undefined ? {} : { node: input.node.name }),
     kubelet,
     places,
-    skipped: skippedPlaces(resolution),
+    skipped,
     containerd,
-    verification: verificationOf(kubelet, input.node?.name),
+    verification: verificationOf(kubelet, input.node?.name, input.versions),
     ...(fix === undefined ? {} : { mirrorFix: fix }),
-    findings: findingsOf(input, kubelet, places, fix),
+    findings: findingsOf(input, kubelet, { places, skipped, fix }),
   };
 }
 
@@ -199,12 +209,15 @@ function explainKubelet(input: ExplainInput): KubeletView {
   const used = new Set(tried.map((one) => `${one.source}\n${one.written}`));
   return {
     tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
-      const doubt = credentialDoubt(credential, input.now);
+      const empty = credential.username === '' && sameSecret(credential.password, NO_PASSWORD);
+      const doubt = empty
+        ? elsewhere([...secrets, input.node], source, written)
+        : credentialDoubt(credential, input.now);
       return {
         ...placeOf(input, source, written, position),
         username: credential.username,
         by,
-        empty: credential.username === '' && sameSecret(credential.password, NO_PASSWORD),
+        empty,
         ...(doubt === undefined ? {} : { doubt }),
       };
     }),
@@ -214,6 +227,18 @@ function explainKubelet(input: ExplainInput): KubeletView {
 }
 
 const NO_PASSWORD = redact('');
+
+/** Where the password of an entry is, if its document says so. */
+function elsewhere(
+  sources: readonly (AuthSource | undefined)[],
+  name: string,
+  key: string,
+): string | undefined {
+  const source = sources.find((one) => one?.name === name);
+  const parsed = source === undefined ? undefined : readAuthSource(source);
+  const helper = parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
+  return helper === undefined ? undefined : withHelper(helper);
+}
 
 function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
   const fromPull = source === input.pullFile?.source.name ? input.pullFile.origins.get(key) : undefined;

@@ -44,6 +44,7 @@ import {
   podSource,
   podSpecIn,
   podSpecOf,
+  WORKLOADS,
 } from './pull.ts';
 import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
 
@@ -345,6 +346,10 @@ export interface FolderOptions {
   readonly more?: readonly string[];
   /** The cluster that is meant, where there are several. */
   readonly cluster?: string | undefined;
+  /** That of objects that name none, as those of `helm template`. @default {'default'} */
+  readonly namespace?: string | undefined;
+  /** Read for `-`. */
+  readonly stdin: NodeJS.ReadableStream;
 }
 
 /**
@@ -354,9 +359,9 @@ export interface FolderOptions {
  */
 export async function readFolders(
   dirs: readonly string[],
-  { more = [], cluster }: FolderOptions = {},
+  { more = [], cluster, namespace, stdin }: FolderOptions,
 ): Promise<ReadWorld> {
-  return worldIn(await locateAll(dirs, more), cluster);
+  return worldIn(await locateAll(dirs, more, stdin), cluster, namespace);
 }
 
 /** A cluster of a folder, whole. */
@@ -368,18 +373,20 @@ export interface ReadCluster extends ReadWorld {
 export async function readClusters(
   dirs: readonly string[],
   more: readonly string[],
+  stdin: NodeJS.ReadableStream,
 ): Promise<readonly ReadCluster[]> {
-  const folders = await locateAll(dirs, more);
+  const folders = await locateAll(dirs, more, stdin);
   return clustersOf(folders).map((cluster) => ({ cluster, ...worldOf(folders, cluster) }));
 }
 
 async function locateAll(
   dirs: readonly string[],
   more: readonly string[],
+  stdin: NodeJS.ReadableStream,
 ): Promise<readonly LocatedFolder[]> {
   const kinds = new Set([...FOLDER_WORLD_KINDS, ...more]);
   const folders: LocatedFolder[] = [];
-  for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds), dirs.length === 1));
+  for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds, stdin), dirs.length === 1));
   return folders;
 }
 
@@ -395,8 +402,8 @@ export const FOLDER_WORLD_KINDS: ReadonlySet<string> = new Set([
  *
  * @throws UsageError where it is not clear which cluster is meant
  */
-export function worldIn(folders: readonly LocatedFolder[], cluster?: string): ReadWorld {
-  return worldOf(folders, chooseCluster(clustersOf(folders), cluster));
+export function worldIn(folders: readonly LocatedFolder[], cluster?: string, namespace?: string): ReadWorld {
+  return worldOf(folders, chooseCluster(clustersOf(folders), cluster), namespace);
 }
 
 function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[] {
@@ -404,15 +411,31 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
   return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
 }
 
-function worldOf(folders: readonly LocatedFolder[], chosen: ClusterObjects): ReadWorld {
+/** Kinds that have a namespace, also where the file does not say it. */
+const NAMESPACED: ReadonlySet<string> = new Set([
+  ...Object.values(WORKLOADS).map(({ kind }) => kind),
+  ...['Secret', 'ServiceAccount', 'Event', 'Role', 'RoleBinding', 'PullSecretGrant', PULL_STATUS.kind],
+]);
+
+function placed(object: KubeObject, namespace: string): KubeObject {
+  if (object.metadata.namespace !== undefined || !NAMESPACED.has(object.kind)) return object;
+  return { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+function worldOf(
+  folders: readonly LocatedFolder[],
+  chosen: ClusterObjects,
+  ofNone: string = 'default',
+): ReadWorld {
   const meant = objectsOf(chosen);
   const store = new ObjectStore();
   const places = new Map<string, string>();
   const lines = new Set<string>();
   for (const { manifests } of folders) {
     const first = new Set<string>();
-    for (const { object, place } of manifests) {
-      if (!meant.has(object)) continue;
+    for (const { object: written, place } of manifests) {
+      if (!meant.has(written)) continue;
+      const object = placed(written, ofNone);
       lines.add(place);
       const { name, namespace } = object.metadata;
       const id = describeObject({ kind: object.kind, namespace, name });
@@ -424,7 +447,7 @@ function worldOf(folders: readonly LocatedFolder[], chosen: ClusterObjects): Rea
     }
   }
   const hosted = chosen.hostedCluster !== undefined;
-  if (hosted) for (const object of chosen.objects) store.set(withIdentity(object));
+  if (hosted) for (const object of chosen.objects) store.set(withIdentity(placed(object, ofNone)));
   const problems = folders.flatMap((folder) => problemsIn(folder, lines));
   return { store, problems, places, notes: bringCopies(store), hosted };
 }

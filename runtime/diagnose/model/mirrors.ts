@@ -19,7 +19,7 @@ import {
   parseRegistriesConf,
 } from '../../core/mirrors/registries-conf.ts';
 import type { Resolution, RuleOrigin } from '../../core/mirrors/resolve.ts';
-import { folderOf, readFolder } from '../../engine/offline/manifests.ts';
+import { readFolder } from '../../engine/offline/manifests.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
@@ -134,13 +134,7 @@ async function fromFolders(
   wanted: readonly SourceKind[],
 ): Promise<Found> {
   const kinds = new Set(wanted.map(({ kind }) => kind));
-  const read = await Promise.all(
-    folders.map(async (dir) =>
-      dir === '-'
-        ? folderOf([{ file: 'standard input', text: await textOf(io.stdin) }], kinds)
-        : readFolder(dir, kinds),
-    ),
-  );
+  const read = await Promise.all(folders.map((dir) => readFolder(dir, kinds, io.stdin)));
   return {
     found: read.flatMap(({ manifests }, at) =>
       manifests.map(({ object, file }) => ({
@@ -157,12 +151,6 @@ async function fromFolders(
         .map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
     ),
   };
-}
-
-async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function fromCluster(
@@ -289,6 +277,8 @@ export interface InUseChange {
 export interface InUse {
   readonly images: number;
   readonly changed: readonly InUseChange[];
+  /** What the policy of nodes rejects after the change, and why. */
+  readonly rejected: readonly (UsedImage & { readonly why: string })[];
 }
 
 export interface ChangeInput {
@@ -307,6 +297,11 @@ export function inUseChanges(used: readonly UsedImage[], input: ChangeInput): In
   return {
     images: byImage.size,
     changed: [...byImage].flatMap(([image, users]) => changesOf(image, users, input)),
+    rejected: used.flatMap((one) => {
+      const skipped = input.after(one.image, one.for).flatMap(({ resolution }) => resolution.skipped);
+      const why = skipped.find(({ reason }) => reason === 'PolicyRejected')?.message;
+      return why === undefined ? [] : [{ ...one, why }];
+    }),
   };
 }
 

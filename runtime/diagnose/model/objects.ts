@@ -70,7 +70,7 @@ export async function readObjects(
 ): Promise<SourceObjects> {
   if (flags.from === undefined)
     return withClient(flags, io, async (client) => readSteps(client, kinds, next));
-  const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)));
+  const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)), io.stdin);
   return {
     store: folder.store,
     problems: folder.problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),

@@ -3,13 +3,19 @@
 import { parse as parseToml } from 'smol-toml';
 import { matchesImage } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
-import { type AuthSource, pullSecretSource, secretDataText } from '../../core/docker-config/pull-secret.ts';
+import {
+  type AuthSource,
+  isEncrypted,
+  pullSecretKey,
+  pullSecretSource,
+  secretDataText,
+} from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError } from '../../core/errors.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 import {
   authFile,
   BODY_KEY,
@@ -30,8 +36,11 @@ import {
   MACHINE_CONFIG,
   type NodeMirrors,
   nodeMirrors,
+  policyOf,
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import type { NodeVersions } from '../checks/pull.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
@@ -51,14 +60,17 @@ export interface PodPuller {
 /** Kinds that hold a pod template, by the names that kubectl knows. */
 export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
   pod: { apiVersion: 'v1', kind: 'Pod' },
+  po: { apiVersion: 'v1', kind: 'Pod' },
   deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
   deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
   statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
   sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
   daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
   ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  rs: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
   replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
   job: { apiVersion: 'batch/v1', kind: 'Job' },
+  cj: { apiVersion: 'batch/v1', kind: 'CronJob' },
   cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
 };
 
@@ -66,15 +78,33 @@ export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; r
 export function parsePodName(text: string): PodPuller['pod'] | undefined {
   const [first = '', second] = text.split('/', 2);
   if (second === undefined) return { kind: 'Pod', name: first };
-  const kind = first.toLowerCase();
-  const found = Object.hasOwn(WORKLOADS, kind) ? WORKLOADS[kind] : undefined;
+  const found = workloadOf(first);
   return found === undefined ? undefined : { kind: found.kind, name: second };
 }
 
 /** Whether an argument that could be an image means a workload: `deploy/api` rather than `docker.io/deploy/api`. */
 export function isPodName(text: string): boolean {
-  const [, kind = ''] = /^([A-Za-z]+)\/[^/:@]+$/.exec(text) ?? [];
-  return Object.hasOwn(WORKLOADS, kind.toLowerCase());
+  const [, kind = ''] = /^([A-Za-z0-9.]+)\/[^/:@]+$/.exec(text) ?? [];
+  return workloadOf(kind) !== undefined;
+}
+
+/** `deploy`, `Deployments`, `deployments.apps`, `deployment.v1.apps`. */
+function workloadOf(text: string): (typeof WORKLOADS)[string] | undefined {
+  const [kind = '', ...rest] = text.toLowerCase().split('.');
+  const found = [kind, kind.replace(/s$/, '')].flatMap((name) =>
+    Object.hasOwn(WORKLOADS, name) ? (WORKLOADS[name] ?? []) : [],
+  )[0];
+  const parts = found?.apiVersion.split('/') ?? [];
+  const group = parts.length === 2 ? (parts[0] ?? '') : '';
+  const version = parts.at(-1) ?? '';
+  return rest.length === 0 || ['', group, `${version}.${group}`].includes(rest.join('.')) ? found : undefined;
+}
+
+/** `pod web`, as two arguments. */
+export function joinedPodName(args: readonly string[]): readonly string[] {
+  const [kind = '', name = ''] = args;
+  const isPair = args.length === 2 && workloadOf(kind) !== undefined && /^[a-z0-9][-a-z0-9.]*$/.test(name);
+  return isPair ? [`${kind}/${name}`] : args;
 }
 
 /** As it was written: nothing about it is certain. */
@@ -518,6 +548,8 @@ export interface PullModel extends NodeFileFound {
   readonly images: readonly string[];
   readonly secrets: readonly ListedSecret[];
   readonly mirrors: readonly MirrorRule[];
+  readonly policy: PolicyDocument | undefined;
+  readonly versions: NodeVersions;
   readonly hosted: boolean;
   readonly notes: readonly string[];
   /** The file that the credential provider writes for a repository; undefined when it writes none. */
@@ -549,7 +581,8 @@ export function findWorld(
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes, synced);
-  const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  const followed = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  const { rules, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   notes.push(...listNotes(puller, spec));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
@@ -560,6 +593,8 @@ export function findWorld(
     ),
     ...node,
     mirrors: rules,
+    policy: policyOf(followed),
+    versions: versionsOf(store, puller),
     hosted,
     notes,
     pullFileFor: (repository) =>
@@ -570,6 +605,15 @@ export function findWorld(
         node: node.node,
       }),
   };
+}
+
+function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
+  const name = nodeNameOf(store, puller);
+  const node = name === undefined ? undefined : store.get({ apiVersion: 'v1', kind: 'Node', name });
+  const info = recordOf(recordOf(node?.status)['nodeInfo']);
+  const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(textOf(info['containerRuntimeVersion'])) ?? [];
+  const kubelet = textOf(info['kubeletVersion']);
+  return { ...(crio === undefined ? {} : { crio }), ...(kubelet === '' ? {} : { kubelet }) };
 }
 
 /** An empty name keeps the ServiceAccount's list away, and gives nothing itself. */
@@ -624,7 +668,7 @@ export function inputIn(
   image: ImageReference,
   { given, written, brief = false }: Asked = {},
 ): ExplainInput {
-  const { secrets, mirrors, hosted, merge } = reader;
+  const { secrets, mirrors, policy, versions, hosted, merge } = reader;
   const node = given ?? reader.node;
   const pullFile = reader.pullFileFor(image.repository);
   return {
@@ -632,6 +676,8 @@ export function inputIn(
     ...(written === undefined ? {} : { written }),
     secrets,
     mirrors,
+    policy,
+    versions,
     hosted,
     brief,
     now: new Date(),
@@ -648,6 +694,9 @@ function listedSecret(
 ): ListedSecret {
   const found = store.get({ ...SECRET, namespace, name });
   if (found === undefined) return { name, listedBy, state: absent };
+  const { type, data = {} } = found as SecretObject;
+  const value = data[pullSecretKey(type) ?? ''];
+  if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
   const source = podSource(found);
   return source === undefined
     ? { name, listedBy, state: 'ignored' }

@@ -465,7 +465,12 @@ async function read(
   named: boolean,
   io: CommandIo,
 ): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[]; readonly hosted: boolean }> {
-  if (flags.from !== undefined) return readFolders(flags.from, { cluster: flags.cluster });
+  if (flags.from !== undefined)
+    return readFolders(flags.from, {
+      cluster: flags.cluster,
+      namespace: flags.namespace?.[0],
+      stdin: io.stdin,
+    });
   const { namespace, from: _from, cluster: _cluster, 'secret-name': _names, ...access } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [

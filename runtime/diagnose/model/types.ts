@@ -9,7 +9,9 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
+import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import type { NodeVersions } from '../checks/pull.ts';
 import type { PullCause, PullFailure } from './pull-failure.ts';
 
 /** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
@@ -40,8 +42,6 @@ export interface Report {
   readonly problems: readonly ReportCause[];
   /** What could not be read. */
   readonly unread: readonly string[];
-  /** Differences to an earlier report; absent when none was given. */
-  readonly changes?: ReportChanges;
 }
 
 export interface ReportCluster {
@@ -215,22 +215,10 @@ export interface ReportCase {
   readonly advice?: string;
   /** To be applied with `kubectl apply --server-side`. */
   readonly fix?: string;
+  /** To be run, as it is. */
+  readonly commands?: readonly string[];
   /** The pull that shows it. */
   readonly pull?: string;
-}
-
-export interface ReportChanges {
-  readonly since: string;
-  readonly list: readonly ReportChange[];
-}
-
-export interface ReportChange {
-  readonly what: 'problem' | 'cluster' | 'verdict' | 'key' | 'nodes' | 'mirrors';
-  readonly change: 'new' | 'gone' | 'changed';
-  readonly cluster: string;
-  readonly subject: string;
-  readonly before?: string;
-  readonly after?: string;
 }
 
 // What an examination is asked with and made of.
@@ -335,6 +323,8 @@ export interface Link {
   readonly message: string;
   /** To be applied with `kubectl apply --server-side`. */
   readonly fix?: readonly KubeObject[];
+  /** To be run, as it is. */
+  readonly commands?: readonly string[];
   /** What else to do, in one sentence. */
   readonly advice?: string;
   /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
@@ -381,6 +371,10 @@ export interface ExplainInput {
   readonly merge?: NodeMerge;
   readonly pullFile?: PullFile;
   readonly mirrors: readonly MirrorRule[];
+  /** Which images nodes may pull at all. @default {all} */
+  readonly policy?: PolicyDocument | undefined;
+  /** Versions of the node that pulls. @default {they are not known} */
+  readonly versions?: NodeVersions;
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
   /**
@@ -404,6 +398,8 @@ export interface ExplainedPlace {
 /** Something to know or to fix. */
 export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
+  /** The link of the chain that breaks, as `doctor` names it. */
+  readonly check?: LinkName;
   readonly message: string;
   /** What to change, and where. */
   readonly fix?: string;
@@ -427,8 +423,10 @@ export interface ListedSecret {
   readonly name: string;
   /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
   readonly listedBy: string;
-  /** `ignored`: of another type, or without data. `unknown`: not all could be read, so it may be there or not. */
-  readonly state: 'found' | 'missing' | 'ignored' | 'unknown';
+  /**
+   * `ignored`: of another type, or without data. `encrypted`: by SOPS. `unknown`: not all could be read, so it may be there or not.
+   */
+  readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
 }
@@ -544,15 +542,6 @@ export function headline({ problems, clusters }: Report): string {
   return unknown === 0
     ? `Nothing is wrong in ${all}`
     : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
-}
-
-/** `2 new, 1 gone`. */
-export function countText(list: readonly ReportChange[]): string {
-  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
-    const count = list.filter((one) => one.change === change).length;
-    return count === 0 ? [] : [`${count} ${change}`];
-  });
-  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
 }
 
 /** What a verdict is called where people read it. */

@@ -1,40 +1,28 @@
 /** A report as Markdown: for the comment of a change, where no script runs. */
 import { counted, onOneLine } from '../../core/text.ts';
 import {
-  countText,
   headline,
   type Report,
   type ReportCause,
   type ReportCluster,
   VERDICT_WORDS,
 } from '../model/types.ts';
-import { changeLine } from './text.ts';
 
 /** A comment has room for so many. */
 const MOST_CASES = 10;
 const MOST_CLUSTERS = 50;
-const MOST_CHANGES = 50;
 const LONGEST = 400;
 
 /**
  * The report as Markdown. Names that others chose are code, so that nothing in them is Markdown or HTML.
  */
 export function reportMarkdown(report: Report): string {
-  const { problems, clusters, changes, madeAt, source, unread } = report;
+  const { problems, clusters, madeAt, source, unread } = report;
   return [
     `## ${headline(report)}`,
     '',
     `${code(source)}, ${madeAt}`,
     '',
-    ...(changes === undefined
-      ? []
-      : [
-          `### Since ${code(changes.since)}: ${countText(changes.list)}`,
-          '',
-          ...changes.list.slice(0, MOST_CHANGES).map((one) => `- ${code(changeLine(one).trim())}`),
-          ...more(changes.list.length - MOST_CHANGES, 'differences'),
-          '',
-        ]),
     ...problems.flatMap(causeLines),
     '### Clusters',
     '',

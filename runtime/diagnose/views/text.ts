@@ -14,14 +14,13 @@ import { toYaml } from '../../kube/yaml.ts';
 import type { FileProblem } from '../checks/documents.ts';
 import { nameOf, type PodCause } from '../checks/status.ts';
 import {
-  countText,
   type EntryPlace,
   type Explanation,
   type Finding,
   headline,
+  type LinkName,
   type Report,
   type ReportCause,
-  type ReportChange,
   type ReportCluster,
   type Sent,
 } from '../model/types.ts';
@@ -59,16 +58,39 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
     const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
     return `"${entry.key}" in ${entry.source}${origin}${file === undefined ? '' : paint('dim', ` (${file})`)}`;
   };
+  const [worst] = explanation.findings;
+  const broken = worst?.severity === 'error' ? worst : undefined;
+  const mark = (hop: string): string => (HOPS[broken?.check ?? 'image'] === hop ? paint('red', '✕ ') : '');
+  const marked = (hop: string, { text, ...rest }: Branch): Branch => ({
+    text: `${mark(hop)}${text}`,
+    ...rest,
+  });
   const branches: Branch[] = [
     listed(explanation, paint, locate),
-    kubelet(explanation, paint, place),
-    crio(explanation, paint, place),
+    marked('kubelet', kubelet(explanation, paint, place)),
+    marked('runtime', crio(explanation, paint, place)),
     { text: `${paint('bold', 'containerd')}  ${containerd(explanation)}` },
     { text: paint('dim', explanation.verification) },
     ...findings(explanation.findings, paint),
   ];
-  return `${[paint('bold', explanation.image), ...drawn(branches, '', columns)].join('\n')}\n`;
+  const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${broken.message}`;
+  return `${[`${paint('bold', explanation.image)}${verdict}`, ...drawn(branches, '', columns)].join('\n')}\n`;
 }
+
+/** Where the way of an image breaks with a link of the chain. */
+const HOPS: Readonly<Record<LinkName, 'kubelet' | 'runtime' | undefined>> = {
+  image: undefined,
+  places: 'runtime',
+  'service-account': 'kubelet',
+  injection: 'kubelet',
+  'secrets-there': 'kubelet',
+  'secrets-readable': 'kubelet',
+  credential: 'kubelet',
+  'mirror-credential': 'runtime',
+  distribution: 'kubelet',
+  node: 'kubelet',
+  registry: 'runtime',
+};
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
   return branches.flatMap(({ text, below = [] }, index) => {
@@ -370,7 +392,7 @@ function linesOf(one: PodCause, paint: Paint): readonly string[] {
   const how = one.pods === 0 ? 'no pod is made' : counted(one.pods, 'pod');
   const fixes = one.fix.length === 0 ? [] : [`-o yaml prints it: ${named(one.fix.map(nameOf))}`];
   const advice = one.advice === undefined ? [] : [one.advice];
-  const fix = [...fixes, ...advice];
+  const fix = [...fixes, ...one.commands, ...advice];
   return [
     `${paint('red', how)} in ${named(one.namespaces)}: ${one.cause}`,
     `  such as  ${named(one.objects.slice(0, 1))}: ${one.message}`,
@@ -395,7 +417,7 @@ const MOST_CASES = 5;
 
 /** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
 export function reportText(report: Report, paint: Paint, columns?: number): string {
-  const { problems, clusters, changes } = report;
+  const { problems, clusters } = report;
   return [
     ...wrapped(headline(report), columns).map((line) => paint('bold', line)),
     '',
@@ -404,13 +426,6 @@ export function reportText(report: Report, paint: Paint, columns?: number): stri
       [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
       columns,
     ).trimEnd(),
-    ...(changes === undefined
-      ? []
-      : [
-          '',
-          paint('bold', `Since ${changes.since}: ${countText(changes.list)}`),
-          ...changes.list.map(changeLine),
-        ]),
     '',
   ].join('\n');
 }
@@ -433,10 +448,11 @@ function causeLines(
       `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
       columns,
     ),
-    ...shown.flatMap(({ cluster, object, message, advice, fix }) => [
+    ...shown.flatMap(({ cluster, object, message, advice, commands = [], fix }) => [
       ...indented(2, `${onOneLine(cluster)}  ${onOneLine(object)}`, columns),
       ...indented(4, message, columns),
       ...(advice === undefined ? [] : indented(4, advice, columns)),
+      ...commands.map((command) => `      ${command}`),
       ...(fix === undefined
         ? []
         : fix
@@ -457,11 +473,4 @@ function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems
     String(pulls.length + pullsLeftOut),
     systems.map((one) => `${one.system} ${one.verdict}`).join(', '),
   ];
-}
-
-/** One line about one difference. */
-export function changeLine({ what, change, cluster, subject, before, after }: ReportChange): string {
-  const values = [before, after].filter((value) => value !== undefined).map(onOneLine);
-  const where = [cluster, subject].filter((part) => part !== '').map(onOneLine);
-  return `  ${change.padEnd(7)} ${what.padEnd(8)} ${where.join('  ')}${values.length === 0 ? '' : `: ${values.join(' -> ')}`}`;
 }

@@ -169,10 +169,25 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
       continue;
     }
     const parsed = parseOne(document.text, document.line);
+    const before = problems.length;
     if ('problem' in parsed) problems.push({ file, ...parsed.problem });
     else collect(parsed.value, { file, line: document.line }, manifests, problems);
+    const chart = problems.length > before ? chartText(document.text, file) : undefined;
+    if (chart !== undefined)
+      problems.splice(before, problems.length, { file, line: document.line, message: chart });
   }
   return { manifests, problems, skipped };
+}
+
+/** What to say of a document of Helm that is no manifest before it is rendered. */
+function chartText(text: string, file: string): string | undefined {
+  if (/(^|\/)Chart\.yaml$/.test(file)) return 'belongs to a Helm chart: render it first (helm template)';
+  return isTemplate(text) ? 'is a template of Helm: render it first (helm template)' : undefined;
+}
+
+/** Whether a text holds actions of Go templates, as those of Helm charts do. */
+export function isTemplate(text: string): boolean {
+  return /\{\{-?\s*[.$\w"(/]/.test(text);
 }
 
 interface Piece {
@@ -349,9 +364,16 @@ export interface Folder {
 /**
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
+ * @param stdin read for `-`
  * @throws PullwrightError when the folder is not there, is no folder or may not be read
  */
-export async function readFolder(dir: string, kinds?: ReadonlySet<string>): Promise<Folder> {
+export async function readFolder(
+  dir: string,
+  kinds?: ReadonlySet<string>,
+  stdin?: NodeJS.ReadableStream,
+): Promise<Folder> {
+  if (dir === '-' && stdin !== undefined)
+    return folderOf([{ file: 'standard input', text: await textOf(stdin) }], kinds);
   const files = await manifestFiles(dir);
   const texts: { file: string; text: string }[] = [];
   // With slashes on Windows too: it is compared, sorted and printed for tools of pipelines.
@@ -400,6 +422,8 @@ async function manifestFiles(path: string): Promise<string[]> {
       retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
+  // What is below is no manifest before Helm has rendered it.
+  if (entries.some(({ name }) => name === 'Chart.yaml')) return [join(path, 'Chart.yaml')];
   const found: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (entry.name.startsWith('.')) continue;
@@ -407,6 +431,13 @@ async function manifestFiles(path: string): Promise<string[]> {
     else if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
   }
   return found;
+}
+
+/** All of a stream. */
+export async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function readText(file: string): Promise<string> {

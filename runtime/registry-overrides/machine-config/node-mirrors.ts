@@ -7,11 +7,23 @@
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseRegistriesConf, type Registry, type TomlParser } from '../../core/mirrors/registries-conf.ts';
-import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import {
+  type MirrorIndex,
+  type MirrorRule,
+  type Resolution,
+  resolveMirrors,
+  withoutTagAndDigest,
+} from '../../core/mirrors/resolve.ts';
 import { collectMirrors, type MirrorProblem } from '../mirror-sets/collect.ts';
 import { admit } from './admission.ts';
 import type { RegistriesFault } from './faults.ts';
-import { ignitionText, type NodeRendering, REGISTRIES_CONF, renderNodeFiles } from './render.ts';
+import {
+  ignitionText,
+  type NodeRendering,
+  type PolicyDocument,
+  REGISTRIES_CONF,
+  renderNodeFiles,
+} from './render.ts';
 
 /** A `registries.conf` that nodes have. */
 export interface ConfInForce {
@@ -32,6 +44,48 @@ export interface NodeMirrors {
   /** One sentence: by what nodes go, and why. */
   readonly summary: string;
   readonly problems: readonly MirrorProblem[];
+}
+
+/** What `policy.json` of the nodes says; undefined where the operator renders none. */
+export function policyOf({ rendering }: NodeMirrors): PolicyDocument | undefined {
+  return rendering.refused ? undefined : rendering.policy;
+}
+
+/**
+ * Resolves as nodes do: their policy decides on the name that was requested, whichever place would serve it.
+ *
+ * Source of the rule: containers/image `PolicyContext.requirementsForImageRef` with `DockerReferenceIdentity` and
+ * `DockerReferenceNamespaces`; CRI-O asks it for the reference of the pull, not for that of a mirror.
+ */
+export function resolveOnNode(
+  index: MirrorIndex,
+  image: string,
+  policy: PolicyDocument | undefined,
+): Resolution {
+  const resolution = resolveMirrors(index, image);
+  if (policy === undefined) return resolution;
+  const scopes = policy.transports['docker'] ?? {};
+  const scope = scopesOf(resolution.image).find((one) => Object.hasOwn(scopes, one));
+  const [requirement] = (scope === undefined ? undefined : scopes[scope]) ?? policy.default;
+  if (requirement?.type !== 'reject') return resolution;
+  const says = scope === undefined ? 'do not allow it' : `block "${scope}"`;
+  const message = `rejected by the policy of the nodes: registrySources of Image/cluster ${says}, and they decide on the name that is requested, whichever mirror has it`;
+  const rejected = resolution.candidates
+    .toReversed()
+    .map((one) => ({ ...one, reason: 'PolicyRejected' as const, message }));
+  return { ...resolution, candidates: [], skipped: [...rejected, ...resolution.skipped] };
+}
+
+/** The scopes of a policy that cover an image, the first that is there counts. */
+function scopesOf(image: string): readonly string[] {
+  const parts = withoutTagAndDigest(image).split('/');
+  const [host = ''] = (parts[0] ?? '').split(':', 1);
+  const labels = host.split('.');
+  return [
+    image,
+    ...parts.map((_part, at) => parts.slice(0, parts.length - at).join('/')),
+    ...labels.slice(1).map((_label, at) => `*.${labels.slice(at + 1).join('.')}`),
+  ];
 }
 
 export const MACHINE_CONFIG = {
