@@ -8,6 +8,8 @@ import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull
 import {
   type AgentOptions,
   type GlobalPullSecretInput,
+  optionsFor,
+  parseOptions,
   STANDALONE_AGENT,
   schema,
 } from '../../runtime/global-pull-secret/options.ts';
@@ -31,14 +33,14 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   hostedAccess: (config, cluster) =>
-    hostedAccess({ delivery: 'reconciler', agent: agentOf(config, cluster.image) }),
+    hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),
   reconciler(config, cluster) {
     return {
       name: 'global-pull-secret',
       options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
       access: hostedAccess({
         delivery: deliveryOf(cluster),
-        agent: agentOf(config, cluster.image),
+        agent: agentAtRunTime(config, cluster),
         platformNamespace: NAMES.configNamespace,
       }),
       alerts: GLOBAL_PULL_SECRET_ALERTS,
@@ -118,6 +120,12 @@ function reconcilerOptions(
     ...(config.removals === undefined ? {} : { removals: config.removals }),
     ...agentOptions,
   };
+}
+
+/** As the reconciler reads them: what it may write is held to that, field for field. */
+function agentAtRunTime(config: GlobalPullSecretInput, cluster: ClusterContext): AgentOptions {
+  const options = parseOptions(reconcilerOptions(config, cluster, 'reconciler'));
+  return optionsFor(options, cluster.kind === 'standalone' ? 'local' : 'hosted').agent;
 }
 
 /** Properties of {@link GlobalPullSecret}. */
