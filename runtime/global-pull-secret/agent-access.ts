@@ -41,7 +41,7 @@ const GOES = "request.operation == 'DELETE' || ";
  * The bounds of an account that applies the agent's objects.
  */
 export function agentGuard(options: AgentOptions): readonly AccountBound[] {
-  return [agentPods(options), agentRoles(options), agentBindings(options), DEFINITIONS];
+  return [agentPods(options), agentRoles(options), agentBindings(options)];
 }
 
 const CONTAINER = 'object.spec.template.spec.containers[0]';
@@ -121,20 +121,6 @@ function agentBindings(options: AgentOptions): AccountBound {
     ],
   };
 }
-
-/** A conversion would send objects of a kind elsewhere. */
-const DEFINITIONS: AccountBound = {
-  name: 'definitions',
-  apiGroup: 'apiextensions.k8s.io',
-  resource: 'customresourcedefinitions',
-  operations: WRITES,
-  validations: [
-    {
-      expression: `${GOES}object.spec.?conversion.?strategy.orValue('None') == 'None'`,
-      message: 'this account of Pullwright brings definitions of kinds without a webhook that converts them',
-    },
-  ],
-};
 
 // What RBAC cannot say about the agents' account: the agent of a node speaks of that node alone. The API server puts the node of a
 // pod's token beside its user name (Kubernetes 1.30 and later); one that does not is not asked, see docs/threat-model.md.

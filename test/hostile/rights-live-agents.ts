@@ -130,7 +130,7 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
     const crd = pullStatusCrd();
     const clientConfig = { url: 'https://evil.example.com/' };
     const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } };
-    await thief.refused(/without a webhook that converts/, (query) =>
+    await thief.refused(/cannot patch resource .customresourcedefinitions/, (query) =>
       thief.apply(
         `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`,
         { ...crd, spec: { ...(crd.spec as object), conversion } },

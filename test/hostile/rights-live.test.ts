@@ -207,8 +207,11 @@ else {
       containers({ name: 'evil', image: 'registry.example.com/evil' }),
       { spec: { template: { spec: { serviceAccountName: 'other' } } } },
       { spec: { template: { spec: { hostPID: true } } } },
+      { spec: { replicas: 0 } },
+      { spec: { paused: true } },
+      { spec: { template: { metadata: { annotations: { a: 'b' } } } } },
     ])
-      await refused(/changes nothing of pods but OPENSHIFT_IMG_OVERRIDES/, (query) =>
+      await refused(/changes nothing of Deployments but OPENSHIFT_IMG_OVERRIDES/, (query) =>
         patch(`${path}?${query}`, body, 'strategic-merge'),
       );
   });

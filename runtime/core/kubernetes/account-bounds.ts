@@ -105,8 +105,8 @@ export function celOf(value: unknown, field = ''): string {
   if (Array.isArray(value)) return `dyn([${value.map((one) => celOf(one, field)).join(', ')}])`;
   if (typeof value !== 'object' || value === null) return `dyn(${JSON.stringify(value)})`;
   const entries = Object.entries({ ...DEFAULTS[field], ...value }).map(([key, one]) =>
-    String(one).startsWith(`${HOLE}?`)
-      ? `?${JSON.stringify(key)}: ${String(one).slice(2)}`
+    typeof one === 'string' && one.startsWith(`${HOLE}?`)
+      ? `?${JSON.stringify(key)}: ${one.slice(2)}`
       : `${JSON.stringify(key)}: ${celOf(one, key)}`,
   );
   return `dyn({${entries.join(', ')}})`;
