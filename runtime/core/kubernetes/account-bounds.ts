@@ -83,6 +83,8 @@ const HOLE = '\u0000';
 /**
  * In a rendered object, in place of a value: an expression of CEL that gives it. After a `?` it gives an optional, for a field that may be absent.
  */
+// The caller's field says of what type the value is.
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function cel<T = string>(expression: string): T {
   return `${HOLE}${expression}` as T;
 }
