@@ -122,7 +122,8 @@ function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
   ].map((object) => withImagePullSecrets(object, context.imagePullSecrets));
   const monitoring =
     cluster.input.monitoring === true && parts.length > 0 ? [alertsOf(fleet, cluster, parts)] : [];
-  const isRendered = context.kind !== 'hosted' || context.delivery === 'gitops';
+  const isRendered =
+    context.kind !== 'hosted' || context.delivery === 'gitops' || context.account !== undefined;
   const crds =
     cluster.sections.length + parts.length > 0 && isRendered
       ? [{ name: 'crds', objects: [pullStatusCrd()] }]

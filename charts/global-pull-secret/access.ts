@@ -145,8 +145,8 @@ function agentAccess(rule: RuleOf): readonly Access[] {
     { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
     { rules: CLUSTER_RBAC.map((resource) => rule(RBAC_GROUP, resource, [NAMES.syncer])) },
-    { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },
-    { rules: [rule('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
+    { rules: POLICY_KINDS.map((resource) => named(ADMISSION_GROUP, resource, POLICIES)) },
+    { rules: [named('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
   ];
 }
 
@@ -154,7 +154,7 @@ function agentAccess(rule: RuleOf): readonly Access[] {
 const OBSERVED: readonly Access[] = agentAccess(named);
 
 /**
- * `delivery: reconciler`: it applies them. An account can only grant what it has itself, so that it also holds every rule of
+ * `delivery: reconciler`: it applies them but for policies and kinds, which come with this account, from git or an administrator. An account can only grant what it has itself, so that it also holds every rule of
  * the agent's Roles and of its ClusterRole.
  */
 function ownedAccess(agent: AgentOptions): readonly Access[] {

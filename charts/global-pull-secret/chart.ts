@@ -3,11 +3,14 @@ import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
+import { agentBounds } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentPodMonitor } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
 import {
   type AgentOptions,
   type GlobalPullSecretInput,
+  optionsFor,
+  parseOptions,
   STANDALONE_AGENT,
   schema,
 } from '../../runtime/global-pull-secret/options.ts';
@@ -31,14 +34,14 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   hostedAccess: (config, cluster) =>
-    hostedAccess({ delivery: 'reconciler', agent: agentOf(config, cluster.image) }),
+    hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),
   reconciler(config, cluster) {
     return {
       name: 'global-pull-secret',
       options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
       access: hostedAccess({
         delivery: deliveryOf(cluster),
-        agent: agentOf(config, cluster.image),
+        agent: agentAtRunTime(config, cluster),
         platformNamespace: NAMES.configNamespace,
       }),
       alerts: GLOBAL_PULL_SECRET_ALERTS,
@@ -120,6 +123,12 @@ function reconcilerOptions(
   };
 }
 
+/** As the reconciler reads them: what it may write is held to that, field for field. */
+function agentAtRunTime(config: GlobalPullSecretInput, cluster: ClusterContext): AgentOptions {
+  const options = parseOptions(reconcilerOptions(config, cluster, 'reconciler'));
+  return optionsFor(options, cluster.kind === 'standalone' ? 'local' : 'hosted').agent;
+}
+
 /** Properties of {@link GlobalPullSecret}. */
 export interface GlobalPullSecretProps extends GlobalPullSecretInput {
   /** Image of the DaemonSet. */
@@ -128,7 +137,7 @@ export interface GlobalPullSecretProps extends GlobalPullSecretInput {
 
 function globalPullSecretObjects(
   config: GlobalPullSecretInput,
-  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery'>,
+  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery' | 'account'>,
 ): readonly KubeObject[] {
   const created =
     config.createConfigNamespace === true
@@ -145,13 +154,16 @@ function globalPullSecretObjects(
 
 function syncObjectsIn(
   config: GlobalPullSecretInput,
-  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery'>,
+  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery' | 'account'>,
 ): readonly KubeObject[] {
-  if (cluster.delivery === 'reconciler' || config.mode === 'observe') return [];
+  const isBound = cluster.kind === 'standalone' || cluster.account !== undefined;
+  if (config.mode === 'observe' || (cluster.delivery === 'reconciler' && !isBound)) return [];
   const enforce = config.enforce ?? 'warn';
-  // The policies have names of our own: nobody else makes them.
-  if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  return syncObjects({ agent: { ...STANDALONE_AGENT, ...agentOf(config, cluster.image) }, enforce });
+  const agent = agentOf(config, cluster.image);
+  // They bind the reconciler's account too, so that it brings them nowhere; their names are our own, so nobody else does.
+  if (deliveryOf(cluster) === 'reconciler')
+    return [...agentBounds(agent), ...additionalSecretPolicies(enforce)];
+  return syncObjects({ agent: { ...STANDALONE_AGENT, ...agent }, enforce });
 }
 
 function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {

@@ -8,32 +8,39 @@
 import {
   type AccountBound,
   accountBounds,
-  IMAGE_IS,
+  cel,
+  celOf,
+  imageIs,
   imageVariables,
 } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
-  admissionPolicy,
   clusterRole,
   clusterRoleBinding,
+  type PodSpec,
   type PolicyRule,
   role,
   roleBinding,
   secretsByName,
 } from '../../runtime/core/kubernetes/objects.ts';
 import {
-  AUTHORITIES_MOUNT,
+  CLUSTER_LABEL,
+  dataSecretName,
+  HASH_ANNOTATION,
+  jobLabels,
+  PURPOSE_LABEL,
+} from '../../runtime/pull-secret-adapter/names.ts';
+import {
   authoritiesOfPod,
-  CONFIG_MOUNT,
-  FEDERATION_CONFIG,
   federationOfPod,
   JOB_BINDING,
   JOB_CLUSTER_ROLE,
   OWN_JOB_VARIABLES,
-  PULL_SECRET_MOUNT,
-  RESULTS_MOUNT,
-  TOKEN_MOUNT,
+  PULL_SECRET_KEY,
+  pullSecretBinding,
+  pullSecretJob,
 } from '../../runtime/pull-secret-adapter/objects.ts';
+import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE'] as const;
 /** Of CEL, about a name: that of an object of a cluster. */
@@ -43,16 +50,14 @@ const isData = (name: string): string => isOfCluster(name, 'data');
 
 /** Variables that the adapter gives every Job, whatever their values; none of them names a program, a library or an address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
-const FOLDERS = [PULL_SECRET_MOUNT, RESULTS_MOUNT, CONFIG_MOUNT, TOKEN_MOUNT, AUTHORITIES_MOUNT];
 
 /** What Jobs are made with. */
 export interface JobBounds {
+  readonly namespace: string;
   readonly image: string;
   readonly jobAccount: string;
-  /** Further variables, as the installation's options give them. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** ConfigMap of further authorities to trust. */
-  readonly authorities?: string;
+  /** What the installation's flags say: further variables, ConfigMap of further authorities, pool of identities. */
+  readonly told: ReturnType<typeof toldOfJobs>;
 }
 
 /**
@@ -67,15 +72,24 @@ export interface JobBounds {
  * assert.deepEqual(told, { environment: { A: 'b=c', B: '' }, authorities: 'authorities' });
  * ```
  */
-export function toldOfJobs(args: readonly string[]): Pick<JobBounds, 'environment' | 'authorities'> {
+export function toldOfJobs(args: readonly string[]): {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly authorities?: string;
+  readonly federation?: string;
+} {
   const authorities = valuesOf(args, '--job-ca').at(-1);
+  const federation = valuesOf(args, '--job-federation').at(-1);
   const environment = Object.fromEntries(
     valuesOf(args, '--job-env').map((pair) => {
       const at = pair.indexOf('=');
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
-  return { environment, ...(authorities === undefined ? {} : { authorities }) };
+  return {
+    environment,
+    ...(authorities === undefined ? {} : { authorities }),
+    ...(federation === undefined ? {} : { federation }),
+  };
 }
 
 function valuesOf(args: readonly string[], flag: string): readonly string[] {
@@ -85,18 +99,7 @@ function valuesOf(args: readonly string[], flag: string): readonly string[] {
   });
 }
 
-/**
- * The bounds of the adapter's account.
- *
- * @example
- * ```ts
- * import { adapterBounds } from './access.ts';
- * import assert from 'node:assert/strict';
- *
- * const bounds = adapterBounds({ image: 'registry.example.com/pullwright:0.1.0', jobAccount: 'job', environment: {} });
- * assert.deepEqual(bounds.map(({ name }) => name), ['data', 'places', 'jobs']);
- * ```
- */
+/** The bounds of the adapter's account. */
 export function adapterBounds(input: JobBounds): readonly AccountBound[] {
   return [
     {
@@ -125,104 +128,154 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
       ],
     },
     jobs(input),
+    bindings(input),
   ];
 }
 
-function jobs({ image, jobAccount, environment, authorities }: JobBounds): AccountBound {
-  const configMaps = [FEDERATION_CONFIG, ...(authorities === undefined ? [] : [authorities])];
+const GOES = "request.operation == 'DELETE' || ";
+const SPEC = 'object.spec.template.spec';
+const CONTAINER = `${SPEC}.containers[0]`;
+/** Of CEL: the Secret of the Job's cluster. */
+const DATA = `'${dataSecretName(`' + variables.labels['${CLUSTER_LABEL}'] + '`)}'`;
+
+/** A Job is the rendered one. What is its cluster's own has a rule of its own. */
+function jobs(bounds: JobBounds): AccountBound {
+  const pods = [true, false].map((stores) => jobOf(bounds, stores).template.spec);
   return {
     name: 'jobs',
     apiGroup: 'batch',
     resource: 'jobs',
     operations: OPERATIONS,
     variables: [
-      ...imageVariables(image),
-      { name: 'pod', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
-      { name: 'all', expression: 'dyn(variables.pod.?containers.orValue([]))' },
-      { name: 'volumes', expression: 'dyn(variables.pod.?volumes.orValue([]))' },
+      ...imageVariables(bounds.image),
+      { name: 'labels', expression: 'object.spec.template.metadata.labels' },
+      { name: 'annotations', expression: 'object.spec.template.metadata.annotations' },
+      { name: 'fixed', expression: celOf(LABELS) },
+      { name: 'volumes', expression: celOf(pods.map(({ volumes }) => volumes)) },
+      { name: 'mounts', expression: celOf(pods.map(({ containers }) => containers[0]?.volumeMounts)) },
     ],
     validations: [
       {
-        expression: [
-          "!['initContainers', 'hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'].exists(key, key in variables.pod)",
-          `variables.pod.?serviceAccountName.orValue('${jobAccount}') == '${jobAccount}'`,
-          `variables.all.all(one, ${IMAGE_IS} && !('command' in one) && !('envFrom' in one) && !('lifecycle' in one) && one.?args.orValue([]) == ['job'])`,
-        ].join(' && '),
-        message: `the pull secret adapter runs only its own Jobs, as the service account ${jobAccount}`,
+        expression: "request.name.startsWith('pullsecret-')",
+        message: 'the pull secret adapter writes and deletes only the Jobs pullsecret-ID',
       },
       {
-        expression: [
-          "variables.volumes.all(one, one.all(key, key in ['name', 'secret', 'emptyDir', 'configMap', 'projected']))",
-          `variables.volumes.all(one, !has(one.secret) || (${isData('one.secret.secretName')}))`,
-          "variables.volumes.all(one, !has(one.projected) || one.projected.sources.all(source, source.all(key, key == 'serviceAccountToken')))",
-          `variables.all.all(one, one.?env.orValue([]).all(variable, !variable.?valueFrom.?secretKeyRef.hasValue() || (${isData('variable.valueFrom.secretKeyRef.name')})))`,
-        ].join(' && '),
-        message:
-          'the pull secret adapter gives its Jobs no Secret but that of a cluster, and no folder of a node',
+        expression: `${GOES}(variables.fixed.all(key, variables.labels[?key].orValue('') == variables.fixed[key]) && variables.labels.all(key, key in variables.fixed || key in ${JSON.stringify(MAYBE)}))`,
+        message: 'the pull secret adapter gives the pods of its Jobs the labels of their cluster alone',
       },
       {
-        expression: [
-          `variables.volumes.all(one, !has(one.configMap) || one.configMap.name in ${JSON.stringify(configMaps)})`,
-          `variables.all.all(one, one.?volumeMounts.orValue([]).all(mount, mount.mountPath in ${JSON.stringify(FOLDERS)} && !('subPath' in mount) && !('subPathExpr' in mount)))`,
-          `variables.all.all(one, one.?env.orValue([]).all(variable, ${variableIs(environment)}))`,
-        ].join(' && '),
+        expression: `${GOES}${imageIs(`${CONTAINER}.image`)}`,
+        message: `the pull secret adapter runs only the image of the repository of ${bounds.image}`,
+      },
+      {
+        expression: `${GOES}(${SPEC}.volumes in variables.volumes && ${CONTAINER}.volumeMounts in variables.mounts)`,
+        message: 'the pull secret adapter gives its Jobs the Secret of their cluster and no other folder',
+      },
+      {
+        expression: `${GOES}${CONTAINER}.env.all(variable, ${variableIs(bounds)})`,
         message:
-          'the pull secret adapter gives its Jobs the folders, variables and authorities of its installation alone',
+          'the pull secret adapter gives its Jobs the variables of its installation and of their cluster alone',
+      },
+      {
+        expression: `${GOES}(object.spec == ${celOf(rest(jobOf(bounds, true)), 'job')} && !object.spec.?manualSelector.orValue(false) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers))`,
+        message: `the pull secret adapter runs only its own Jobs, as the service account ${bounds.jobAccount}`,
       },
     ],
   };
 }
 
-function variableIs(further: Readonly<Record<string, string>>): string {
-  const files = [...federationOfPod('').env, ...authoritiesOfPod('').env].map(
-    ({ name, value = '' }) => [name, value] as const,
-  );
-  const exact = Object.fromEntries([...files, ...Object.entries(further)]);
-  const given = Object.entries(exact).map(
-    ([name, value]) => `(variable.name == ${text(name)} && variable.?value.orValue('') == ${text(value)})`,
-  );
-  return `variable.name in ${JSON.stringify(VARIABLES)} || ${given.join(' || ')}`;
+const GIVEN = ['generation', 'gcp-project', 'secret-name', 'created-by'].map(
+  (name) => `hyperfleet.io/${name}`,
+);
+/** Where the cluster has them, and what the API server adds. */
+const MAYBE = [
+  ...['cluster-name', 'region', 'provider'].map((name) => `hyperfleet.io/${name}`),
+  ...['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]),
+];
+
+/** By these a NetworkPolicy finds the pods. */
+const LABELS = {
+  ...jobLabels(
+    { id: cel(`variables.labels['${CLUSTER_LABEL}']`), name: '', region: '', provider: '' },
+    'store',
+  ),
+  [PURPOSE_LABEL]: cel(`variables.labels['${PURPOSE_LABEL}']`),
+};
+
+interface JobSpec {
+  readonly template: { readonly spec: PodSpec };
 }
 
-/** A literal of CEL: its escapes are those of JSON. */
-function text(value: string): string {
-  return JSON.stringify(value);
+/** The rendered Job; what differs from cluster to cluster is the request's own. */
+function jobOf({ namespace, jobAccount, told }: JobBounds, stores: boolean): JobSpec {
+  const { environment: _, ...more } = told;
+  const job = pullSecretJob({
+    ...more,
+    name: '',
+    namespace,
+    labels: cel<never>('variables.labels'),
+    annotations: Object.fromEntries(
+      [...GIVEN, HASH_ANNOTATION].map((key) => [key, cel(`variables.annotations['${key}']`)]),
+    ),
+    image: cel(`${CONTAINER}.image`),
+    serviceAccount: jobAccount,
+    needsApiServer: cel<boolean>(`${SPEC}.automountServiceAccountToken`),
+    env: {},
+    ...(stores ? { dataSecret: cel(DATA) } : {}),
+    passAs: 'file',
+    ttlSeconds: cel<number>('object.spec.ttlSecondsAfterFinished'),
+    deadlineSeconds: cel<number>('object.spec.activeDeadlineSeconds'),
+    failJobExitCodes: FAIL_JOB_EXIT_CODES,
+  });
+  return job['spec'] as JobSpec;
 }
 
-// What the adapter may bind. RBAC lets it give one role by its name, yet not say to whom and where: whoever has the adapter's token could
-// let anybody write, and so read, the Secret of that name in any namespace. The API server refuses that here.
-
-export interface BindingPolicyInput {
-  readonly account: string;
-  readonly jobAccount: string;
-  readonly namespace: string;
-  readonly labels: NonNullable<ObjectMeta['labels']>;
+/** Of its whole, the parts that have rules of their own stand aside. */
+function rest(spec: JobSpec): JobSpec {
+  const pod = spec.template.spec;
+  const [container] = pod.containers.map((one) => ({
+    ...one,
+    env: cel<never>(`${CONTAINER}.env`),
+    volumeMounts: cel<never>(`${CONTAINER}.volumeMounts`),
+  }));
+  const volumes = cel<never>(`${SPEC}.volumes`);
+  return {
+    ...spec,
+    template: {
+      ...spec.template,
+      spec: { ...pod, containers: container === undefined ? [] : [container], volumes },
+    },
+  };
 }
 
-/** A policy of the API server for RoleBindings that the adapter writes, and its binding. */
-export function bindingPolicy(input: BindingPolicyInput): readonly KubeObject[] {
-  const { account, jobAccount, namespace, labels } = input;
-  const user = `system:serviceaccount:${namespace}:${account}`;
-  const subject = `object.subjects[0].kind == 'ServiceAccount' && object.subjects[0].name == '${jobAccount}' && object.subjects[0].namespace == '${namespace}'`;
-  return admissionPolicy({
-    metadata: { name: 'pullwright-pull-secret-adapter-bindings', labels },
+function variableIs({ told }: JobBounds): string {
+  const files = [...federationOfPod('').env, ...authoritiesOfPod('').env];
+  const further = Object.entries(told.environment).map(([name, value]) => ({
+    name,
+    ...(value === '' ? {} : { value }),
+  }));
+  const data = { secretKeyRef: { name: cel(DATA), key: PULL_SECRET_KEY } };
+  const given = [...files, ...further, { name: 'PULL_SECRET_DATA', valueFrom: data }];
+  return `(variable.name in ${JSON.stringify(VARIABLES)} && !has(variable.valueFrom)) || variable in ${celOf(given)}`;
+}
+
+/** The rendered binding, in no namespace of the platform: RBAC names it, and says not whom it binds. */
+function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): AccountBound {
+  const binding = pullSecretBinding({
+    namespace: '',
+    labels: {},
+    serviceAccount,
+    serviceAccountNamespace: namespace,
+  });
+  return {
+    name: 'bindings',
     apiGroup: 'rbac.authorization.k8s.io',
-    apiVersion: 'v1',
     resource: 'rolebindings',
-    operations: ['CREATE', 'UPDATE', 'DELETE'],
-    matchConditions: [{ name: 'by-the-adapter', expression: `request.userInfo.username == '${user}'` }],
+    operations: OPERATIONS,
     validations: [
       {
-        expression: `request.operation == 'DELETE' || (object.roleRef.kind == 'ClusterRole' && object.roleRef.name == '${JOB_CLUSTER_ROLE}')`,
-        message: `the pull secret adapter binds the ClusterRole ${JOB_CLUSTER_ROLE} and no other role`,
-      },
-      {
-        expression: `request.operation == 'DELETE' || (has(object.subjects) && object.subjects.size() == 1 && ${subject})`,
-        message: `the pull secret adapter binds for the ServiceAccount ${namespace}/${jobAccount} and nobody else`,
-      },
-      {
-        expression: `request.name == '${JOB_BINDING}'`,
-        message: `the binding of the pull secret adapter is named ${JOB_BINDING}`,
+        expression: `request.name == '${JOB_BINDING}' && (${GOES}(object.roleRef == ${celOf(binding['roleRef'])} && object.?subjects.orValue([]) == ${celOf(binding['subjects'])}))`,
+        message: `the pull secret adapter binds the ClusterRole ${JOB_CLUSTER_ROLE} for the ServiceAccount ${namespace}/${serviceAccount}, by the name ${JOB_BINDING}, and nothing else`,
       },
       {
         expression:
@@ -230,10 +283,7 @@ export function bindingPolicy(input: BindingPolicyInput): readonly KubeObject[] 
         message: 'the pull secret adapter has nothing to do in namespaces of the platform',
       },
     ],
-    actions: ['Deny'],
-    // Without the answer of the policy there is no proof.
-    failurePolicy: 'Fail',
-  });
+  };
 }
 
 // The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods temporary Secrets and
@@ -275,7 +325,6 @@ const EVERYWHERE: readonly PolicyRule[] = [
 
 /** Input of {@link adapterRights}. */
 export interface Rights extends JobBounds {
-  readonly namespace: string;
   readonly account: string;
   readonly pullSecretName: string;
   readonly labels: NonNullable<ObjectMeta['labels']>;

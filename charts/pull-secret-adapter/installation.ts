@@ -39,7 +39,7 @@ import {
   sentinelArgs,
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
-import { adapterRights, bindingPolicy, toldOfJobs } from './access.ts';
+import { adapterRights, toldOfJobs } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
 
 // What the pods of adapter and Sentinel find in their file system: credentials, authorities, the list of tenants.
@@ -238,16 +238,10 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
       account: ADAPTER_ACCOUNT,
       image: input.image,
       jobAccount: JOB_ACCOUNT,
-      ...toldOfJobs(adapterArgs(input)),
+      told: toldOfJobs(adapterArgs(input)),
       pullSecretName: input.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
-    }),
-    ...bindingPolicy({
-      account: ADAPTER_ACCOUNT,
-      namespace,
-      jobAccount: JOB_ACCOUNT,
-      labels: adapter.metadata.labels,
     }),
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
     ...podConfig(namespace, input, true),

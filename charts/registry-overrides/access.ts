@@ -73,8 +73,8 @@ function clusterRules(): readonly PolicyRule[] {
 }
 
 /**
- * Of the Deployments of a control plane one variable changes, and of catalogs the image. What a pod runs as, mounts and executes
- * stays.
+ * Of the Deployments of a control plane one variable changes, and of catalogs the image. How many pods there are, and what they carry,
+ * run as, mount and execute stays.
  */
 const DEPLOYMENT_FIELDS: AccountBound = {
   name: 'deployments',
@@ -82,6 +82,8 @@ const DEPLOYMENT_FIELDS: AccountBound = {
   resource: 'deployments',
   operations: ['CREATE', 'UPDATE', 'DELETE'],
   variables: [
+    { name: 'spec', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec)" },
+    { name: 'old', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec)" },
     { name: 'now', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
     { name: 'was', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec.template.spec)" },
     { name: 'keepsImage', expression: `request.name in ${JSON.stringify(DEPLOYMENTS)}` },
@@ -90,6 +92,9 @@ const DEPLOYMENT_FIELDS: AccountBound = {
     {
       expression: [
         "request.operation == 'UPDATE'",
+        "variables.spec.all(key, key == 'template' || variables.old[?key] == variables.spec[?key])",
+        'variables.old.all(key, key in variables.spec)',
+        'variables.spec.template.?metadata == variables.old.template.?metadata',
         "variables.now.all(key, key in ['containers', 'initContainers'] || variables.was[?key] == variables.now[?key])",
         'variables.was.all(key, key in variables.now)',
         ...['containers', 'initContainers'].map(
@@ -97,7 +102,7 @@ const DEPLOYMENT_FIELDS: AccountBound = {
             `variables.now.?${list}.orValue([]).all(one, variables.was.?${list}.orValue([]).exists(old, ${SAME_CONTAINER}))`,
         ),
       ].join(' && '),
-      message: `this account of Pullwright changes nothing of pods but ${OVERRIDES_ENV} and the images of catalogs`,
+      message: `this account of Pullwright changes nothing of Deployments but ${OVERRIDES_ENV} and the images of catalogs`,
     },
   ],
 };

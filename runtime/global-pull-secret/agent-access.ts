@@ -7,7 +7,14 @@
  * the agents' role to the agents alone.
  */
 
-import { type AccountBound, IMAGE_IS, imageVariables, userOf } from '../core/kubernetes/account-bounds.ts';
+import {
+  type AccountBound,
+  cel,
+  celOf,
+  imageIs,
+  imageVariables,
+  userOf,
+} from '../core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
@@ -16,183 +23,104 @@ import {
   clusterRoleBinding,
   kubernetesObject,
   labels,
-  type PodSpec,
   type PolicyRule,
   role,
   roleBinding,
   secretsByName,
   serviceAccount,
-  type Volume,
 } from '../core/kubernetes/objects.ts';
-import { AGENT_FLAGS, agentPod, EXECUTABLE, upstreamDaemonSet } from './daemon-set.ts';
-import { type AgentOptions, booksTurns, reports } from './options.ts';
+import { agentDaemonSet, upstreamDaemonSet } from './daemon-set.ts';
+import { type AgentOptions, booksTurns, HASH_LABEL, reports } from './options.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const WRITES = ['CREATE', 'UPDATE', 'DELETE'] as const;
 /** Whatever of these names goes is an outage of the agent, and no right of anybody. */
 const GOES = "request.operation == 'DELETE' || ";
 
-/** As a list of CEL. */
-const listOf = (values: Iterable<unknown>): string => JSON.stringify([...new Set(values)]);
-
 /**
  * The bounds of an account that applies the agent's objects.
  */
 export function agentGuard(options: AgentOptions): readonly AccountBound[] {
-  return [agentPods(options), ROLES, BINDINGS, DEFINITIONS];
+  return [agentPods(options), agentRoles(options), agentBindings(options)];
 }
 
+const CONTAINER = 'object.spec.template.spec.containers[0]';
+
 function agentPods(options: AgentOptions): AccountBound {
-  const pods = renderedPods(options);
-  const containers = pods.flatMap((pod) => pod.containers);
-  const volumes = pods.flatMap((pod) => pod.volumes ?? []);
-  const mounts = containers.flatMap((one) => one.volumeMounts ?? []);
-  const fixed = mounts.filter(({ readOnly }) => readOnly === true).map(({ mountPath }) => mountPath);
+  const { image, imagePullSecrets: _, resources, ...more } = options;
+  const own: AgentOptions = {
+    ...more,
+    image: cel(`${CONTAINER}.image`),
+    // Quantities come back in another form.
+    ...(resources === undefined ? {} : { resources: cel<never>(`${CONTAINER}.resources`) }),
+  };
+  const states = [true, false].map((merged) => ({
+    configHash: cel(`object.spec.template.metadata.labels['${HASH_LABEL}']`),
+    merged,
+  }));
+  const rendered =
+    options.shape === 'upstream'
+      ? states.map((state) => upstreamDaemonSet(own, state))
+      : [agentDaemonSet(own)];
   return {
     name: 'agents',
     apiGroup: 'apps',
     resource: 'daemonsets',
     operations: WRITES,
-    variables: [
-      ...imageVariables(options.image),
-      { name: 'pod', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
-      { name: 'all', expression: 'dyn(variables.pod.?containers.orValue([]))' },
-      { name: 'volumes', expression: 'dyn(variables.pod.?volumes.orValue([]))' },
-    ],
+    variables: imageVariables(image),
     validations: [
       {
-        expression: [
-          `variables.pod.all(key, key in ${listOf(POD_FIELDS)})`,
-          "(request.operation == 'DELETE' || size(variables.all) == 1)",
-          `variables.pod.?serviceAccountName.orValue('${NAMES.syncer}') == '${NAMES.syncer}'`,
-          `variables.all.all(one, one.all(key, key in ${listOf(CONTAINER_FIELDS)}) && !one.?readinessProbe.?exec.hasValue())`,
-        ].join(' && '),
-        message:
-          'this account of Pullwright brings the agent alone to nodes: one container, its own service account, no other process',
+        expression: `${GOES}${imageIs(`${CONTAINER}.image`)}`,
+        message: `this account of Pullwright runs on nodes only the agent, of the repository of ${image}`,
       },
       {
-        expression: `variables.all.all(one, ${IMAGE_IS} && ${commandIs(options)})`,
-        message: `this account of Pullwright runs on nodes only the agent, of the repository of ${options.image}`,
-      },
-      {
-        expression: [
-          `variables.volumes.all(one, one.all(key, key in ['name', 'hostPath', 'secret']))`,
-          `variables.volumes.all(one, !has(one.hostPath) || one.hostPath.path in ${listOf(volumes.flatMap(hostPathOf))})`,
-          `variables.volumes.all(one, !has(one.secret) || one.secret.secretName in ${listOf(volumes.flatMap(secretOf))})`,
-          `variables.all.all(one, one.?volumeMounts.orValue([]).all(mount, mount.all(key, key in ['name', 'mountPath', 'readOnly', 'recursiveReadOnly']) && mount.mountPath in ${listOf(mounts.map(({ mountPath }) => mountPath))} && (!(mount.mountPath in ${listOf(fixed)}) || mount.?readOnly.orValue(false))))`,
-        ].join(' && '),
-        message:
-          'this account of Pullwright gives the agent only its own folders of the node, where they belong',
-      },
-      {
-        expression: `variables.all.all(one, one.?env.orValue([]).all(variable, variable.name in ${listOf(containers.flatMap(({ env = [] }) => env.map(({ name }) => name)))} && variable.?valueFrom.?fieldRef.hasValue()))`,
-        message: 'this account of Pullwright gives the agent no variables but name and address of its node',
+        expression: `${GOES}${rendered.map(({ spec }) => `object.spec == ${celOf(spec, 'daemonSet')}`).join(' || ')}`,
+        message: 'this account of Pullwright brings to nodes the agent as it is rendered, and nothing else',
       },
     ],
   };
 }
 
-/** What the API server adds by itself is among them. */
-const POD_FIELDS = [
-  'affinity',
-  'automountServiceAccountToken',
-  'containers',
-  'dnsPolicy',
-  'enableServiceLinks',
-  'hostNetwork',
-  'imagePullSecrets',
-  'nodeSelector',
-  'priorityClassName',
-  'restartPolicy',
-  'schedulerName',
-  'securityContext',
-  'serviceAccount',
-  'serviceAccountName',
-  'terminationGracePeriodSeconds',
-  'tolerations',
-  'volumes',
-];
-const CONTAINER_FIELDS = [
-  'args',
-  'command',
-  'env',
-  'image',
-  'imagePullPolicy',
-  'name',
-  'ports',
-  'readinessProbe',
-  'resources',
-  'securityContext',
-  'terminationMessagePath',
-  'terminationMessagePolicy',
-  'volumeMounts',
-];
-
-function renderedPods(options: AgentOptions): readonly PodSpec[] {
-  const states = [true, false].map((merged) => ({ configHash: '', merged }));
-  if (options.shape === 'upstream') return states.map((state) => podOf(upstreamDaemonSet(options, state)));
-  return [agentPod(options)];
+/** Of each namespace; of none that of the whole cluster. */
+function byNamespace(options: AgentOptions, kind: 'Role' | 'RoleBinding', field: string): string {
+  const found = agentRbac(options)
+    .filter((object) => object.kind.endsWith(kind))
+    .map((object) => [object.metadata.namespace ?? '', object[field]]);
+  return `object[?'${field}'].orValue([]) == ${celOf(Object.fromEntries(found))}[request.?namespace.orValue('')]`;
 }
 
-function podOf(daemonSet: KubeObject): PodSpec {
-  return (daemonSet.spec as { readonly template: { readonly spec: PodSpec } }).template.spec;
+/** A role of another name reads Secrets by name: that of nodes that take credentials by themselves. */
+function agentRoles(options: AgentOptions): AccountBound {
+  const others =
+    "object.?rules.orValue([]).all(rule, rule.apiGroups == [''] && rule.resources == ['secrets'] && size(rule.?resourceNames.orValue([])) > 0 && rule.verbs.all(verb, verb in ['get', 'list', 'watch']))";
+  return {
+    name: 'roles',
+    apiGroup: RBAC_GROUP,
+    resource: ['roles', 'clusterroles'],
+    operations: WRITES,
+    validations: [
+      {
+        expression: `${GOES}!has(object.aggregationRule) && (request.name == '${NAMES.syncer}' ? ${byNamespace(options, 'Role', 'rules')} : ${others})`,
+        message: 'this account of Pullwright gives the agent the rendered rights, and others Secrets by name',
+      },
+    ],
+  };
 }
 
-function hostPathOf({ hostPath }: Volume): readonly string[] {
-  return hostPath === undefined ? [] : [hostPath.path];
+function agentBindings(options: AgentOptions): AccountBound {
+  return {
+    name: 'bindings',
+    apiGroup: RBAC_GROUP,
+    resource: ['rolebindings', 'clusterrolebindings'],
+    operations: WRITES,
+    validations: [
+      {
+        expression: `${GOES}object.roleRef.name == '${NAMES.syncer}' && object.roleRef.kind == (request.resource.resource == 'rolebindings' ? 'Role' : 'ClusterRole') && ${byNamespace(options, 'RoleBinding', 'subjects')}`,
+        message: `this account of Pullwright binds the role ${NAMES.syncer} alone, and for the ServiceAccount ${NAMES.namespace}/${NAMES.syncer} alone`,
+      },
+    ],
+  };
 }
-
-function secretOf({ secret }: Volume): readonly string[] {
-  return secret?.secretName === undefined ? [] : [secret.secretName];
-}
-
-function commandIs({ shape }: AgentOptions): string {
-  if (shape === 'upstream')
-    return "one.?command.orValue([]) == ['/usr/bin/control-plane-operator'] && one.?args.orValue([]) == ['sync-global-pullsecret']";
-  const flags = `^--(${AGENT_FLAGS.join('|')})(=[0-9A-Za-z.()$-]*)?$`;
-  return `size(one.?args.orValue([])) == 0 && size(one.?command.orValue([])) > 1 && one.command[0] == '${EXECUTABLE}' && one.command[1] == 'agent' && one.command.all(word, word in ${listOf([EXECUTABLE, 'agent'])} || word.matches('${flags}'))`;
-}
-
-/** The API server refuses to grant what the account lacks; what it has is more than an agent may get. */
-const ROLES: AccountBound = {
-  name: 'roles',
-  apiGroup: RBAC_GROUP,
-  resource: ['roles', 'clusterroles'],
-  operations: WRITES,
-  validations: [
-    {
-      expression: `${GOES}object.?rules.orValue([]).all(rule, !('*' in rule.verbs) && !('*' in rule.?resources.orValue([])) && !('*' in rule.?apiGroups.orValue([])) && (!('secrets' in rule.?resources.orValue([])) || (size(rule.?resourceNames.orValue([])) > 0 && rule.verbs.all(verb, verb in ['get', 'list', 'watch']))))`,
-      message: 'this account of Pullwright lets others read Secrets by name only, and write none',
-    },
-  ],
-};
-
-const BINDINGS: AccountBound = {
-  name: 'bindings',
-  apiGroup: RBAC_GROUP,
-  resource: ['rolebindings', 'clusterrolebindings'],
-  operations: WRITES,
-  validations: [
-    {
-      expression: `${GOES}(object.roleRef.name == '${NAMES.syncer}' && object.?subjects.orValue([]).all(subject, subject.kind == 'ServiceAccount' && subject.name == '${NAMES.syncer}' && subject.?namespace.orValue('') == '${NAMES.namespace}'))`,
-      message: `this account of Pullwright binds the role ${NAMES.syncer} alone, and for the ServiceAccount ${NAMES.namespace}/${NAMES.syncer} alone`,
-    },
-  ],
-};
-
-/** A conversion would send objects of a kind elsewhere. */
-const DEFINITIONS: AccountBound = {
-  name: 'definitions',
-  apiGroup: 'apiextensions.k8s.io',
-  resource: 'customresourcedefinitions',
-  operations: WRITES,
-  validations: [
-    {
-      expression: `${GOES}object.spec.?conversion.?strategy.orValue('None') == 'None'`,
-      message: 'this account of Pullwright brings definitions of kinds without a webhook that converts them',
-    },
-  ],
-};
 
 // What RBAC cannot say about the agents' account: the agent of a node speaks of that node alone. The API server puts the node of a
 // pod's token beside its user name (Kubernetes 1.30 and later); one that does not is not asked, see docs/security.md.

@@ -33,22 +33,7 @@ import {
 // Command line of the node agent, from its options.
 
 /** Where the image holds the executable. */
-export const EXECUTABLE = '/usr/bin/pullwright';
-
-/** Names of the flags that the command may have, beside those whose values are bound by name (`agent-guard.ts`). */
-export const AGENT_FLAGS: readonly string[] = [
-  'foreign',
-  'health-port',
-  'janitor',
-  'log-level',
-  'metrics-address',
-  'removal-delay',
-  'removal-share',
-  'report',
-  'restart',
-  'restart-window',
-  'watch',
-];
+const EXECUTABLE = '/usr/bin/pullwright';
 
 /** `pullwright agent` with a flag for every option that differs from what the agent does by itself. */
 export function agentCommand(options: AgentOptions): readonly string[] {
@@ -128,7 +113,7 @@ function basePod(): Pick<PodSpec, 'serviceAccountName' | 'automountServiceAccoun
   return { serviceAccountName: NAMES.syncer, automountServiceAccountToken: false, dnsPolicy: 'Default' };
 }
 
-export function agentPod(options: AgentOptions): PodSpec {
+function agentPod(options: AgentOptions): PodSpec {
   const names = [NAMES.original, NAMES.global];
   return {
     ...basePod(),

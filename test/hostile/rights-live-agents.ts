@@ -4,6 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { optionsFor, parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { IMAGE } from './rights-fleets.ts';
 
@@ -14,107 +15,73 @@ type Spec = Json & { containers: Json[]; volumes: Json[] };
 /** What the thief may do with the token. */
 export interface Thief {
   apply(path: string, object: object, query?: string): Promise<Answer>;
+  /** One field after another; what is let through is what the list of that name says. */
+  walk(list: string, document: string, kind: string, path: string, object: object): Promise<void>;
   /** Until the policy was taken in. */
   refused(text: RegExp, ask: (query: string) => Promise<Answer>): Promise<void>;
 }
 
 const DAEMON_SETS = '/apis/apps/v1/namespaces/kube-system/daemonsets';
+const AGENT = optionsFor(parseOptions({ agent: { image: IMAGE } }), 'local').agent;
 const NAME = 'global-pull-secret-syncer';
 const ADMIN = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
 
+const POLICY = /ValidatingAdmissionPolicy 'pullwright-reconciler-agents'/;
+
 /** What would make root on nodes of the agent's DaemonSet, each as a change of its pod. */
-const STOLEN: Readonly<Record<string, readonly [RegExp, (spec: Spec, agent: Json) => void]>> = {
-  'another image': [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['image'] = 'registry.example.com/evil'),
-  ],
-  'an image that begins like ours': [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['image'] = 'registry.example.com/pullwright-evil:1'),
-  ],
-  'another program of it': [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['command'] = ['/bin/sh', '-c', 'id']),
-  ],
-  'another command of it': [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['command'] = ['/usr/bin/pullwright', 'reconcile', '--kubeconfig=/x']),
-  ],
-  'another file': [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['command'] as string[]).push('--file=/var/lib/kubelet/pki/x'),
-  ],
-  arguments: [
-    /only the agent, of the repository of/,
-    (_, agent) => (agent['args'] = ['--state-dir=/var/lib/kubelet/x']),
-  ],
-  'a second container': [
-    /brings the agent alone/,
-    (spec) => spec.containers.push({ name: 'evil', image: IMAGE }),
-  ],
-  'a container before it': [
-    /brings the agent alone/,
-    (spec) => (spec['initContainers'] = [{ name: 'evil', image: IMAGE }]),
-  ],
-  'a hook': [
-    /brings the agent alone/,
-    (_, agent) => (agent['lifecycle'] = { postStart: { exec: { command: ['id'] } } }),
-  ],
-  'a probe that runs': [
-    /brings the agent alone/,
-    (_, agent) => (agent['readinessProbe'] = { exec: { command: ['id'] } }),
-  ],
-  "the host's processes": [/brings the agent alone/, (spec) => (spec['hostPID'] = true)],
-  'another account': [
-    /brings the agent alone/,
-    (spec) => (spec['serviceAccountName'] = 'clusterrole-aggregation-controller'),
-  ],
-  'all of the host': [
-    /only its own folders/,
-    (spec) => spec.volumes.push({ name: 'host', hostPath: { path: '/' } }),
-  ],
-  'another secret': [
-    /only its own folders/,
-    (spec) => spec.volumes.push({ name: 'other', secret: { secretName: 'other' } }),
-  ],
-  'a folder where the program lies': [
-    /only its own folders/,
-    (_, agent) => (agent['volumeMounts'] as Json[]).push({ name: 'kubelet-config', mountPath: '/usr/bin' }),
-  ],
-  'a part of a folder': [
-    /only its own folders/,
-    (_, agent) => Object.assign((agent['volumeMounts'] as Json[])[0] ?? {}, { subPath: 'pods' }),
-  ],
-  'a variable': [
-    /no variables but/,
-    (_, agent) => (agent['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/var/lib/kubelet/x.so' }),
-  ],
-  'a variable of its own with a value': [
-    /no variables but/,
-    (_, agent) => (agent['env'] = [{ name: 'NODE_NAME', value: 'other' }]),
-  ],
+const STOLEN: Readonly<Record<string, (spec: Spec, agent: Json) => void>> = {
+  'another image': (_, agent) => (agent['image'] = 'registry.example.com/evil'),
+  'an image that begins like ours': (_, agent) => (agent['image'] = 'registry.example.com/pullwright-evil:1'),
+  'another program of it': (_, agent) => (agent['command'] = ['/bin/sh', '-c', 'id']),
+  'another command of it': (_, agent) =>
+    (agent['command'] = ['/usr/bin/pullwright', 'reconcile', '--kubeconfig=/x']),
+  'another file': (_, agent) => (agent['command'] as string[]).push('--file=/var/lib/kubelet/pki/x'),
+  arguments: (_, agent) => (agent['args'] = ['--state-dir=/var/lib/kubelet/x']),
+  'a second container': (spec) => spec.containers.push({ name: 'evil', image: IMAGE }),
+  'a container before it': (spec) => (spec['initContainers'] = [{ name: 'evil', image: IMAGE }]),
+  'a hook': (_, agent) => (agent['lifecycle'] = { postStart: { exec: { command: ['id'] } } }),
+  'a probe that runs': (_, agent) => (agent['readinessProbe'] = { exec: { command: ['id'] } }),
+  "the host's processes": (spec) => (spec['hostPID'] = true),
+  'another account': (spec) => (spec['serviceAccountName'] = 'clusterrole-aggregation-controller'),
+  'all of the host': (spec) => spec.volumes.push({ name: 'host', hostPath: { path: '/' } }),
+  'another secret': (spec) => spec.volumes.push({ name: 'other', secret: { secretName: 'other' } }),
+  'a folder where the program lies': (_, agent) =>
+    (agent['volumeMounts'] as Json[]).push({ name: 'kubelet-config', mountPath: '/usr/bin' }),
+  'a part of a folder': (_, agent) =>
+    Object.assign((agent['volumeMounts'] as Json[])[0] ?? {}, { subPath: 'pods' }),
+  'a variable': (_, agent) =>
+    (agent['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/var/lib/kubelet/x.so' }),
+  'a variable of its own with a value': (_, agent) =>
+    (agent['env'] = [{ name: 'NODE_NAME', value: 'other' }]),
 };
 
 /** Adds its tests to a suite. */
 export function agentThefts(test: (name: string, body: () => Promise<void>) => void, thief: Thief): void {
-  const ours = agentDaemonSet({ image: IMAGE });
+  const ours = agentDaemonSet(AGENT);
+  test('sets no field of the agent but those of the list', async () => {
+    await thief.walk(
+      'agent',
+      '/openapi/v3/apis/apps/v1',
+      'io.k8s.api.apps.v1.DaemonSet',
+      `${DAEMON_SETS}/${NAME}`,
+      ours,
+    );
+  });
+
   test('brings the agent to nodes as it is rendered, whatever the tag of its image', async () => {
-    const newer = agentDaemonSet({
-      image: IMAGE.replace(/:[^:]*$/, ':9.9.9'),
-      logLevel: 'debug',
-    });
+    const newer = agentDaemonSet({ ...AGENT, image: IMAGE.replace(/:[^:]*$/, ':9.9.9') });
     for (const object of [ours, newer]) {
       const made = await thief.apply(`${DAEMON_SETS}/${NAME}`, object);
       assert.ok(made.status === 200 || made.status === 201, made.body.message);
     }
   });
 
-  for (const [what, [text, change]] of Object.entries(STOLEN))
+  for (const [what, change] of Object.entries(STOLEN))
     test(`does not give the agent ${what}`, async () => {
       const evil = structuredClone(ours) as KubeObject & { spec: { template: { spec: Spec } } };
       const { spec } = evil.spec.template;
       change(spec, spec.containers[0] ?? {});
-      await thief.refused(text, (query) => thief.apply(`${DAEMON_SETS}/${NAME}`, evil, query));
+      await thief.refused(POLICY, (query) => thief.apply(`${DAEMON_SETS}/${NAME}`, evil, query));
     });
 
   const rbac = (kind: string): KubeObject => {
@@ -148,12 +115,13 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
     );
   });
 
-  test('makes no role that reads Secrets without naming them', async () => {
+  test('gives the agents no right but those that are rendered', async () => {
     for (const rule of [
+      { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
       { apiGroups: [''], resources: ['secrets'], verbs: ['list'] },
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['a'], verbs: ['patch'] },
     ])
-      await thief.refused(/read Secrets by name only/, (query) =>
+      await thief.refused(/gives the agent the rendered rights/, (query) =>
         thief.apply(at('clusterroles', false), { ...rbac('ClusterRole'), rules: [rule] }, query),
       );
   });
@@ -162,7 +130,7 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
     const crd = pullStatusCrd();
     const clientConfig = { url: 'https://evil.example.com/' };
     const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } };
-    await thief.refused(/without a webhook that converts/, (query) =>
+    await thief.refused(/cannot patch resource .customresourcedefinitions/, (query) =>
       thief.apply(
         `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`,
         { ...crd, spec: { ...(crd.spec as object), conversion } },

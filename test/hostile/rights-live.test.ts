@@ -1,7 +1,7 @@
 // deadline: 600 s
 /** Somebody has the token of the reconciler: what RBAC cannot narrow, a real API server refuses all the same. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -12,6 +12,7 @@ import { suite } from '../support/suite.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
 import { agentThefts } from './rights-live-agents.ts';
 import { furnish, stolenToken } from './rights-live-plane.ts';
+import { walked } from './rights-walk.ts';
 
 const test = suite('a stolen token');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-stolen-'));
@@ -206,14 +207,30 @@ else {
       containers({ name: 'evil', image: 'registry.example.com/evil' }),
       { spec: { template: { spec: { serviceAccountName: 'other' } } } },
       { spec: { template: { spec: { hostPID: true } } } },
+      { spec: { replicas: 0 } },
+      { spec: { paused: true } },
+      { spec: { template: { metadata: { annotations: { a: 'b' } } } } },
     ])
-      await refused(/changes nothing of pods but OPENSHIFT_IMG_OVERRIDES/, (query) =>
+      await refused(/changes nothing of Deployments but OPENSHIFT_IMG_OVERRIDES/, (query) =>
         patch(`${path}?${query}`, body, 'strategic-merge'),
       );
   });
 
-  agentThefts(test, { apply, refused });
-  adapterThefts(test, { apply: applyAs(adapter), refused });
+  const walkAs =
+    (one: ReturnType<typeof applyAs>) =>
+    async (list: string, document: string, kind: string, path: string, object: object): Promise<void> => {
+      const { body } = await plane.client.request('GET', document);
+      const { refused: count, admitted } = await walked(body, kind, object, (changed) =>
+        one(path, changed, 'dryRun=All'),
+      );
+      assert.ok(count > 400, `${count} refused`);
+      const file = join(import.meta.dirname, '../golden/rbac/fields', `${list}.json`);
+      const text = `${JSON.stringify(admitted, undefined, 2)}\n`;
+      if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, text);
+      assert.equal(text, readFileSync(file, 'utf8'), 'run it with UPDATE_GOLDEN=1');
+    };
+  agentThefts(test, { apply, refused, walk: walkAs(apply) });
+  adapterThefts(test, { apply: applyAs(adapter), refused, walk: walkAs(applyAs(adapter)) });
 
   test('runs no pod', async () => {
     const path = '/api/v1/namespaces/kube-system/pods';

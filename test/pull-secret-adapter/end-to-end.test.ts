@@ -181,7 +181,7 @@ else {
     const kube = new HttpKubeClient({ connection, userAgent: 'test' });
     const role = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name });
     const account = (name: string) => ({ kind: 'ServiceAccount', name, namespace: NAMESPACE });
-    const policy = /ValidatingAdmissionPolicy "pullwright-pull-secret-adapter-bindings"/;
+    const policy = /ValidatingAdmissionPolicy "pull-secret-adapter-bindings"/;
     const attempts = [
       ['clusters-cls-4', JOB_CLUSTER_ROLE, 'default', policy],
       ['kube-system', JOB_CLUSTER_ROLE, 'pullsecret-adapter-job', policy],

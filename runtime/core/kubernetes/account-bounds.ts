@@ -73,12 +73,82 @@ export function imageVariables(
   ];
 }
 
+/** CEL that holds `image` to the repository of {@link imageVariables}, whatever the tag, so that policy and writer may be updated in either order. */
+export function imageIs(image: string): string {
+  return `(${image} == variables.repository || ${image}.startsWith(variables.repository + ':') || ${image}.startsWith(variables.repository + '@'))`;
+}
+
+const HOLE = '\u0000';
+
 /**
- * CEL that holds the image of the container `one` to the repository of {@link imageVariables}, whatever the tag, so that policy and writer
- * may be updated in either order.
+ * In a rendered object, in place of a value: an expression of CEL that gives it. After a `?` it gives an optional, for a field that may be absent.
  */
-export const IMAGE_IS =
-  "(one.image == variables.repository || one.image.startsWith(variables.repository + ':') || one.image.startsWith(variables.repository + '@'))";
+// The caller's field says of what type the value is.
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
+export function cel<T = string>(expression: string): T {
+  return `${HOLE}${expression}` as T;
+}
+
+/**
+ * What a request may hold is the rendered value and no more: the value as CEL, with what the API server adds by itself.
+ *
+ * @param field of which this is the value
+ *
+ * @example
+ * ```ts
+ * import { cel, celOf } from './account-bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(celOf({ a: 1, b: cel('object.b') }), 'dyn({"a": dyn(1), "b": dyn(object.b)})');
+ * ```
+ */
+export function celOf(value: unknown, field = ''): string {
+  if (typeof value === 'string' && value.startsWith(HOLE)) return `dyn(${value.slice(1)})`;
+  if (Array.isArray(value)) return `dyn([${value.map((one) => celOf(one, field)).join(', ')}])`;
+  if (typeof value !== 'object' || value === null) return `dyn(${JSON.stringify(value)})`;
+  const entries = Object.entries({ ...DEFAULTS[field], ...value }).map(([key, one]) =>
+    typeof one === 'string' && one.startsWith(`${HOLE}?`)
+      ? `?${JSON.stringify(key)}: ${one.slice(2)}`
+      : `${JSON.stringify(key)}: ${celOf(one, key)}`,
+  );
+  return `dyn({${entries.join(', ')}})`;
+}
+
+const POD = 'object.spec.template.spec';
+
+/** By the field they stand in. */
+const DEFAULTS: Readonly<Record<string, object>> = {
+  job: {
+    completions: 1,
+    parallelism: 1,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    selector: cel('?object.spec.?selector'),
+    manualSelector: cel('?object.spec.?manualSelector'),
+  },
+  daemonSet: { revisionHistoryLimit: 10, updateStrategy: { type: 'RollingUpdate', rollingUpdate: {} } },
+  rollingUpdate: { maxSurge: 0, maxUnavailable: 1 },
+  metadata: { creationTimestamp: cel('?object.spec.template.metadata.?creationTimestamp') },
+  spec: {
+    dnsPolicy: 'ClusterFirst',
+    // They pull the image, and reach no container.
+    imagePullSecrets: cel(`?${POD}.?imagePullSecrets`),
+    restartPolicy: 'Always',
+    schedulerName: 'default-scheduler',
+    serviceAccount: cel(`${POD}.serviceAccountName`),
+    terminationGracePeriodSeconds: 30,
+  },
+  containers: {
+    imagePullPolicy: cel(`${POD}.containers[0].imagePullPolicy`),
+    terminationMessagePath: '/dev/termination-log',
+  },
+  fieldRef: { apiVersion: 'v1' },
+  httpGet: { scheme: 'HTTP' },
+  readinessProbe: { successThreshold: 1, timeoutSeconds: 1 },
+  configMap: { defaultMode: 0o644 },
+  projected: { defaultMode: 0o644 },
+  secret: { defaultMode: 0o644 },
+};
 
 const WRITES: readonly string[] = ['create', 'update', 'patch', 'delete'];
 
