@@ -183,7 +183,7 @@ else {
     assert.ok(JSON.stringify(spec.install.spec.deployments).includes(`"${image}"`));
     assert.equal(spec.version, VERSION);
     const definitions = readdirSync(join(folder, 'manifests')).filter((name) => name.endsWith('.crd.yaml'));
-    assert.equal(definitions.length, 4, definitions.join());
+    assert.equal(definitions.length, 3, definitions.join());
   });
 
   test('is not made without a key, nor without the name of the image that is signed', async () => {

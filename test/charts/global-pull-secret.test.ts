@@ -157,7 +157,10 @@ test('privileged by default; restricted keeps the needed capabilities and takes 
   const restricted = containerOf({ security: 'restricted', seLinuxType: 'spc_t' }).securityContext;
   assert.equal(restricted?.['privileged'], false);
   assert.deepEqual([restricted?.['runAsUser'], restricted?.['runAsNonRoot']], [0, false]);
-  assert.deepEqual(restricted?.['capabilities'], { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] });
+  assert.deepEqual(restricted?.['capabilities'], {
+    drop: ['ALL'],
+    add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'NET_BIND_SERVICE'],
+  });
   assert.deepEqual(restricted?.['seLinuxOptions'], { type: 'spc_t' });
 });
 

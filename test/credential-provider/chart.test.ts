@@ -72,7 +72,7 @@ test('the installer is asked for, may only look, and writes four folders of the 
     .flatMap((object) => (object['rules'] ?? []) as readonly { verbs: readonly string[] }[]);
   assert.deepEqual(
     rules.flatMap(({ verbs }) => verbs),
-    ['get', 'get'],
+    ['get', 'get', 'list', 'watch'],
   );
   const set = objects.find(({ kind }) => kind === 'DaemonSet') as unknown as {
     spec: { template: { spec: { containers: { command: string[]; volumeMounts: object[] }[] } } };

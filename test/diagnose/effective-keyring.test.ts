@@ -98,7 +98,7 @@ test('explain names the profile, and says what is missing without consent', asyn
   const without = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
   assert.match(
     without.stderr,
-    /PullSecretProfile\/team: Secret "platform\/quay-robot" does not grant itself/,
+    /PullSecretProfile\/team: Secret "platform\/quay-robot" is not granted to namespace "shop"/,
   );
   assert.match(without.stdout, /PullSecretProfile\/team/);
 });

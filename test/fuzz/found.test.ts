@@ -104,7 +104,7 @@ const rows: readonly Row[] = [
         secrets: [{ name: 's' }],
       },
     }),
-    says: /is not a valid label selector operator/,
+    says: /is none of In, NotIn, Exists, DoesNotExist/,
   },
   {
     name: 'a kind of mirror that is a map',

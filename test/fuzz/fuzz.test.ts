@@ -53,7 +53,6 @@ test('good input is taken: every corpus has a text that does not throw', async (
 
 const ENDLESS: Readonly<Record<string, string>> = {
   duration: `${'5050ms'.repeat(30)}5050`,
-  'label selector': `${'a'.repeat(20_000)} = ${'b '.repeat(5000)}`,
 };
 
 test('texts that once took for ever are answered', async () => {

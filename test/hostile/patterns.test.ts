@@ -76,6 +76,7 @@ const PUT_TOGETHER: readonly string[] = [
   'runtime/kube/api-error.ts',
   'runtime/core/image-reference.ts',
   'runtime/core/text.ts',
+  'runtime/diagnose/views/page.ts',
   'runtime/credential-provider/config.ts',
   'runtime/core/mirrors/registries-conf-plain.ts',
   'runtime/registry-overrides/mirror-sets/collect.ts',

@@ -149,29 +149,31 @@ export function validateSecret(
   const held = ['.dockerconfigjson', '.dockercfg'].find((one) => secret.data?.[one] !== undefined);
   if (typed === undefined && !wanted && (held === undefined || isOfNodes(secret))) return [];
   const key = typed ?? held ?? '.dockerconfigjson';
-  const problems: ValidationProblem[] = [];
-  if (typed === undefined) {
-    const right = key === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
-    const message = `is "${type}", expected "${right}": a pod that lists the Secret ignores it`;
-    problems.push({ severity: 'warning', code: 'WrongType', path: 'type', message });
-  }
+  const right = key === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
+  const message = `is "${type}", expected "${right}": a pod that lists the Secret ignores it`;
+  return [
+    ...(typed === undefined
+      ? [{ severity: 'warning', code: 'WrongType', path: 'type', message } as const]
+      : []),
+    ...dataProblems(secret, key, now),
+  ];
+}
+
+function dataProblems(secret: SecretObject, key: string, now?: Date): readonly ValidationProblem[] {
   const value = secret.data?.[key];
   const data = `data[${JSON.stringify(key)}]`;
-  if (value === undefined) {
-    return [...problems, { severity: 'error', code: 'KeyMissing', path: data, message: 'is missing' }];
-  }
-  if (!isEncrypted(value) && !decodeGoBase64(reveal(value), 'padded').ok) {
-    return [...problems, { severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
-  }
+  if (value === undefined)
+    return [{ severity: 'error', code: 'KeyMissing', path: data, message: 'is missing' }];
+  if (!isEncrypted(value) && !decodeGoBase64(reveal(value), 'padded').ok)
+    return [{ severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
   const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
   const text = secretDataText(value);
   const inner = validateDockerConfig(text, format, now);
   return [
-    ...problems,
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
     ...(inner.some(({ code }) => code === 'Encrypted' || code === 'Masked')
       ? []
-      : refusal(type, { [key]: text })),
+      : refusal(secret.type ?? 'Opaque', { [key]: text })),
   ];
 }
 

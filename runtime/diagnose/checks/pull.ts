@@ -11,6 +11,7 @@ import type {
   Finding,
   KubeletView,
   ListedSecret,
+  NodeVersions,
 } from '../model/types.ts';
 
 /** All findings, the worst first. */
@@ -258,12 +259,6 @@ function heldBack(
 
 function hostMeaning(text: string): string {
   return registryKey(text).meaning.split('/', 1)[0] ?? '';
-}
-
-/** What a Node says of itself: `1.35.1`; of a runtime that is not CRI-O nothing. */
-export interface NodeVersions {
-  readonly crio?: string;
-  readonly kubelet?: string;
 }
 
 function isBefore(version: string, minor: number): boolean {

@@ -414,7 +414,13 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
 /** Kinds that have a namespace, also where the file does not say it. */
 const NAMESPACED: ReadonlySet<string> = new Set([
   ...Object.values(WORKLOADS).map(({ kind }) => kind),
-  ...['Secret', 'ServiceAccount', 'Event', 'Role', 'RoleBinding', 'PullSecretGrant', PULL_STATUS.kind],
+  'Secret',
+  'ServiceAccount',
+  'Event',
+  'Role',
+  'RoleBinding',
+  'PullSecretGrant',
+  PULL_STATUS.kind,
 ]);
 
 function placed(object: KubeObject, namespace: string): KubeObject {

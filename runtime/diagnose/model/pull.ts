@@ -40,11 +40,10 @@ import {
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
-import type { NodeVersions } from '../checks/pull.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
-import type { ExplainInput, Explanation, ListedSecret, NodeMerge, PullFile } from './types.ts';
+import type { ExplainInput, Explanation, ListedSecret, NodeMerge, NodeVersions, PullFile } from './types.ts';
 
 // Pods and what holds a pod template: which images they run, and which Secrets they list.
 

@@ -11,7 +11,6 @@ import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
-import type { NodeVersions } from '../checks/pull.ts';
 import type { PullCause, PullFailure } from './pull-failure.ts';
 
 /** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
@@ -551,3 +550,9 @@ export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   unknown: 'Not known',
   ok: 'In order',
 };
+
+/** What a Node says of itself: `1.35.1`; of a runtime that is not CRI-O nothing. */
+export interface NodeVersions {
+  readonly crio?: string;
+  readonly kubelet?: string;
+}
