@@ -8,6 +8,7 @@ import {
   type ReportVerdict,
   VERDICT_WORDS,
 } from '../../runtime/diagnose/model/types.ts';
+import { h, name, sentence } from './dom.ts';
 import { partId, problemCards } from './problems.ts';
 import { linkTo } from './route.ts';
 import { badge, mark, sign } from './verdict.ts';

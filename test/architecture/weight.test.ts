@@ -1,5 +1,5 @@
 /**
- * What the repository weighs, held in `weight.json`. A figure may only fall from one push to the next: a rise fails, and so does a
+ * What the repository weighs, held in `budget.json`. A figure may only fall from one push to the next: a rise fails, and so does a
  * fall that the file does not show yet. `UPDATE_GOLDEN=1 node test/run.ts architecture/weight` writes what is lower.
  */
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('weight');
 const root = join(import.meta.dirname, '../..');
-const FILE = 'test/architecture/weight.json';
+const FILE = 'test/architecture/budget.json';
 
 type Weight = Readonly<Record<string, number>>;
 

@@ -1,8 +1,8 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
-import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
+import { PullSecret, toBase64, upstreamAgentFault } from '../../runtime/core/docker-config/pull-secret.ts';
 import { readValue } from '../../runtime/core/kubernetes/kind.ts';
-import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { isNamespaceName, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
@@ -11,7 +11,7 @@ import { leftBehind } from '../../runtime/engine/changes.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { readAgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
-import { confirmedRemovals } from '../../runtime/global-pull-secret/removal-guard.ts';
+import { confirmedRemovals, judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
 import { optionsSchema } from '../../runtime/pull-secret-injection/options.ts';
@@ -33,7 +33,15 @@ export const RECORD_PARSERS: readonly Parser[] = [
       const digests = entryDigests(secret);
       return unlessNamed(
         [...digests.keys()],
-        [upstreamRefusal(secret), [...digests], configHash(secret.text), secret.digest],
+        [
+          upstreamAgentFault(redact(text)),
+          judgedMark(redact(text)),
+          isNamespaceName(text),
+          upstreamRefusal(secret),
+          [...digests],
+          configHash(secret.text),
+          secret.digest,
+        ],
       );
     },
   },

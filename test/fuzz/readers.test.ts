@@ -22,9 +22,12 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/pull-secret-injection/reconciler/copies.ts isRevoked',
     'runtime/core/mirrors/registries-conf.ts mismatch',
     'runtime/diagnose/checks/status.ts statusProblems',
+    'runtime/core/kubernetes/account-bounds.ts celOf',
+    'runtime/pull-secret-injection/kinds/grant.ts grants',
   ],
   'it passes the value on as it is, or sums up its bytes': [
     'runtime/credential-provider/installer/source.ts digestOf',
+    'runtime/core/docker-config/encode.ts unusableDigest',
     'runtime/pull-secret-adapter/job/secret-manager.ts crc32c',
   ],
   'the text is the path of a file or folder, which whoever runs the program chooses; what is read is fuzzed':

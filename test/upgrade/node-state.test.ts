@@ -40,7 +40,10 @@ class Node {
     this.folder = mkdtempSync(join(work, `${fixture}-`));
     const from = join(fixtures, fixture);
     mkdirSync(this.state, { mode: 0o700 });
-    for (const name of ['config.json', 'original.json']) cpSync(join(from, name), join(this.folder, name));
+    for (const name of ['config.json', 'original.json']) {
+      cpSync(join(from, name), join(this.folder, name));
+      chmodSync(join(this.folder, name), 0o600);
+    }
     for (const name of ['journal.json', 'saved.json'])
       if (existsSync(join(from, name))) cpSync(join(from, name), join(this.state, name));
     for (const name of ['journal.json', 'saved.json'])
