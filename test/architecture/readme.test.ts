@@ -46,7 +46,7 @@ test('npm start ends with a line for each cluster and three commands that run', 
   );
   const [, summary = ''] = ran.stdout.split('\nsummary\n');
   assert.match(summary, /^CLUSTER +ERRORS +WARNINGS +CHANGES\nclusters\/prod +3 /m);
-  assert.match(ran.stdout, /created +Secret\/kube-system\/global-pull-secret \(dry run\)\n/);
+  assert.match(summary, /^rejected\n  clusters\/prod: broken\.example\.com: /m);
   const commands = summary.split('\n').filter((line) => line.startsWith('  node main.ts '));
   assert.equal(commands.length, 3, summary);
   for (const line of commands) {

@@ -52,7 +52,7 @@ const TABLE = {
     config: file({ help: 'which systems run, and their options' }),
     'dry-run': toggle({ help: 'print only; in a cluster, send nothing' }),
     output: outputFlag(['text', 'json', 'yaml'], 'the form of what is printed'),
-    verbose: toggle({ help: 'also list what is unchanged' }),
+    verbose: toggle({ help: 'also list what is unchanged, and of several clusters what changes in each' }),
     kubeconfig: file({ help: 'the (hosted) cluster; without it, as for kubectl, in a pod its own account' }),
     'management-kubeconfig': file({ help: 'the management cluster' }),
     discover: toggle({ help: 'find every hosted cluster by its HostedControlPlane' }),

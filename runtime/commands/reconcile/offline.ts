@@ -138,7 +138,9 @@ function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string 
   if (flags.output === 'yaml') return toYaml(JSON.parse(reportsJson(reports)), { lineWidth: 0 });
   const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
   const text = reports.map((report) => renderRunReport(report, options)).join('\n');
-  return reports.length === 1 ? text : `${text}\n${runSummary({ reports, flags, program: programName() })}`;
+  if (reports.length === 1) return text;
+  const summary = runSummary({ reports, flags, program: programName() });
+  return flags.verbose ? `${text}\n${summary}` : `\n${summary}`;
 }
 
 /** What to call for the next look: in a clone there is no `pullwright` on the path. */

@@ -427,7 +427,13 @@ export function runSummary({ reports, flags, program }: SummaryInput): string {
     undefined,
   );
   const next = nextCommands(reports.find(({ scope }) => scope === worst.scope) ?? reports[0], flags);
-  return `summary\n\n${table}\nto see more\n${next.map((line) => `  ${program} ${line}\n`).join('')}`;
+  const wrong = reports.flatMap(({ scope, verdicts }) =>
+    verdicts
+      .filter(({ verdict }) => verdict === 'Rejected')
+      .map((one) => `  ${scope}: ${one.subject}: ${one.message}`),
+  );
+  const rejected = wrong.length === 0 ? '' : `\nrejected\n${wrong.slice(0, 5).join('\n')}\n`;
+  return `summary\n\n${table}${rejected}\nto see more\n${next.map((line) => `  ${program} ${line}\n`).join('')}`;
 }
 
 function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport): Row {
