@@ -172,6 +172,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       args: 'reconcile --from FOLDER/in --dry-run',
       code: 0,
       says: /configured Pod\/team-a\/a/,
+      never: /configured Pod\/kruise-system/,
     },
   ],
   '43-helm-template': [

@@ -177,10 +177,14 @@ export interface PlannedPod extends PodIdentity {
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
+/** Label of OpenKruise's own namespace, which its webhook leaves alone: it could not start without itself. */
+export const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
+
 /** Whether the pod is left alone whatever the plan says. */
 export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
   if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
-  if (excludedNamespaces.includes(pod.namespace)) return 'excluded-namespace';
+  const isKruise = pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value;
+  if (isKruise || excludedNamespaces.includes(pod.namespace)) return 'excluded-namespace';
   const optedOut = pod.labels[INJECT_LABEL] === 'false' || pod.namespaceLabels?.[INJECT_LABEL] === 'false';
   return optedOut ? 'opted-out' : undefined;
 }

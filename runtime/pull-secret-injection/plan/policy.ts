@@ -14,6 +14,7 @@ import {
   INJECTED_ANNOTATION,
   INJECTED_PATH,
   type InjectionPlan,
+  KRUISE_PLANE,
   MAX_INJECTED_TEXT,
   MIRROR_ANNOTATION,
 } from './plan.ts';
@@ -164,6 +165,7 @@ function matchConstraints(
   onlyNamespaces: readonly string[] = [],
 ): Readonly<Record<string, unknown>> {
   const notFalse = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
+  const notKruise = { key: KRUISE_PLANE.key, operator: 'NotIn', values: [KRUISE_PLANE.value] };
   const names = [...excludedNamespaces].sort();
   const byName = [
     { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [...onlyNamespaces].sort() },
@@ -171,7 +173,7 @@ function matchConstraints(
   ].filter(({ values }) => values.length > 0);
   return {
     matchPolicy: 'Equivalent',
-    namespaceSelector: { matchExpressions: [notFalse, ...byName] },
+    namespaceSelector: { matchExpressions: [notFalse, notKruise, ...byName] },
     objectSelector: { matchExpressions: [notFalse] },
     resourceRules: [
       {
