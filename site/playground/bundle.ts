@@ -31,10 +31,13 @@ const inPage: Plugin = {
         importer.includes('/site/playground/') ? undefined : { path: join(HERE, file) },
       );
     bundler.onResolve({ filter: ABSENT }, ({ path, importer }) =>
-      importer.includes('/site/playground/') ? undefined : { path, namespace: 'absent' },
+      `${importer} ${path}`.includes('/site/playground/') ? undefined : { path, namespace: 'absent' },
     );
     bundler.onLoad({ filter: /.*/, namespace: 'absent' }, () => ({
-      contents: `const { absent } = require(${JSON.stringify(join(HERE, 'node/absent.ts'))});
+      // Without an import of its own: what it is given to would be put together in another order.
+      contents: `function absent() {
+          throw new Error('This page has files only: no cluster, no registry and no disk. Use the program for that');
+        }
         module.exports = new Proxy({}, { get: (_, name) => (name === '__esModule' ? undefined : absent) });`,
       resolveDir: HERE,
     }));

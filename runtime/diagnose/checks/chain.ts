@@ -143,8 +143,9 @@ export function fixProvider(
   const wanted = [...new Set([...matchImages, ...hosts])];
   const secrets = [
     ...new Set(
-      images.flatMap(({ elsewhere, explanation }) => [
+      images.flatMap(({ elsewhere, explanation, mirrorSecrets = [] }) => [
         ...elsewhere,
+        ...mirrorSecrets,
         ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
       ]),
     ),
@@ -158,6 +159,17 @@ export function fixProvider(
   return [
     ...(wanted.length > matchImages.length && mayRead ? [config] : []),
     ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
+    // By name it reads only what pod and account list.
+    ...(mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
+      ? []
+      : [
+          {
+            apiVersion: 'v1',
+            kind: 'ServiceAccount',
+            metadata: { name: account.name, namespace },
+            imagePullSecrets: secrets.map((name) => ({ name })),
+          },
+        ]),
   ];
 }
 
@@ -178,7 +190,10 @@ function providerAccess(
       apiVersion: `${group}/v1`,
       kind: 'Role',
       metadata: { name, namespace, labels },
-      rules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] }],
+      rules: [
+        { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] },
+        { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [account], verbs: ['get'] },
+      ],
     },
     {
       apiVersion: `${group}/v1`,

@@ -261,15 +261,19 @@ function imageIn(
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
   const { repository } = parsed.reference;
+  const bare = bareMirrors(explanation, mayRead);
+  const holds = (source: AuthSource, mirror: string): boolean =>
+    lookupForContainers([source], withoutTag(mirror)).found === 'credential';
   return {
     text: image,
     explanation,
     elsewhere: sources
       .filter(({ name, source }) => !listsNone && !listed.has(name) && matchesFor(source, repository))
       .map(({ name }) => name),
-    mirrors: bareMirrors(explanation, mayRead).filter((mirror) =>
-      sources.some(({ source }) => lookupForContainers([source], withoutTag(mirror)).found === 'credential'),
-    ),
+    mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
+    mirrorSecrets: sources
+      .filter(({ source }) => bare.some((mirror) => holds(source, mirror)))
+      .map(({ name }) => name),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Files from memory, in place of `node:fs` and `node:fs/promises`: what the commands of the playground ask of them, and nothing else. */
+import { absent } from './absent.ts';
 import { normalize } from './path.ts';
 
 const FILES = new Map<string, string>();
@@ -58,3 +59,11 @@ export async function readdir(path: string): Promise<readonly (Found & { readonl
 export async function writeFile(path: string, text: string): Promise<void> {
   FILES.set(normalize(path), text);
 }
+
+export {
+  absent as closeSync,
+  absent as existsSync,
+  absent as fstatSync,
+  absent as openSync,
+  absent as readFileSync,
+};
