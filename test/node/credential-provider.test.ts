@@ -42,7 +42,6 @@ const LEFT_ON_NODE = [
   '+ d 700 0:0 /etc/crio/auth',
   '+ d 700 0:0 /etc/crio/auth/in-use',
   '+ d 755 0:0 /etc/kubernetes/credential-providers',
-  '+ d 755 0:0 /etc/systemd/system/kubelet.service.d',
   '+ d 755 0:0 /usr/libexec/kubelet-image-credential-provider-plugins',
   '- d 755 0:0 /etc/crio/auth',
 ];

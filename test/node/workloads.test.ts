@@ -25,7 +25,6 @@ import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 /** As docs/operations.md lists it: the last good file, and empty folders. */
 const LEFT_ON_NODE = [
   '+ d 755 0:0 /etc/kubernetes/credential-providers',
-  '+ d 755 0:0 /etc/systemd/system/kubelet.service.d',
   '+ d 755 0:0 /usr/libexec/kubelet-image-credential-provider-plugins',
   '+ f 600 0:0 /var/lib/kubelet/config.json',
   '+ hash of  /var/lib/kubelet/config.json',

@@ -136,6 +136,8 @@ function planOf(scene: Scene): Plan | undefined {
     assert.equal(answer.nodes?.state, 'unknown');
     return undefined;
   }
+  // policy.json, which this oracle is not given, rejects the name before a source is looked for.
+  if (answer.resolution.skipped.some(({ reason }) => reason === 'PolicyRejected')) return undefined;
   const text = registriesText(rendering.rules);
   const read = resolveMirrors(compileMirrors(parseRegistriesConf(text, parseToml)), scene.image);
   const wanted = ours(answer.resolution);
