@@ -127,7 +127,7 @@ export function agentObjects(
     ...additionalSecretPolicies(options.enforce),
   ]
     .filter((object) => !isFromGit(reader.get(refOf('hosted', object))))
-    .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
+    .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { forceOwnership: true } : {}) }));
 }
 
 /**
