@@ -421,10 +421,10 @@ export function chooseCredentials(
     if (!entries.has(key)) entries.set(key, chosenEntry(key, inOrder(offered, rank), skipped));
     return entries.get(key) !== undefined;
   };
-  const hosts = new Set(Array.from(offers.byKey.keys(), hostOfOfNamespaceCredentials));
+  const hosts = new Set(Array.from(offers.byKey.keys(), credentialHost));
   for (const { repository } of sources) {
     // Of a thousand mirrors most have no secret, and a host is looked up faster than each path below it.
-    if (!hosts.has(hostOfOfNamespaceCredentials(repository))) continue;
+    if (!hosts.has(credentialHost(repository))) continue;
     const key = firstLookupKey(repository, serves);
     if (key !== undefined) keyBySource.set(repository, key);
   }
@@ -433,7 +433,7 @@ export function chooseCredentials(
   return { entries: chosen as readonly ChosenEntry[], keyBySource, skipped };
 }
 
-function hostOfOfNamespaceCredentials(place: string): string {
+function credentialHost(place: string): string {
   const slash = place.indexOf('/');
   return slash === -1 ? place : place.slice(0, slash);
 }

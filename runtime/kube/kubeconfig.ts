@@ -21,7 +21,7 @@ import { parseYaml as parse } from './yaml.ts';
 // context decides it, and files of a list that are not there are skipped. @kubernetes/client-node refuses a name that is there
 // twice, and takes the current context of the last file.
 
-type KubeconfigFilesEnvironment = Readonly<Record<string, string | undefined>>;
+type PathEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The files to read, in order; undefined for the credentials of the pod.
@@ -32,7 +32,7 @@ type KubeconfigFilesEnvironment = Readonly<Record<string, string | undefined>>;
  */
 export function kubeconfigFiles(
   file: string | undefined,
-  env: KubeconfigFilesEnvironment,
+  env: PathEnvironment,
   isThere: (path: string) => boolean = existsSync,
   platform: NodeJS.Platform = process.platform,
 ): readonly string[] | undefined {
@@ -55,7 +55,7 @@ export function kubeconfigFiles(
 }
 
 /** Source of the rule: client-go's homedir.HomeDir, which on Windows takes the first that has a kubeconfig. */
-function homeFolders(env: KubeconfigFilesEnvironment, platform: NodeJS.Platform): readonly string[] {
+function homeFolders(env: PathEnvironment, platform: NodeJS.Platform): readonly string[] {
   const { HOME = '', HOMEDRIVE = '', HOMEPATH = '', USERPROFILE = '' } = env;
   const drive = HOMEDRIVE === '' || HOMEPATH === '' ? '' : `${HOMEDRIVE}${HOMEPATH}`;
   const homes = platform === 'win32' ? [HOME, drive, USERPROFILE] : [HOME];

@@ -12,8 +12,8 @@ import {
   type DocumentOptions,
   isAlias,
   isMap,
-  isScalar as isScalarFromYaml,
   isSeq,
+  isScalar as isYamlScalar,
   LineCounter,
   parseAllDocuments,
   parseDocument,
@@ -315,7 +315,7 @@ export function parseShortYaml(text: string): unknown {
 
 /** Many tools end a file with three dashes. */
 function isNothing(contents: unknown): boolean {
-  return contents === null || (isScalarFromYaml(contents) && contents.value === null);
+  return contents === null || (isYamlScalar(contents) && contents.value === null);
 }
 
 /** How a value is laid out: widths, quotes, order of keys. */

@@ -278,7 +278,7 @@ function presentState(plan: InstallPlan & { ok: true }, options: SourceOptions):
     config: textOf(root, pointed ?? plan.pointedAt),
     executablePath: path,
     executable: executableState(root + path, options.executable),
-    configFiles: namesInOfPreview(root + configDir).map((name) => `${configDir}/${name}`),
+    configFiles: previewNames(root + configDir).map((name) => `${configDir}/${name}`),
     plannedConfig: plan.config === undefined ? undefined : read(root, plan.config.path)?.text,
   };
 }
@@ -292,7 +292,7 @@ function executableState(path: string, program: string): PresentState['executabl
   return digestOf(path) === digestOf(program) ? 'same' : 'foreign';
 }
 
-function namesInOfPreview(folder: string): readonly string[] {
+function previewNames(folder: string): readonly string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => OWN_FILE.test(name)) : [];
 }
 

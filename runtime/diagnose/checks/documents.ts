@@ -147,7 +147,7 @@ export function sidecarSetProblems(object: KubeObject): readonly SidecarSetProbl
     ...versionProblems(object),
     ...SELECTORS.flatMap((path) => brokenSelector(spec, path)),
     ...selectionWarnings(spec),
-    ...secretProblemsOfSidecarSets(listed),
+    ...sidecarSetSecretProblems(listed),
     ...sourceProblems(from, listed),
     ...containerWarnings(spec, listed),
   ];
@@ -201,7 +201,7 @@ function isEmpty(selector: unknown): boolean {
   );
 }
 
-function secretProblemsOfSidecarSets(listed: unknown): readonly SidecarSetProblem[] {
+function sidecarSetSecretProblems(listed: unknown): readonly SidecarSetProblem[] {
   const path = 'spec.imagePullSecrets';
   const error = { severity: 'error', code: 'SecretNameInvalid' } as const;
   if (!Array.isArray(listed)) return [{ ...error, path, message: 'must be a list' }];

@@ -75,7 +75,7 @@ export interface AllFlags extends ClusterAccess {
 export async function examineAll(flags: AllFlags, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   refuse(flags, args);
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const found = await readOfAll(flags, namespace, io);
+  const found = await readEach(flags, namespace, io);
   writeProblems(io, found.problems);
   const causes = podsByCause(examined(found, namespace, flags.from === undefined));
   io.stdout.write(FORMS[flags.output]({ causes, unread: found.problems, namespace, io }));
@@ -95,7 +95,7 @@ interface Found extends SourceObjects {
   readonly hosted: boolean;
 }
 
-async function readOfAll(
+async function readEach(
   { from, cluster, ...access }: AllFlags,
   namespace: string | undefined,
   io: CommandIo,

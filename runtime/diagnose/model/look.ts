@@ -21,7 +21,7 @@ import {
 } from '../../registry-overrides/machine-config/input.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
-import { notGivenIn, notInjectedIn, RBAC as RBACFromInjection } from '../checks/injection.ts';
+import { RBAC as INJECTION_RBAC, notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
@@ -61,7 +61,7 @@ interface Rule {
 export function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
   return store
-    .list({ apiVersion: `${RBACFromInjection}/v1`, kind: 'RoleBinding' }, namespace)
+    .list({ apiVersion: `${INJECTION_RBAC}/v1`, kind: 'RoleBinding' }, namespace)
     .some((binding) => {
       const subjects = (binding['subjects'] ?? []) as readonly {
         kind?: string;
@@ -77,7 +77,7 @@ export function providerMayRead(store: ObjectStore, namespace: string, account: 
       if (!isMeant || ref === undefined) return false;
       if (ref.kind !== 'Role') return true;
       const role = store.get({
-        apiVersion: `${RBACFromInjection}/v1`,
+        apiVersion: `${INJECTION_RBAC}/v1`,
         kind: 'Role',
         namespace,
         name: ref.name ?? '',

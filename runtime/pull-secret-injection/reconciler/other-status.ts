@@ -303,7 +303,7 @@ export function reconcileGrant(
   const grant = readPullSecretGrant(object, options.trustedLabelKeys);
   const facts = { world: reader, grant, options };
   return statusOf(reader, object, {
-    conditions: summarize(GRANT_STATUS_SUMMARY, facts, object.metadata.generation),
+    conditions: summarize(GRANT_SUMMARY, facts, object.metadata.generation),
   });
 }
 
@@ -314,7 +314,7 @@ interface GrantFacts {
 }
 
 /** A grant may come before what it grants; then it says what it waits for. */
-const GRANT_STATUS_SUMMARY: readonly SummaryRow<GrantFacts>[] = [
+const GRANT_SUMMARY: readonly SummaryRow<GrantFacts>[] = [
   ['stalled', ({ grant: { problems } }) => invalid(problems)],
   ['stalled', unreadSecrets],
   ['progressing', absentSecrets],
