@@ -22,6 +22,21 @@ const IN_PAGE: readonly (readonly [RegExp, string])[] = [
 const ABSENT =
   /^node:|^(cdk8s|cdk8s-plus-28|constructs|prom-client|rabbitmq-client|openid-client|google-auth-library|dbus-next|@google-cloud\/.*|@kubernetes\/.*)$|\/kube\/(http-client|kubeconfig)\.ts$|\/registry\/probe\.ts$|\/live\.ts$|\/output-folder\.ts$|\/node\/[\w-]+\.ts$|\/http\/addresses\.ts$/;
 
+/** Every name that a source imports from another file or package: one of them is what an absent module gives. */
+function importedNames(): readonly string[] {
+  const texts = globSync('{runtime,charts}/**/*.ts', { cwd: ROOT }).map((file) =>
+    readFileSync(join(ROOT, file), 'utf8'),
+  );
+  const lists = texts.flatMap((text) =>
+    [...text.matchAll(/^import \{([^}]*)\} from/gm)].map(([, list = '']) => list),
+  );
+  const names = lists
+    .flatMap((list) => list.split(','))
+    .map((name) => name.trim().split(' as ')[0] ?? '')
+    .filter((name) => /^\w+$/.test(name) && name !== 'default');
+  return [...new Set(names)];
+}
+
 /** Puts the table into force for what is bundled. */
 const inPage: Plugin = {
   name: 'in-page',
@@ -31,14 +46,16 @@ const inPage: Plugin = {
         importer.includes('/site/playground/') ? undefined : { path: join(HERE, file) },
       );
     bundler.onResolve({ filter: ABSENT }, ({ path, importer }) =>
-      `${importer} ${path}`.includes('/site/playground/') ? undefined : { path, namespace: 'absent' },
+      `${importer} ${path}`.includes('/site/playground/')
+        ? undefined
+        : { path: 'absent', namespace: 'absent', sideEffects: false },
     );
     bundler.onLoad({ filter: /.*/, namespace: 'absent' }, () => ({
-      // Without an import of its own: what it is given to would be put together in another order.
-      contents: `function absent() {
-          throw new Error('This page has files only: no cluster, no registry and no disk. Use the program for that');
-        }
-        module.exports = new Proxy({}, { get: (_, name) => (name === '__esModule' ? undefined : absent) });`,
+      contents: `import { absent } from ${JSON.stringify(join(HERE, 'node/absent.ts'))};
+        export default absent;
+        export { ${importedNames()
+          .map((name) => `absent as ${name}`)
+          .join(', ')} };`,
       resolveDir: HERE,
     }));
   },

@@ -1,5 +1,5 @@
 /** Runs the commands of the command line, on files from memory, apart from the page. */
-import { config } from 'zod';
+import './jitless.ts';
 import type { Command } from '../../runtime/cli/command.ts';
 import { forPeople } from '../../runtime/cli/terminal.ts';
 import { command as reconcile } from '../../runtime/commands/reconcile/command.ts';
@@ -13,9 +13,6 @@ import type { Answer, Question } from './messages.ts';
 import { holdFiles, readFile } from './node/fs.ts';
 
 const COMMANDS: Readonly<Record<string, Command>> = { doctor, explain, mirrors, reconcile, report, validate };
-
-// Schemas are otherwise tried as code made at run time, which the policy of the page forbids.
-config({ jitless: true });
 
 /** Answers as the program would. */
 async function answer({ id, args, colours, columns, read }: Question): Promise<Answer> {
