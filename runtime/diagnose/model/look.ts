@@ -272,7 +272,8 @@ function imageIn(
       .map(({ name }) => name),
     mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
     mirrorSecrets: sources
-      .filter(({ source }) => bare.some((mirror) => holds(source, mirror)))
+      // Where the node's mirrors are not known, each may be the one.
+      .filter(({ source }) => bare.length === 0 || bare.some((mirror) => holds(source, mirror)))
       .map(({ name }) => name),
   };
 }
