@@ -200,12 +200,12 @@ export class HostedStub {
   #given(cluster: string, path: string): Json | undefined {
     if (path === '/api/v1/namespaces/kube-system')
       return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: `of${cluster}` } };
-    const namespace = /^\/api\/v1\/namespaces\/clusters-(hosted-\d+)\/secrets\/admin-kubeconfig$/.exec(
+    const namespace = /^\/api\/v1\/namespaces\/clusters-(hosted-\d+)\/secrets\/pullwright-kubeconfig$/.exec(
       path,
     )?.[1];
     if (cluster !== '' || namespace === undefined) return undefined;
     const data = { kubeconfig: Buffer.from(this.#kubeconfigFor(`/${namespace}`)).toString('base64') };
-    return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'admin-kubeconfig' }, data };
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pullwright-kubeconfig' }, data };
   }
 
   #listed(path: string, plural: string): readonly Json[] {

@@ -83,7 +83,7 @@ function requests(): ReadonlyMap<string, number> {
       const { verb, userAgent = '', objectRef } = JSON.parse(line) as AuditLine;
       if (!userAgent.startsWith('pullwright') || verb === 'watch' || objectRef?.resource === undefined)
         continue;
-      if (objectRef.name === 'admin-kubeconfig') continue;
+      if (objectRef.name === 'pullwright-kubeconfig') continue;
       const { resource, subresource } = objectRef;
       const request = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
       counts.set(request, (counts.get(request) ?? 0) + 1);

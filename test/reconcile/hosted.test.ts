@@ -35,7 +35,7 @@ else {
   const rules: readonly Rule[] = [
     { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ['pullwright-kubeconfig'], verbs: ['get'] },
     {
       apiGroups: [''],
       resources: ['secrets'],
@@ -159,7 +159,7 @@ else {
       good.replace(/user:\n/, "user:\n      exec: { command: /bin/touch, args: ['/tmp/evil'] }\n"),
     );
     await eventually(() =>
-      assert.match(process.log, /Secret\/clusters-evil\/admin-kubeconfig\\": user.exec is not allowed/),
+      assert.match(process.log, /Secret\/clusters-evil\/pullwright-kubeconfig\\": user.exec is not allowed/),
     );
   });
 
@@ -192,7 +192,7 @@ else {
 
 function kubeconfigSecret(namespace: string, text: string): TestObject {
   const data = { kubeconfig: Buffer.from(text).toString('base64') };
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'admin-kubeconfig', namespace }, data };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pullwright-kubeconfig', namespace }, data };
 }
 
 function nodePool(upgradeType: string): TestObject {

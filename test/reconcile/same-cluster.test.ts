@@ -46,7 +46,7 @@ else {
     management.apply({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 'admin-kubeconfig', namespace: `clusters-${name}` },
+      metadata: { name: 'pullwright-kubeconfig', namespace: `clusters-${name}` },
       data: { kubeconfig: Buffer.from(text).toString('base64') },
     });
   const platform = (name: string, registry: string): Promise<unknown> =>
@@ -105,7 +105,7 @@ else {
     await management.apply(hostedControlPlane('b'));
     await holds(one, 'a.example.com');
     await refused(
-      /"clusters\/b": .*"Secret\/clusters-b\/admin-kubeconfig" leads to the management cluster \(/,
+      /"clusters\/b": .*"Secret\/clusters-b\/pullwright-kubeconfig" leads to the management cluster \(/,
     );
     assert.equal(await management.get(GLOBAL), undefined);
     await metrics(/pullwright_hosted_clusters\{state="refused"\} 1/);
@@ -126,7 +126,7 @@ else {
       );
       assert.match(
         notes.join('\n'),
-        /^KubeconfigMissing Cannot read kubeconfig "Secret\/clusters-none\/admin-kubeconfig": it does not exist/m,
+        /^KubeconfigMissing Cannot read kubeconfig "Secret\/clusters-none\/pullwright-kubeconfig": it does not exist/m,
       );
     }, SLOW);
     await metrics(/pullwright_hosted_clusters\{state="failing"\} 1/);

@@ -48,7 +48,7 @@ export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', Pol
   kubeconfigs: {
     apiGroups: [''],
     resources: ['secrets'],
-    resourceNames: ['admin-kubeconfig'],
+    resourceNames: ['pullwright-kubeconfig'],
     verbs: ['get'],
   },
 };
@@ -72,7 +72,7 @@ export function kubeconfigSecret(name: string, kubeconfig: string): TestObject &
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'admin-kubeconfig', namespace: controlPlaneNamespace(name) },
+    metadata: { name: 'pullwright-kubeconfig', namespace: controlPlaneNamespace(name) },
     data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
   };
 }

@@ -68,7 +68,7 @@ else {
   await management.apply({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'admin-kubeconfig', namespace: 'clusters-prod' },
+    metadata: { name: 'pullwright-kubeconfig', namespace: 'clusters-prod' },
     data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
   });
   await management.apply(hostedCluster('prod'));
