@@ -106,7 +106,7 @@ test('its command runs', async () => {
     join(root, 'examples/fleet/management'),
   ]);
   assert.equal(ran.code, 0, ran.stderr);
-  assert.match(ran.stdout, /scope clusters\/prod/);
+  assert.match(ran.stdout, /^clusters\/prod +3 /m);
 });
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));

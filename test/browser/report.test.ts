@@ -74,7 +74,7 @@ inBrowsers(test, (browser, title) => {
     const summary = page.locator('[data-cause="link/credential"] > summary');
     await summary.focus();
     await keyboard.press('Enter');
-    const link = page.locator('[data-cause="link/credential"] .path-link');
+    const link = page.locator('[data-cause="link/credential"] .path-link').first();
     await link.waitFor();
     for (let tabs = 0; tabs < 5 && (await focused()) !== 'Show the pull path'; tabs += 1)
       await keyboard.press('Tab');

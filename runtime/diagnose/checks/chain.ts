@@ -181,7 +181,8 @@ function providerAccess(
 ): readonly KubeObject[] {
   // A rule without names would be one for every Secret.
   if (secrets.length === 0) return [];
-  const name = 'credential-provider-secret-access';
+  // Of its own: the Role of that name may be another's, with more rights.
+  const name = `credential-provider-secret-access-${account}`.slice(0, 253);
   const group = 'rbac.authorization.k8s.io';
   // So that the way out finds what was applied of these.
   const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
@@ -198,7 +199,7 @@ function providerAccess(
     {
       apiVersion: `${group}/v1`,
       kind: 'RoleBinding',
-      metadata: { name: `${name}-${account}`.slice(0, 253), namespace, labels },
+      metadata: { name, namespace, labels },
       roleRef: { apiGroup: group, kind: 'Role', name },
       subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
     },
