@@ -157,7 +157,7 @@ inBrowsers(test, (browser, title) => {
       ['Explain', 'CRI-O'],
       ['Mirrors', 'source'],
       ['Validate', 'judged'],
-      ['Reconcile', 'management cluster'],
+      ['Reconcile', 'CHANGES'],
     ] as const) {
       await page.keyboard.press('ArrowRight');
       assert.equal(await page.getByRole('tab', { name: tab }).getAttribute('aria-selected'), 'true');

@@ -26,10 +26,14 @@ if (!canBuild(SMALL)) test.skip('builds', 'no Go tool chain');
 else {
   test('builds once, and says so', async () => {
     const said: string[] = [];
-    const folder = await goTools(SMALL, (line) => said.push(line));
+    // How far it is, is said by a slow machine alone.
+    const say = (line: string): void => {
+      if (!line.includes('packages built')) said.push(line);
+    };
+    const folder = await goTools(SMALL, say);
     assert.ok(existsSync(join(folder, 'small')));
     assert.deepEqual(said, ['small tool: building small (once)', 'small tool: built']);
-    assert.equal(await goTools(SMALL, (line) => said.push(line)), folder);
+    assert.equal(await goTools(SMALL, say), folder);
     assert.equal(said.length, 2);
     assert.deepEqual(readdirSync(join(folder, '..')), [folder.split('/').at(-1)], 'no lock is left');
   });
