@@ -100,7 +100,7 @@ else {
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(
     config,
-    'systems: { credential-provider: { clusters: { clusters/east: { secretAnnotation: true } } } }\n',
+    'systems: { credential-provider: { only: [clusters/east], clusters: { clusters/east: { secretAnnotation: true } } } }\n',
   );
   const process = new ReconcilerProcess(NODE, [
     `--kubeconfig=${user.kubeconfig}`,
