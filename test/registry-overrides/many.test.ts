@@ -106,6 +106,8 @@ else {
         ),
       },
     });
+    const only = NAMES.map((name) => `${CLUSTERS}/${name}`).join(', ');
+    writeFileSync(config, `systems: { registry-overrides: { only: [${only}], catalogs: false } }\n`);
     await plane.apply(mirrors([['quay.io/a', ['three.example.com']]]));
     const reconciler = new ReconcilerProcess(NODE, [
       `--kubeconfig=${user.kubeconfig}`,
