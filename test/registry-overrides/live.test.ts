@@ -53,7 +53,7 @@ else {
   await face.start('prod');
   await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
   const config = `${plane.folder}/config.yaml`;
-  writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
+  writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
   const process = new ReconcilerProcess(NODE, [
     `--kubeconfig=${user.kubeconfig}`,
     '--discover',
