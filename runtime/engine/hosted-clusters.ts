@@ -348,7 +348,7 @@ export class Discovery {
   /** @returns undefined where the kubeconfig may not read it: the cluster is compared with no other */
   async #uidOf(scope: string, cluster: Cluster): Promise<string | undefined> {
     try {
-      return (await cluster.client.get(KUBE_SYSTEM))?.metadata.uid;
+      return (await cluster.client.get(KUBE_SYSTEM, { tries: 1 }))?.metadata.uid;
     } catch (error) {
       if (!isApiError(error, 403)) throw error;
       this.#options.log.warn('cannot compare the cluster with others', {

@@ -32,6 +32,8 @@ export type WatchEvent =
 export interface GetOptions {
   /** A longer answer is refused: `AnswerTooLarge`. @default {33554432} */
   readonly maxBytes?: number;
+  /** Of this request, where not answering is an answer too. @default those of the client */
+  readonly tries?: number;
 }
 
 export interface ListOptions extends Selector {

@@ -92,13 +92,12 @@ export class HttpKubeClient implements KubeClient {
     return new HttpKubeClient(this.#options, {}, { requester, resources, fence });
   }
 
-  async get(ref: ObjectRef, { maxBytes }: GetOptions = {}): Promise<KubeObject | undefined> {
+  async get(ref: ObjectRef, options: GetOptions = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
-    const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
-    const limited = maxBytes === undefined ? call : { ...call, maxBytes };
-    const { status, body } = await this.#requester.json(limited);
+    const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404], ...options };
+    const { status, body } = await this.#requester.json(call);
     return status === 404 ? undefined : decode(body);
   }
 

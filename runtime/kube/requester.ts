@@ -78,6 +78,8 @@ export interface Call {
   readonly fence?: () => void;
   /** A longer answer is refused. @default {33554432} */
   readonly maxBytes?: number;
+  /** @default those of the options */
+  readonly tries?: number;
 }
 
 /** What was answered. */
@@ -222,7 +224,7 @@ export class Requester {
   /** Sends `call` until it is answered, and gives the parsed body. */
   json(call: Call): Promise<JsonAnswer> {
     return retry(() => this.#jsonOnce(call), {
-      tries: this.#options.tries ?? 5,
+      tries: call.tries ?? this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
       longestWaitMs: LONGEST_WAIT_MS,
       again: (tried) =>

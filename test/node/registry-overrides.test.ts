@@ -37,7 +37,7 @@ imagePullSecrets: [pullwright-registry]
 clusters:
   - name: mgmt
     kind: management
-    reconciler: { kubeconfigSecret: admin-kubeconfig }
+    reconciler: { kubeconfigSecret: pullwright-kubeconfig }
     systems: { registry-overrides: { catalogs: false } }
   - name: prod
     kind: hosted
