@@ -6,7 +6,7 @@ export interface ProcessOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: string | Uint8Array;
-  /** @default {60000} */
+  /** @default {180000} */
   readonly deadlineMs?: number;
   /** How long before it is killed at the deadline the program itself is told to stop (SIGTERM). @default {0} not at all */
   readonly graceMs?: number;
@@ -62,7 +62,7 @@ export async function runProcess(
     const { graceMs = 0 } = options;
     if (graceMs > 0 && pid !== undefined) killIfThere(pid, 'SIGTERM');
     timer = setTimeout(killGroup, graceMs);
-  }, options.deadlineMs ?? 60_000);
+  }, options.deadlineMs ?? 180_000);
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (exit) => resolve(exit ?? -1));
