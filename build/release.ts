@@ -21,17 +21,15 @@ import { describeError, PullwrightError } from '../runtime/core/errors.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
 import { archive } from './archive.ts';
 import type { Arch } from './base.ts';
-import { buildCharts } from './charts-package.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
-import { buildLibrary } from './library.ts';
 import { lockProblems } from './lock-problems.ts';
+import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { type Signing, signingOf } from './release-flags.ts';
 import { releaseProblems, versionBefore } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
-import { billDifferences, imageParts } from './sbom.ts';
 import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -71,7 +69,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     const image = buildImage({ to: join(work, 'image'), executables: built });
     archive(join(work, 'image'), name('image.oci.tar'), []);
     say(name('image.oci.tar'));
-    library(work, to);
+    await buildPackages(to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
     writeTree(join(work, 'helm/pullwright'), chart());
     // Helm takes the first folder of each path away, and refuses "." for one.
@@ -80,7 +78,6 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
     say(name('bundle.tar.gz'));
     writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
-    assertBill(join(work, 'image'), built);
     copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
     const files = readdirSync(to)
       .sort()
@@ -147,16 +144,6 @@ export function assertReleasable(root: string = ROOT): void {
     });
 }
 
-function library(work: string, to: string): void {
-  const folder = join(work, 'lib');
-  buildLibrary(folder);
-  runTool(['npm', 'pack', folder, '--pack-destination', work, '--silent'], work);
-  copyFileSync(join(work, `pullwright-${VERSION}.tgz`), join(to, `pullwright-${VERSION}-library.tgz`));
-  const charts = join(work, 'charts');
-  buildCharts(charts);
-  runTool(['npm', 'pack', charts, '--pack-destination', to, '--silent'], work);
-}
-
 interface ToSign {
   readonly to: string;
   readonly work: string;
@@ -200,17 +187,6 @@ function platformDigests(layout: string, index: string): readonly string[] {
   const blob = readFileSync(join(layout, 'blobs', index.replace(':', '/')), 'utf8');
   const { manifests } = JSON.parse(blob) as { manifests: readonly { digest: string }[] };
   return manifests.map(({ digest }) => digest);
-}
-
-function assertBill(image: string, executables: Readonly<Record<string, string>>): void {
-  const document = JSON.parse(readFileSync(join(image, 'sbom.spdx.json'), 'utf8')) as Parameters<
-    typeof billDifferences
-  >[0];
-  const differences = billDifferences(document, imageParts(ROOT, executables), 'pullwright');
-  if (differences.length > 0)
-    throw new PullwrightError(`The bill of materials is not that of the image: ${differences.join('; ')}`, {
-      code: 'BillDiffers',
-    });
 }
 
 async function main(): Promise<void> {

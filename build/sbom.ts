@@ -61,9 +61,11 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   const fromNpm = document.packages.flatMap((one) => {
     const copies = shipped.filter(({ name }) => name === `${one.name}@${one.versionInfo ?? ''}`);
     if (copies.length === 0) return one.name === lock.name ? [one] : [];
-    const sums = [...new Set(copies.flatMap((copy) => copy.sums))];
+    const checksums = [
+      ...new Map(copies.flatMap(({ sums }) => sums.map((sum) => [sum.checksumValue, sum]))).values(),
+    ];
     // Of a package that is there twice npm may take the copy inside of another archive, which has none.
-    return [sums.length === 0 ? one : { ...one, checksums: sums.map(checksumOf) }];
+    return [checksums.length === 0 ? one : { ...one, checksums }];
   });
   const { packages: pins, snapshot } = basePins();
   const base = pins.map((pin) => basePackage(pin, snapshot));
@@ -91,31 +93,25 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   );
 }
 
-/** Something in an image: a package as `name@version`, or an executable. */
-export interface Part {
-  readonly name: string;
-  /** `SHA256 ab12…`; none of a package that comes inside of another one's archive. */
-  readonly sums: readonly string[];
-}
-
-/** What an image holds: what its bill must list, and nothing else. */
-export function imageParts(root: string, executables: Readonly<Record<string, string>>): readonly Part[] {
-  return [
-    ...npmParts(root, readLock(root)),
-    ...basePins().packages.map(({ name, version, sha256 }) => ({
-      name: `${name}@${version}`,
-      sums: [`SHA256 ${sha256}`],
-    })),
-    ...(Object.entries(executables) as [Arch, string][]).map((one) => filePart(executableFile(one))),
-  ];
-}
-
 function readLock(root: string): Lock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
 }
 
+/** A package in an executable. */
+interface NpmPart {
+  /** `zod@4.6.7` */
+  readonly name: string;
+  /** None of a package that comes inside of another one's archive. */
+  readonly sums: readonly Checksum[];
+}
+
+interface Checksum {
+  readonly algorithm: string;
+  readonly checksumValue: string;
+}
+
 /** Packages with a module in the executable, and the runtimes, as the lock file has them. */
-function npmParts(root: string, lock: Lock): readonly Part[] {
+function npmParts(root: string, lock: Lock): readonly NpmPart[] {
   const paths = new Set(bundledModules(root).flatMap((module) => packagePath(module) ?? []));
   return [...paths, ...RUNTIMES.map((name) => `node_modules/${name}`)].map((path) => {
     const { name, version = 'not in the lock file', integrity } = lock.packages[path] ?? {};
@@ -126,15 +122,13 @@ function npmParts(root: string, lock: Lock): readonly Part[] {
   });
 }
 
-function checksumOf(sum: string): { readonly algorithm: string; readonly checksumValue: string } {
-  const [algorithm = '', checksumValue = ''] = sum.split(' ', 2);
-  return { algorithm, checksumValue };
-}
-
 /** npm's `sha512-<base64>` as the bill has it. */
-function sumOf(integrity: string): string {
-  const at = integrity.indexOf('-');
-  return `${integrity.slice(0, at).toUpperCase()} ${Buffer.from(integrity.slice(at + 1), 'base64').toString('hex')}`;
+function sumOf(integrity: string): Checksum {
+  const [algorithm = '', base64 = ''] = integrity.split(/-(.*)/s);
+  return {
+    algorithm: algorithm.toUpperCase(),
+    checksumValue: Buffer.from(base64, 'base64').toString('hex'),
+  };
 }
 
 /**
@@ -178,10 +172,13 @@ function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
   };
 }
 
-function executableFile([arch, path]: readonly [Arch, string]): BilledFile & { readonly SPDXID: string } {
+function executableFile([arch, path]: readonly [Arch, string]): {
+  readonly SPDXID: string;
+  readonly [field: string]: unknown;
+} {
   const bytes = readFileSync(path);
   const sum = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex');
-  const file = {
+  return {
     SPDXID: `SPDXRef-File-pullwright-linux-${arch}`,
     fileName: './usr/bin/pullwright',
     comment: `linux-${arch}`,
@@ -191,79 +188,4 @@ function executableFile([arch, path]: readonly [Arch, string]): BilledFile & { r
       { algorithm: 'SHA256', checksumValue: sum('sha256') },
     ],
   };
-  return file;
-}
-
-interface Billed {
-  readonly SPDXID?: string;
-  readonly checksums?: readonly { readonly algorithm: string; readonly checksumValue: string }[];
-}
-
-interface BilledFile extends Billed {
-  readonly fileName?: string;
-  readonly comment?: string;
-}
-
-interface Bill {
-  readonly packages?: readonly (Billed & { readonly name?: string; readonly versionInfo?: string })[];
-  readonly files?: readonly BilledFile[];
-  readonly relationships?: readonly Relationship[];
-}
-
-function sumsOf({ checksums = [] }: Billed): readonly string[] {
-  return checksums.map(({ algorithm, checksumValue }) => `${algorithm} ${checksumValue}`);
-}
-
-function filePart(file: BilledFile): Part {
-  return { name: `${file.fileName ?? ''} (${file.comment ?? ''})`, sums: sumsOf(file) };
-}
-
-/**
- * How a bill differs from what an image holds: parts that one of them lacks, other checksums, and parts of which no relationship says
- * where they belong.
- *
- * @example
- * ```ts
- * import { billDifferences } from './sbom.ts';
- * import assert from 'node:assert/strict';
- *
- * const bill = { packages: [{ name: 'pullwright' }] };
- * assert.deepEqual(billDifferences(bill, [{ name: 'zod@4.6.7', sums: [] }], 'pullwright'), ['not in the bill: zod@4.6.7']);
- * ```
- */
-export function billDifferences(bill: Bill, parts: readonly Part[], own: string): readonly string[] {
-  const { packages = [], files = [], relationships = [] } = bill;
-  const billed = [
-    ...packages
-      .filter(({ name }) => name !== own)
-      .map((one) => ({
-        id: one.SPDXID,
-        name: `${one.name ?? ''}@${one.versionInfo ?? ''}`,
-        sums: sumsOf(one),
-      })),
-    ...files.map((file) => ({ id: file.SPDXID, ...filePart(file) })),
-  ];
-  const [inBill, inImage] = [sumsByName(billed), sumsByName(parts)];
-  const placed = new Set(
-    relationships.map((one) =>
-      one.relationshipType === 'CONTAINS' ? one.relatedSpdxElement : one.spdxElementId,
-    ),
-  );
-  return [
-    ...[...inImage.keys()].filter((one) => !inBill.has(one)).map((one) => `not in the bill: ${one}`),
-    ...[...inBill.keys()].filter((one) => !inImage.has(one)).map((one) => `not in the image: ${one}`),
-    ...[...inBill].flatMap(([name, sums]) => {
-      const held = inImage.get(name) ?? sums;
-      return held === sums ? [] : [`${name}: the bill says ${sums}, the image has ${held}`];
-    }),
-    ...billed.filter(({ id }) => !placed.has(id ?? '')).map(({ name }) => `no relationship places ${name}`),
-  ];
-}
-
-/** A package of two architectures has two sums under one name. */
-function sumsByName(parts: readonly Part[]): ReadonlyMap<string, string> {
-  const names = [...new Set(parts.map(({ name }) => name))];
-  const of = (name: string): readonly string[] =>
-    parts.filter((one) => one.name === name).flatMap(({ sums }) => sums);
-  return new Map(names.map((name) => [name, [...new Set(of(name))].sort().join(', ') || 'no checksum']));
 }

@@ -1,28 +1,29 @@
-/** `npm run site:pictures`: the pictures of the playground in docs/playground.md, taken of its examples in Chromium. */
-import { statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+/** `npm run site:pictures`: the pictures of the documents and the README, taken of the troubled example in Chromium. */
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
+import { writeDemo } from '../build/report-demo.ts';
 import { installPackages } from './build.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
-/** A picture that is larger than this slows down everybody who clones. */
+/** A larger picture slows down every clone. */
 const MOST_BYTES = 160_000;
 
 interface Picture {
   readonly name: string;
-  readonly theme: 'light' | 'dark';
+  readonly theme?: 'dark';
   readonly width: number;
   readonly height: number;
-  /** What is asked of the example. */
-  readonly tab: string;
+  /** The tab of the playground; without it, the page of `pullwright report`. */
+  readonly tab?: string;
   readonly cluster?: string;
 }
 
 const PICTURES: readonly Picture[] = [
-  { name: 'playground-report', theme: 'light', width: 1280, height: 800, tab: 'Report' },
+  { name: 'report-light', width: 1280, height: 860 },
+  { name: 'playground-report', width: 1280, height: 800, tab: 'Report' },
   {
     name: 'playground-doctor-dark',
     theme: 'dark',
@@ -31,24 +32,25 @@ const PICTURES: readonly Picture[] = [
     tab: 'Doctor',
     cluster: 'clusters/shop-eu',
   },
-  { name: 'playground-phone', theme: 'light', width: 390, height: 760, tab: 'Explain' },
+  { name: 'playground-phone', width: 390, height: 760, tab: 'Explain' },
 ];
 
 installPackages();
 // Its packages are there only now.
 const { playgroundPage } = await import('./playground/bundle.ts');
-const folder = await mkdtemp(join(tmpdir(), 'pullwright-pictures-'));
-const file = join(folder, 'playground.html');
-writeFileSync(file, await playgroundPage());
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-pictures-'));
+const playground = join(folder, 'playground.html');
+writeFileSync(playground, await playgroundPage());
+const report = writeDemo();
 const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu'],
 });
-for (const { name, theme, width, height, ...picture } of PICTURES) {
+for (const { name, theme = 'light', width, height, tab, cluster } of PICTURES) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
   const page = await context.newPage();
-  await page.goto(`file://${file}`);
-  await ask(page, picture);
+  await page.goto(`file://${tab === undefined ? report : playground}`);
+  if (tab !== undefined) await ask(page, tab, cluster);
   const path = `${root}docs/pictures/${name}.png`;
   await page.screenshot({ path });
   const { size } = statSync(path);
@@ -56,9 +58,9 @@ for (const { name, theme, width, height, ...picture } of PICTURES) {
   process.stdout.write(`${path}: ${size} bytes\n`);
 }
 await browser.close();
-await rm(folder, { recursive: true });
+rmSync(folder, { recursive: true });
 
-async function ask(page: Page, { tab, cluster }: Pick<Picture, 'tab' | 'cluster'>): Promise<void> {
+async function ask(page: Page, tab: string, cluster: string | undefined): Promise<void> {
   await page.getByRole('button', { name: 'A fleet in trouble' }).click();
   await page.frameLocator('iframe').getByRole('heading', { level: 1 }).waitFor();
   if (tab === 'Report') return;

@@ -1,9 +1,10 @@
 /** The reference of the command line, as Markdown and as a man page, out of the tables of the commands. */
 import type { Command, Permissions } from '../../runtime/cli/command.ts';
 import type { Flag, Flags } from '../../runtime/cli/flags.ts';
-import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
+import { type CommandSpec, exitCodes, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
+import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { codeSpan, table } from './markdown.ts';
 
 /** What is written about a command. */
@@ -37,8 +38,9 @@ export function markdownReference(pages: readonly CommandPage[]): string {
   return [
     '# Command line',
     '',
-    'Every command, its flags, and what it reads, writes and asks for. `pullwright COMMAND --help` prints the same. Exit codes are 0 for done, 1 for',
-    'failed (or a check that did not hold) and 2 for wrong usage, where nothing else is said. Durations are as Kubernetes writes them: `30s`, `5m`.',
+    'Every command, its flags, its exit codes, and its permissions: what it may read, write and contact, and nothing else. Roles, containers and the `--permission`',
+    'line of Node are rendered from the same table or compared with it; a name in angle brackets is the value of that flag. `pullwright COMMAND --help` prints the',
+    'same. Durations are as Kubernetes writes them: `30s`, `5m`.',
     '',
     'With `--output json` a command prints one document to stdout, or nothing where the run could not be made; with `--watch`, one after the other.',
     'Within a major version no field is removed, renamed or changes its type; fields, codes, reasons and states may be added. Texts for people (`message`,',
@@ -47,6 +49,14 @@ export function markdownReference(pages: readonly CommandPage[]): string {
     ...pages.map(({ spec }) => `- [\`${spec.name}\`](#${spec.name}): ${spec.summary}`),
     '',
     ...pages.flatMap(markdownPage),
+    '## Exit codes of job',
+    '',
+    'A code of class `terminal` or `denied` fails the Job of the pull secret adapter at once; with any other it is tried again.',
+    '',
+    ...table(
+      ['outcome', 'code', 'class'],
+      Object.entries(OUTCOMES).map(([reason, kind]) => [codeSpan(reason), String(kind.exitCode), kind.class]),
+    ),
   ].join('\n');
 }
 
@@ -64,7 +74,8 @@ function markdownPage({ spec, permissions }: CommandPage): readonly string[] {
     ...((spec.environment ?? []).length === 0 ? [] : ['Environment:', '']),
     ...list(spec.environment ?? []),
     ...(spec.notes ?? []).flatMap((text) => [prose(text), '']),
-    ...(spec.exitCodes === undefined ? [] : [`Exit codes: ${prose(spec.exitCodes)}.`, '']),
+    `Exit codes: ${prose(exitCodes(spec))}.`,
+    '',
     ...touched(permissions),
     'Example:',
     '',
@@ -108,7 +119,7 @@ function touched({ reads, writes, hosts, api }: Permissions): readonly string[] 
     ...line('hosts', hosts, prose),
     ...line('API verbs', api, prose),
   ];
-  return lines.length === 0 ? [] : ['It touches:', '', ...lines, ''];
+  return lines.length === 0 ? [] : ['Permissions:', '', ...lines, ''];
 }
 
 /** What looks like a tag is none. */
@@ -128,8 +139,6 @@ export function manPage(pages: readonly CommandPage[]): string {
     '[flags]',
     '.SH COMMANDS',
     ...pages.flatMap(manEntry),
-    '.SH EXIT STATUS',
-    roff('0 done, 1 failed (or a check that did not hold), 2 wrong usage, where nothing else is said.'),
     '',
   ].join('\n');
 }
@@ -145,7 +154,8 @@ function manEntry({ spec }: CommandPage): readonly string[] {
     ),
     ...(spec.environment ?? []).flatMap(({ name, help }) => item(name, help)),
     ...(spec.notes ?? []).flatMap((text) => ['.PP', roff(text)]),
-    ...(spec.exitCodes === undefined ? [] : ['.PP', `Exit codes: ${roff(spec.exitCodes)}`]),
+    '.PP',
+    `Exit codes: ${roff(exitCodes(spec))}`,
     ...spec.examples.flatMap((line) => ['.PP', 'Example:', '.EX', roff(line), '.EE']),
   ];
 }

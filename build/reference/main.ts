@@ -7,10 +7,8 @@ import { join, resolve } from 'node:path';
 import { fleetSchemaText } from '../../charts/fleet-schema.ts';
 import { alertsPage, allAlerts } from './alerts.ts';
 import { commandPages, manPage, markdownReference } from './cli.ts';
-import { exitCodesPage } from './exit-codes.ts';
 import { fleetPage, kindsPage } from './kinds.ts';
 import { allMetrics, metricsPage } from './metrics.ts';
-import { permissionsPage } from './permissions.ts';
 import { conditionsPage, errorsPage, eventsPage } from './reasons.ts';
 import { allSaid } from './said.ts';
 import { readSources } from './source.ts';
@@ -29,8 +27,6 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['cli.md', markdownReference(commands)],
     ['pullwright.1', manPage(commands)],
-    ['permissions.md', permissionsPage(commands)],
-    ['exit-codes.md', exitCodesPage(commands)],
     ['kinds.md', kindsPage()],
     ['fleet.md', fleetPage()],
     ['conditions.md', conditionsPage(said)],

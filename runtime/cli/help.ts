@@ -52,9 +52,15 @@ export function helpText(spec: CommandSpec): string {
     ...(entries.length > 0 ? [''] : []),
     ...(environment.length === 0 ? [] : ['Environment:', ...aligned(environment.map(entry)), '']),
     ...(spec.notes ?? []).flatMap((note) => [...lines(note, WIDTH), '']),
-    ...(spec.exitCodes === undefined ? [] : [...lines(`Exit codes: ${spec.exitCodes}`, WIDTH), '']),
+    ...lines(`Exit codes: ${exitCodes(spec)}`, WIDTH),
+    '',
     ...spec.examples.map((line) => `Example: ${line}`),
   ].join('\n');
+}
+
+/** What each exit code says. */
+export function exitCodes(spec: Pick<CommandSpec, 'exitCodes'>): string {
+  return spec.exitCodes ?? '0 done, 1 failed, 2 wrong usage';
 }
 
 function entry({ name, help }: Argument): Entry {

@@ -4,8 +4,8 @@ import type { CommandIo, ExitCode } from '../cli/command.ts';
 import { forPeople } from '../cli/terminal.ts';
 import { nearWord, onOneLine } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
-import { asksForHelp, isBrokenPipe, runCommand } from './run-command.ts';
-import { COMMANDS, type CommandGroup, type TableEntry } from './table.ts';
+import { isBrokenPipe, runCommand } from './run-command.ts';
+import { COMMANDS, type CommandGroup } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
@@ -13,7 +13,7 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
   if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], given);
   const io = forPeople(given);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
-    // Nobody asked for it: it is no result.
+    // Without a command the list is an error message, not a result.
     const stream = name === undefined ? io.stderr : io.stdout;
     stream.write(overview());
     return name === undefined ? 2 : 0;
@@ -31,30 +31,7 @@ async function runNamed(name: string, args: readonly string[], io: CommandIo): P
     io.stderr.write(`${unknownCommand(name)}\n`);
     return 2;
   }
-  const problem = asksForHelp(args) ? undefined : wrongPlatform({ name, entry, args }, io.platform);
-  if (problem === undefined) return runCommand(await entry.load(), args, io);
-  io.stderr.write(`${problem}\n`);
-  return 1;
-}
-
-/** What runs on a node says so on a laptop, instead of failing at the first file or socket that is not there. */
-function wrongPlatform(
-  { name, entry: { needsLinux }, args }: NamedRun,
-  platform: NodeJS.Platform = process.platform,
-): string | undefined {
-  if (
-    needsLinux === undefined ||
-    platform === 'linux' ||
-    args.some((arg) => needsLinux.unless?.includes(arg))
-  )
-    return undefined;
-  return `Cannot run "pullwright ${name}" on ${platform === 'win32' ? 'Windows' : platform}: ${needsLinux.because}, expected Linux. ${needsLinux.instead}`;
-}
-
-interface NamedRun {
-  readonly name: string;
-  readonly entry: TableEntry;
-  readonly args: readonly string[];
+  return runCommand(await entry.load(), args, io);
 }
 
 /** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */

@@ -7,18 +7,7 @@ export type CommandGroup = 'ask' | 'change' | 'run';
 export interface TableEntry {
   readonly summary: string;
   readonly group: CommandGroup;
-  /** Set for what speaks to a kubelet or to systemd: the npm package runs on laptops too. */
-  readonly needsLinux?: NeedsLinux;
   load(): Promise<Command>;
-}
-
-interface NeedsLinux {
-  /** What is not there elsewhere. */
-  readonly because: string;
-  /** What to do, one sentence. */
-  readonly instead: string;
-  /** With one of these flags it runs anywhere. */
-  readonly unless?: readonly string[];
 }
 
 export const COMMANDS: Readonly<Record<string, TableEntry>> = {
@@ -30,10 +19,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     group: 'run',
-    needsLinux: {
-      because: 'it writes the file of a kubelet and restarts it through systemd',
-      instead: 'Run it from the image, in the DaemonSet that "pullwright synth" renders',
-    },
     load: async () => (await import('../global-pull-secret/agent/command.ts')).command,
   },
   check: {
@@ -59,10 +44,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   'install-provider': {
     summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
     group: 'run',
-    needsLinux: {
-      because: 'it puts a program on a node and restarts its kubelet through systemd',
-      instead: 'Run it from the image, in the DaemonSet that "pullwright synth" renders',
-    },
     load: async () => (await import('../credential-provider/installer/command.ts')).command,
   },
   job: {
@@ -78,11 +59,6 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   provider: {
     summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
     group: 'run',
-    needsLinux: {
-      because: 'it writes auth files for CRI-O, and the kubelet of a node starts it',
-      instead: 'Give --dry-run to see what it would answer',
-      unless: ['--dry-run'],
-    },
     load: async () => (await import('../credential-provider/plugin/command.ts')).command,
   },
   reconcile: {

@@ -56,16 +56,6 @@ test('npm start ends with a line for each cluster and three commands that run', 
   }
 });
 
-test('a Node that cannot run the sources is told so', async () => {
-  const old = "data:text/javascript,Object.defineProperty(process,'versions',{value:{node:'20.1.0'}})";
-  const start = (...more: readonly string[]) =>
-    runProcess([process.execPath, ...more, 'build/needs-node.js'], { cwd: root });
-  assert.equal((await start()).code, 0);
-  const ran = await start('--import', old);
-  assert.equal(ran.code, 1);
-  assert.match(ran.stderr, /Node 20\.1\.0: expected 24 or later/);
-});
-
 test('each command is in the table under its own name, with a help text that has an example', async () => {
   for (const [name, entry] of Object.entries(COMMANDS)) {
     const command = await entry.load();

@@ -123,7 +123,7 @@ else {
         name('chart.tgz'),
         name('image-signatures.oci.tar'),
         name('image.oci.tar'),
-        name('library.tgz'),
+        `pullwright-${VERSION}.tgz`,
         `pullwright-charts-${VERSION}.tgz`,
         name('linux-arm64'),
         name('linux-x64'),

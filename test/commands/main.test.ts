@@ -1,6 +1,5 @@
 /** The program before a command runs: help, version, and words that were mistyped. */
 import assert from 'node:assert/strict';
-import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -85,51 +84,6 @@ table(test, rows, async ({ args, code, stdout = /^$/, stderr = /^$/ }) => {
   assert.equal(ran.code, code, ran.stderr);
   assert.match(ran.stdout, stdout);
   assert.match(ran.stderr, stderr);
-});
-
-interface LaptopRow extends Case {
-  readonly args: readonly string[];
-  readonly platform: NodeJS.Platform;
-  readonly stderr: RegExp;
-}
-
-const laptops: readonly LaptopRow[] = [
-  {
-    name: 'agent on macOS',
-    reason: 'the npm package runs on laptops too; there is no kubelet to restart',
-    args: ['agent'],
-    platform: 'darwin',
-    stderr:
-      /^Cannot run "pullwright agent" on darwin: it writes the file of a kubelet .*, expected Linux\. Run it/,
-  },
-  {
-    name: 'install-provider on Windows',
-    reason: 'likewise',
-    args: ['install-provider'],
-    platform: 'win32',
-    stderr: /^Cannot run "pullwright install-provider" on Windows: .*, expected Linux\. /,
-  },
-  {
-    name: 'provider on macOS',
-    reason: 'no kubelet starts it there',
-    args: ['provider'],
-    platform: 'darwin',
-    stderr: /^Cannot run "pullwright provider" on darwin: .* Give --dry-run/,
-  },
-];
-
-table(test, laptops, async ({ args, platform, stderr }) => {
-  const ran = await runInProcess(args, { platform });
-  assert.deepEqual([ran.code, ran.stdout], [1, '']);
-  assert.match(ran.stderr, stderr);
-});
-
-test('what needs Linux has its help everywhere, and the provider its dry run', async () => {
-  for (const platform of ['darwin', 'win32'] as const) {
-    assert.equal((await runInProcess(['agent', '--help'], { platform })).code, 0);
-    const dry = await runInProcess(['provider', '--dry-run'], { platform });
-    assert.doesNotMatch(dry.stderr, /expected Linux/);
-  }
 });
 
 test.run();

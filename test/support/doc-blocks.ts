@@ -1,5 +1,8 @@
 /** The fenced blocks of a page of the documentation, for tests that run them as they stand. */
-import { readFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type ProcessResult, runProcess } from './process.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -22,6 +25,41 @@ export function docBlocks(page: string): readonly DocBlock[] {
     heading = title ?? heading;
     return title === undefined ? [{ language, text: body, heading, skipped }] : [];
   });
+}
+
+/** Writes a program of one line of shell into a folder. */
+export function putProgram(folder: string, name: string, line: string): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, name), `#!/bin/sh\n${line}\n`);
+  chmodSync(join(folder, name), 0o755);
+}
+
+/** Puts a `pullwright` that runs from source into a folder. */
+export function putPullwright(folder: string): void {
+  putProgram(folder, 'pullwright', `exec "${process.execPath}" "${root}main.ts" "$@"`);
+}
+
+/** Saves a YAML block below a folder, under the name that its first line gives. */
+export function saveBlock(folder: string, yaml: string): void {
+  const [, name = ''] = /^# (\S+)\n/.exec(yaml) ?? [];
+  assert.notEqual(name, '', `a YAML block without a file name:\n${yaml}`);
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), yaml);
+}
+
+/** Runs commands as they are printed. Throws when one fails. @param env besides PATH, which ends with the system's */
+export async function runBlock(
+  commands: string,
+  cwd: string,
+  { PATH = '', ...env }: NodeJS.ProcessEnv,
+): Promise<ProcessResult> {
+  const ran = await runProcess(['bash', '-euo', 'pipefail', '-c', commands], {
+    cwd,
+    deadlineMs: 200_000,
+    env: { PATH: `${PATH}:/usr/bin:/bin`, ...env },
+  });
+  assert.equal(ran.code, 0, `${commands}\n${ran.stdout.slice(-500)}\n${ran.stderr.slice(-1500)}`);
+  return ran;
 }
 
 /** The text of the one block of a language under a heading. Throws when there is another number of them. */

@@ -1,0 +1,234 @@
+/**
+ * `npm run build:npm [-- --to FOLDER]`: the two npm packages as tarballs, by default in `dist`. `pullwright` is the command line for
+ * laptops: one bundle without dependencies. `@pullwright/charts` is the library: constructs, the fleet with its schema, and test helpers,
+ * as JavaScript with types, since Node strips no types inside `node_modules`.
+ */
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build, type Plugin } from 'esbuild';
+import { fleetSchemaText } from '../charts/fleet-schema.ts';
+import { VERSION } from '../runtime/core/version.ts';
+import { runTool } from './run-tool.ts';
+import { packagePath } from './sbom.ts';
+
+const root = realpathSync(join(import.meta.dirname, '..'));
+
+/** As much of `package.json` as the packages take over. */
+interface Manifest {
+  readonly license: string;
+  readonly description: string;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/** Builds both into `to`. Gives the paths of the tarballs. */
+export async function buildPackages(to: string): Promise<readonly string[]> {
+  return [await buildCommandLine(to), await buildCharts(to)];
+}
+
+/** Builds `pullwright-<version>.tgz` in the folder `to` and gives its path. */
+export function buildCommandLine(to: string): Promise<string> {
+  return packed(to, `pullwright-${VERSION}.tgz`, async (folder) => {
+    const modules = await bundle(folder);
+    writeFileSync(join(folder, 'LICENSES-of-dependencies.txt'), licencesOf(modules));
+    copyFileSync(join(root, 'build/needs-node.cjs'), join(folder, 'needs-node.cjs'));
+    writeFileSync(join(folder, 'pullwright.cjs'), ENTRY);
+    copyFileSync(join(root, 'README.md'), join(folder, 'README.md'));
+    return {
+      name: 'pullwright',
+      type: 'module',
+      bin: { pullwright: 'pullwright.cjs', 'kubectl-pullwright': 'pullwright.cjs' },
+    };
+  });
+}
+
+const ENTRY = `#!/usr/bin/env node
+require('./needs-node.cjs');
+require('./lib/main.js').runMain(process.argv.slice(2)).then(function (code) { process.exitCode = code; });
+`;
+
+/** Bundles the command line into `folder`: a chunk per command, loaded when it runs. Gives the paths of the modules that went in. */
+async function bundle(folder: string): Promise<readonly string[]> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['runtime/commands/main.ts'],
+    outdir: join(folder, 'lib'),
+    bundle: true,
+    minify: true,
+    splitting: true,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    legalComments: 'none',
+    logLevel: 'error',
+    // Packages in CommonJS call "require" for the modules of Node.
+    banner: { js: 'import{createRequire as from}from"node:module";const require=from(import.meta.url);' },
+    plugins: [imageOnly],
+  });
+  return Object.keys(metafile.inputs);
+}
+
+/** Commands that run in pods and on nodes, from the image. */
+const IMAGE_ONLY: Readonly<Record<string, string>> = {
+  adapter: 'pull-secret-adapter/adapter',
+  agent: 'global-pull-secret/agent',
+  'install-provider': 'credential-provider/installer',
+  job: 'pull-secret-adapter/job',
+  provider: 'credential-provider/plugin',
+  sentinel: 'pull-secret-adapter/sentinel',
+};
+
+/** Replaces those commands by one that says where it runs. */
+const imageOnly: Plugin = {
+  name: 'image-only',
+  setup(bundler) {
+    for (const [name, folder] of Object.entries(IMAGE_ONLY)) {
+      bundler.onResolve({ filter: new RegExp(`/${folder}/command\\.ts$`) }, () => ({
+        path: name,
+        namespace: 'image-only',
+      }));
+    }
+    bundler.onLoad({ filter: /.*/, namespace: 'image-only' }, ({ path }) => ({
+      resolveDir: root,
+      loader: 'ts',
+      contents: `import { NOTHING } from './runtime/cli/command.ts';
+        import { PullwrightError } from './runtime/core/errors.ts';
+        const text = 'The npm package has no command "${path}": it runs in pods and on nodes, from the image or the executable for Linux';
+        const spec = { name: '${path}', summary: '', about: [text + '.'], flags: {}, examples: [] };
+        const run = async () => { throw new PullwrightError(text, { code: 'ImageOnly' }); };
+        export const command = { name: '${path}', permissions: NOTHING, spec: async () => spec, run };`,
+    }));
+  },
+};
+
+/** The licences and notices of the packages that these modules belong to. */
+function licencesOf(modules: readonly string[]): string {
+  const packages = new Set(modules.flatMap((module) => packagePath(module) ?? []));
+  return [...packages]
+    .sort()
+    .flatMap((path) => {
+      const files = readdirSync(join(root, path)).filter((file) =>
+        /^(licen[cs]e|notice|copying)/i.test(file),
+      );
+      return files.map((file) => `${path}/${file}\n\n${readFileSync(join(root, path, file), 'utf8')}\n`);
+    })
+    .join('\n');
+}
+
+/** Packages that users of the library have in one copy of their own: constructs of two copies of cdk8s do not fit together. */
+const PEERS = ['cdk8s', 'cdk8s-plus-28', 'constructs'];
+/** What the library imports besides. */
+const DEPENDENCIES = ['@marcbachmann/cel-js', 'smol-toml', 'yaml', 'zod'];
+
+/** Builds `pullwright-charts-<version>.tgz` in the folder `to` and gives its path. */
+export function buildCharts(to: string): Promise<string> {
+  return packed(to, `pullwright-charts-${VERSION}.tgz`, async (folder, { dependencies }) => {
+    compileInto(folder, ['charts/mod.ts', 'runtime/diagnose/commands/test.ts']);
+    addTypes(folder);
+    writeFileSync(join(folder, 'fleet.schema.json'), fleetSchemaText());
+    copyFileSync(join(root, 'docs/library.md'), join(folder, 'README.md'));
+    const versions = (names: readonly string[], range = ''): object =>
+      Object.fromEntries(names.map((name) => [name, `${range}${dependencies[name] ?? ''}`]));
+    return {
+      name: '@pullwright/charts',
+      description: 'Pull credentials as code: cdk8s constructs, fleets, and tests for the YAML',
+      type: 'module',
+      exports: {
+        '.': { types: './charts/mod.d.ts', default: './charts/mod.js' },
+        './testing': {
+          types: './runtime/diagnose/commands/test.d.ts',
+          default: './runtime/diagnose/commands/test.js',
+        },
+        './fleet.schema.json': './fleet.schema.json',
+        './package.json': './package.json',
+      },
+      types: './charts/mod.d.ts',
+      peerDependencies: versions(PEERS, '^'),
+      dependencies: versions(DEPENDENCIES),
+    };
+  });
+}
+
+/** Compiles `include`, and what it imports, into `out`. */
+function compileInto(out: string, include: readonly string[]): void {
+  const config = join(out, 'tsconfig.json');
+  const compilerOptions = {
+    noEmit: false,
+    outDir: out,
+    rootDir: root,
+    rewriteRelativeImportExtensions: true,
+    typeRoots: [join(root, 'node_modules/@types')],
+  };
+  const files = include.map((path) => join(root, path));
+  writeFileSync(
+    config,
+    JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: files, exclude: [] }),
+  );
+  runTool([join(root, 'node_modules/.bin/tsc'), '-p', config], root);
+  rmSync(config);
+}
+
+const MODELS = 'node_modules/@kubernetes/client-node/dist/gen/models';
+
+/**
+ * The kinds that cdk8s-plus lacks are typed by client-node, of which nothing is loaded. Their declarations are copied, so that the
+ * user's compiler needs neither the package nor its dependencies.
+ */
+function addTypes(out: string): void {
+  const file = join(out, 'runtime/core/kubernetes/objects.d.ts');
+  const text = readFileSync(file, 'utf8');
+  const imported = /import type \{([^}]*)\} from '@kubernetes\/client-node';/g;
+  const names = [...text.matchAll(imported)].flatMap(([, list = '']) => list.match(/\w+/g) ?? []);
+  const own = names.map((name) => `import type { ${name} } from './models/${name}.js';`).join('\n');
+  writeFileSync(file, text.replace(imported, own));
+  const to = join(out, 'runtime/core/kubernetes/models');
+  mkdirSync(to);
+  const models = new Set(names);
+  // A set goes on with what is added to it: the models that models refer to.
+  for (const name of models) {
+    const model = readFileSync(join(root, MODELS, `${name}.d.ts`), 'utf8');
+    for (const [, target = ''] of model.matchAll(/from '\.\.\/models\/([^']+)\.js'/g))
+      models.add(basename(target));
+    writeFileSync(join(to, `${name}.d.ts`), model.replaceAll("from '../models/", "from './"));
+  }
+}
+
+type Fill = (folder: string, manifest: Manifest) => Promise<Readonly<Record<string, unknown>>>;
+
+/** Packs a folder that `fill` writes to; it gives what the manifest has besides what both packages share. */
+async function packed(to: string, tarball: string, fill: Fill): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-package-'));
+  try {
+    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+    const own = await fill(folder, manifest);
+    const { description, license, engines } = manifest;
+    writeFileSync(
+      join(folder, 'package.json'),
+      `${JSON.stringify({ version: VERSION, description, license, engines, ...own }, null, 2)}\n`,
+    );
+    for (const file of ['LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
+      copyFileSync(join(root, file), join(folder, file));
+    mkdirSync(to, { recursive: true });
+    runTool(['npm', 'pack', folder, '--pack-destination', resolve(to), '--silent'], folder);
+    return join(to, tarball);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { to: { type: 'string', default: join(root, 'dist') } } });
+  process.stdout.write(`${(await buildPackages(resolve(values.to))).join('\n')}\n`);
+}
