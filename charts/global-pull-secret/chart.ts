@@ -9,7 +9,6 @@ import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull
 import {
   type AgentOptions,
   type GlobalPullSecretInput,
-  optionsFor,
   parseOptions,
   STANDALONE_AGENT,
   schema,
@@ -125,8 +124,8 @@ function reconcilerOptions(
 
 /** As the reconciler reads them: what it may write is held to that, field for field. */
 function agentAtRunTime(config: GlobalPullSecretInput, cluster: ClusterContext): AgentOptions {
-  const options = parseOptions(reconcilerOptions(config, cluster, 'reconciler'));
-  return optionsFor(options, cluster.kind === 'standalone' ? 'local' : 'hosted').agent;
+  const optionsIn = parseOptions(reconcilerOptions(config, cluster, 'reconciler'));
+  return optionsIn(cluster.kind === 'standalone' ? 'local' : 'hosted').agent;
 }
 
 /** Properties of {@link GlobalPullSecret}. */

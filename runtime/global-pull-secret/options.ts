@@ -5,7 +5,6 @@
  */
 
 import { z } from 'zod';
-import { UsageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/go/duration.ts';
 import {
   countOrPercent,
@@ -14,9 +13,9 @@ import {
   imageReference,
   labelMap,
 } from '../core/kubernetes/fields.ts';
+import { labelSelectorSchema, readOptions, type SelectorInput } from '../core/kubernetes/kind.ts';
 import { type LabelRequirement, readSelector } from '../core/kubernetes/label-selector.ts';
 import type { Resources, Toleration } from '../core/kubernetes/objects.ts';
-import { isRecord } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';
@@ -24,16 +23,6 @@ import { type SecretSource, secretSourceSchema } from './secret-source.ts';
 
 /** `off` renders no policy. */
 export type Enforcement = 'warn' | 'deny' | 'off';
-
-/** A selector as Kubernetes has it: all of it must hold. */
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values?: readonly string[];
-  }[];
-}
 
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
@@ -52,7 +41,7 @@ export interface GlobalPullSecretInput {
    * `{matchExpressions: [{key: karpenter.sh/nodepool, operator: Exists}]}`. Never a node whose files the Machine Config Operator
    * writes. @default {all Linux nodes when stand-alone, else none}
    */
-  readonly nodes?: LabelSelector;
+  readonly nodes?: SelectorInput;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
   readonly removals?: {
     /** Share of its entries, from 0 to 1. @default {0.5} */
@@ -152,38 +141,17 @@ const agent = z
     error: 'only with security "restricted": a privileged container has no SELinux confinement',
   });
 
-function labelSelector(): z.ZodType<LabelSelector, LabelSelector> {
-  return z.strictObject({
-    matchLabels: labelMap().exactOptional().describe('Labels that a node must have, all of them'),
-    matchExpressions: z
-      .array(
-        z.strictObject({
-          key: z.string().min(1).max(317).describe('Key of a label'),
-          operator: z
-            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-            .describe('What must be the case with the label of this key'),
-          values: z.array(z.string().max(63)).exactOptional().describe('Values, for In and NotIn'),
-        }),
-      )
-      .exactOptional()
-      .describe('Further demands on labels, which must all hold'),
-  });
-}
+const enforce = z.enum(['warn', 'deny', 'off']);
+const mode = z.enum(['auto', 'own', 'observe']);
+const platforms = z.array(z.string().min(1)).min(1);
 
-export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z.strictObject({
+const section = z.strictObject({
   agent: agent.exactOptional().describe('The node agent'),
   source: secretSourceSchema.exactOptional().describe('What makes additional-pull-secret'),
-  enforce: z
-    .enum(['warn', 'deny', 'off'])
-    .exactOptional()
-    .describe('Admission policy for additional-pull-secret'),
-  mode: z.enum(['auto', 'own', 'observe']).exactOptional().describe("Beside HyperShift's own operator"),
-  platforms: z
-    .array(z.string().min(1))
-    .min(1)
-    .exactOptional()
-    .describe('Platforms whose Replace pools are eligible'),
-  nodes: labelSelector()
+  enforce: enforce.exactOptional().describe('Admission policy for additional-pull-secret'),
+  mode: mode.exactOptional().describe("Beside HyperShift's own operator"),
+  platforms: platforms.exactOptional().describe('Platforms whose Replace pools are eligible'),
+  nodes: labelSelectorSchema('nodes')
     .exactOptional()
     .describe('Label selector of nodes that get the credentials beside those of eligible pools'),
   removals: z
@@ -200,6 +168,8 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     .exactOptional()
     .describe('Render Namespace openshift-config where it is missing'),
 });
+
+export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = section;
 
 // Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use.
 
@@ -283,120 +253,6 @@ export function booksTurns({
   return restartWindow === 'auto' && restart !== 'never';
 }
 
-// The options of the node agent as they stand in the configuration of `reconcile`: each is checked before a DaemonSet has it.
-
-type Wanted = readonly [test: (value: unknown) => boolean, wanted: string];
-
-const oneOf = (...names: readonly string[]): Wanted => [
-  (value) => names.includes(value as string),
-  `one of ${names.join(', ')}`,
-];
-const whole = (from: number, to: number): Wanted => [
-  (value) => Number.isInteger(value) && (value as number) >= from && (value as number) <= to,
-  `a whole number from ${from} to ${to}`,
-];
-const TEXT: Wanted = [(value) => typeof value === 'string' && value !== '', 'a text'];
-const FLAG: Wanted = [(value) => typeof value === 'boolean', 'true or false'];
-const MAP: Wanted = [(value) => isRecord(value), 'a map'];
-const NAMES: Wanted = [
-  (value) => Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== ''),
-  'a list of names',
-];
-const DURATION: Wanted = [
-  (value) => typeof value === 'string' && (parseGoDuration(value) ?? -1) >= 0,
-  'a duration, such as 5m',
-];
-const WINDOW: Wanted = [(value) => value === 'auto' || DURATION[0](value), 'auto, or a duration such as 5m'];
-const COUNT: Wanted = [
-  (value) =>
-    (Number.isInteger(value) && (value as number) >= 1) ||
-    (typeof value === 'string' && /^(100|[1-9]?\d)%$/.test(value)),
-  'a number of at least 1, or a share such as "10%"',
-];
-
-/** Every element of a list, every value of a map; what is wanted is said of the whole. */
-const every = (test: (value: unknown) => boolean, value: readonly unknown[]): boolean => value.every(test);
-const isText = (value: unknown): boolean => typeof value === 'string';
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> => MAP[0](value);
-const onlyFields = (value: unknown, fields: Readonly<Record<string, (one: unknown) => boolean>>): boolean =>
-  isMap(value) &&
-  Object.entries(value).every(([name, one]) => Object.hasOwn(fields, name) && fields[name]?.(one) === true);
-const isTextMap = (value: unknown): boolean => isMap(value) && every(isText, Object.values(value));
-
-const RESOURCES: Wanted = [
-  (value) => onlyFields(value, { requests: isTextMap, limits: isTextMap }),
-  'requests and limits, each a map such as {memory: 64Mi}',
-];
-const TOLERATIONS: Wanted = [
-  (value) =>
-    Array.isArray(value) &&
-    every(
-      (one) =>
-        onlyFields(one, {
-          key: isText,
-          operator: (operator) => ['Exists', 'Equal'].includes(operator as string),
-          value: isText,
-          effect: (effect) => ['NoSchedule', 'PreferNoSchedule', 'NoExecute'].includes(effect as string),
-        }),
-      value,
-    ),
-  'a list of tolerations, each with key, operator (Exists or Equal), value and effect as Kubernetes has them',
-];
-const LABEL_MAPS: Wanted = [
-  (value) =>
-    Array.isArray(value) && every((one) => isTextMap(one) && Object.keys(one as object).length > 0, value),
-  'a list of maps of labels, none of them empty',
-];
-const METRICS: Wanted = [
-  (value) => onlyFields(value, { tlsSecret: TEXT[0] }) && 'tlsSecret' in (value as object),
-  'a map with tlsSecret, the name of a Secret',
-];
-
-const FIELDS: {
-  readonly [F in keyof Required<Omit<AgentOptions, 'removals'>>]: Wanted;
-} = {
-  image: TEXT,
-  imagePullSecrets: NAMES,
-  shape: oneOf('pullwright', 'upstream'),
-  security: oneOf('privileged', 'restricted'),
-  seLinuxType: TEXT,
-  foreign: oneOf('drop', 'keep'),
-  restart: oneOf('on-change', 'on-removal', 'never'),
-  restartWindow: WINDOW,
-  watch: FLAG,
-  report: FLAG,
-  maxUnavailable: COUNT,
-  priorityClassName: TEXT,
-  resources: RESOURCES,
-  tolerations: TOLERATIONS,
-  alsoNodes: LABEL_MAPS,
-  metrics: METRICS,
-  healthPort: whole(1, 65_535),
-  logLevel: oneOf('debug', 'info', 'warn', 'error'),
-  janitor: FLAG,
-};
-
-/** Takes the options that are as wanted; what is wrong with the others goes to `problems`. */
-export function readAgentOptions(raw: unknown, problems: string[]): Partial<AgentOptions> {
-  if (!MAP[0](raw)) {
-    problems.push('agent: must be a map of options');
-    return {};
-  }
-  const fields = raw as Readonly<Record<string, unknown>>;
-  for (const [name, value] of Object.entries(fields)) {
-    const wanted = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS] : undefined;
-    if (wanted === undefined)
-      problems.push(`agent.${name}: no such option, expected one of ${Object.keys(FIELDS).join(', ')}`);
-    else if (!wanted[0](value)) problems.push(`agent.${name}: must be ${wanted[1]}`);
-  }
-  // Upstream's DaemonSet starts control-plane-operator, which no image of ours holds.
-  if (fields['shape'] === 'upstream' && fields['image'] === undefined)
-    problems.push(
-      'agent.image: shape "upstream" needs the image of HyperShift that holds control-plane-operator',
-    );
-  return fields;
-}
-
 // Options of the global pull secret reconciler, read from the configuration of `reconcile`.
 
 export interface GlobalPullSecretOptions {
@@ -411,128 +267,53 @@ export interface GlobalPullSecretOptions {
   /** What admission does with an additional secret of the wrong form. @default {'warn'} */
   readonly enforce: Enforcement;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
-  readonly removals?: RemovalOptions;
+  readonly removals: RemovalOptions;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
-  /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
-  readonly clusters?: ReadonlyMap<string, GlobalPullSecretOptions>;
 }
 
-/** The options for one cluster. Hosted clusters are OpenShift, where the agent has the priority class of HyperShift's own. */
-export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
-  const own = options.clusters?.get(scope) ?? options;
-  return scope === 'local'
-    ? { ...own, agent: { ...STANDALONE_AGENT, ...own.agent } }
-    : { ...own, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...own.agent } };
-}
+const runTimeSchema = z.strictObject({
+  ...section.pick({ nodes: true, removals: true }).shape,
+  delivery: z.enum(['reconciler', 'gitops']).default('reconciler'),
+  mode: mode.default('auto'),
+  platforms: platforms.readonly().default(ELIGIBLE_PLATFORMS),
+  enforce: enforce.default('warn'),
+  agent: agent
+    .safeExtend({ imagePullSecrets: z.array(dnsName()).exactOptional() })
+    // Upstream's DaemonSet starts control-plane-operator, which no image of ours holds.
+    .refine((one) => one.shape !== 'upstream' || one.image !== undefined, {
+      path: ['image'],
+      error: 'shape "upstream" needs the image of HyperShift that holds control-plane-operator',
+    })
+    .default({}),
+});
 
 /**
- * Checks a map of options.
+ * Checks a map of options, and gives those for one cluster by its scope.
  *
  * @throws UsageError that names every wrong field
  */
-export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPullSecretOptions {
-  const problems: string[] = [];
-  const choice = <T extends string>(field: string, allowed: readonly T[], fallback: T): T => {
-    const value = raw[field] ?? fallback;
-    if (allowed.includes(value as T)) return value as T;
-    problems.push(`${field}: must be one of ${allowed.join(', ')}`);
-    return fallback;
+export function parseOptions(
+  raw: Readonly<Record<string, unknown>>,
+): (scope: string) => GlobalPullSecretOptions {
+  const options = readOptions('global-pull-secret', raw, runTimeSchema);
+  return (scope) => {
+    const { agent: own, nodes, removals, ...rest } = options(scope);
+    const selector = nodes === undefined ? undefined : readSelector(nodes);
+    const { delay, ...share } = removals ?? {};
+    const delayMs = delay === undefined ? {} : { delayMs: (parseGoDuration(delay) ?? 0) / 1e6 };
+    return {
+      ...rest,
+      ...(selector?.ok === true ? { nodes: selector.requirements } : {}),
+      removals: { ...share, ...delayMs },
+      agent: {
+        image: DEFAULT_IMAGE,
+        // Hosted clusters are OpenShift, where the agent has the priority class of HyperShift's own.
+        ...(scope === 'local' ? STANDALONE_AGENT : { priorityClassName: OPENSHIFT_PRIORITY_CLASS }),
+        ...own,
+        // The agents judge by the same numbers what the reconciler has not written.
+        ...(removals === undefined ? {} : { removals }),
+      },
+    };
   };
-  for (const field of Object.keys(raw)) {
-    if (
-      !['delivery', 'mode', 'platforms', 'nodes', 'enforce', 'removals', 'agent', 'clusters'].includes(field)
-    )
-      problems.push(
-        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, agent or clusters`,
-      );
-  }
-  const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
-  if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
-    problems.push('platforms: must be a list of names');
-  const agent = readAgentOptions(raw['agent'] ?? {}, problems);
-  const options: GlobalPullSecretOptions = {
-    delivery: choice('delivery', ['reconciler', 'gitops'], 'reconciler'),
-    mode: choice('mode', ['auto', 'own', 'observe'], 'auto'),
-    platforms: platforms as readonly string[],
-    enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
-    ...nodes(raw, problems),
-    ...removals(raw, problems),
-    agent: {
-      image: DEFAULT_IMAGE,
-      ...agent,
-      ...removalsOfAgent(raw),
-    },
-  };
-  if (problems.length > 0)
-    throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
-  const clusters = parseClusters(raw);
-  return clusters === undefined ? options : { ...options, clusters };
-}
-
-/** `nodes` is a label selector, as Kubernetes has it. */
-function nodes(
-  raw: Readonly<Record<string, unknown>>,
-  problems: string[],
-): Pick<GlobalPullSecretOptions, 'nodes'> {
-  if (raw['nodes'] === undefined) return {};
-  const read = readSelector(raw['nodes']);
-  if (read.ok) return { nodes: read.requirements };
-  problems.push(`nodes: ${read.problem}`);
-  return {};
-}
-
-/** `removals: {share: 0.5, delay: 24h}`; both may be left out. */
-function removals(
-  raw: Readonly<Record<string, unknown>>,
-  problems: string[],
-): { readonly removals?: RemovalOptions } {
-  const value = raw['removals'];
-  if (value === undefined) return {};
-  if (!isRecord(value)) {
-    problems.push('removals: must be a map of share and delay');
-    return {};
-  }
-  const { share, delay, ...rest } = value;
-  for (const unknown of Object.keys(rest))
-    problems.push(`removals.${unknown}: no such option, expected share or delay`);
-  return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
-}
-
-/** The agents judge by the same numbers what the reconciler has not written. */
-function removalsOfAgent({
-  removals: given,
-}: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
-  return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
-}
-
-function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {
-  if (typeof share === 'number' && share >= 0 && share <= 1) return { share };
-  if (share !== undefined) problems.push('removals.share: must be a number from 0 to 1');
-  return {};
-}
-
-function delayOf(delay: unknown, problems: string[]): Pick<RemovalOptions, 'delayMs'> {
-  const nanoseconds = typeof delay === 'string' ? parseGoDuration(delay) : undefined;
-  if (nanoseconds !== undefined && nanoseconds >= 0) return { delayMs: nanoseconds / 1e6 };
-  if (delay !== undefined) problems.push('removals.delay: must be a duration, such as 24h');
-  return {};
-}
-
-/** Each cluster has the options of all, with its own over them. */
-function parseClusters(
-  raw: Readonly<Record<string, unknown>>,
-): ReadonlyMap<string, GlobalPullSecretOptions> | undefined {
-  const { clusters, ...common } = raw;
-  if (clusters === undefined) return undefined;
-  if (!isRecord(clusters))
-    throw new UsageError(
-      'Cannot use the options of global-pull-secret: clusters: expected a map by namespace/name',
-    );
-  return new Map(
-    Object.entries(clusters as Readonly<Record<string, object>>).map(([scope, own]) => [
-      scope,
-      parseOptions({ ...common, ...own }),
-    ]),
-  );
 }

@@ -9,7 +9,6 @@ import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
-import { readAgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
 import { confirmedRemovals, judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
@@ -125,14 +124,8 @@ export const RECORD_PARSERS: readonly Parser[] = [
     unit: 'a: b; ',
     run: (text) => {
       const value = valueOf(text);
-      const problems: string[] = [];
       const by = [{ source: 'profile/a', names: ['x'] }];
-      return [
-        readAgentOptions(value, problems),
-        problems.length,
-        readValue(value, optionsSchema, 'a'),
-        injectedText(by, ['x'], value),
-      ];
+      return [readValue(value, optionsSchema, 'a'), injectedText(by, ['x'], value)];
     },
   },
 ];

@@ -101,7 +101,7 @@ table(
 test('a selector that is none is refused with the other options', () => {
   assert.throws(() => reconcilers({ nodes: { matchExpressions: [{ key: 'a', operator: 'in' }] } }), {
     name: 'UsageError',
-    message: /nodes: /,
+    message: /nodes\.matchExpressions\[0\]\.operator: /,
   });
 });
 

@@ -232,7 +232,7 @@ test('objects that git brought are left to git, whatever the configuration says'
 test('wrong options are all named at once', () => {
   assert.throws(() => reconcilers({ delivery: 'x', platforms: 3, colour: 'red' }), {
     name: 'UsageError',
-    message: /colour: no such option.*platforms: must be a list.*delivery: must be one of/,
+    message: /delivery: .*; platforms: .*; colour: unknown field/,
   });
 });
 
@@ -248,14 +248,10 @@ test('an additional secret that adds nothing is not Ready without a word', () =>
 });
 
 test('options of the agent are checked before a DaemonSet has them', () => {
-  assert.throws(
-    () => reconcilers({ agent: { restart: 'sometimes', colour: 'red', healthPort: 0, shape: 'upstream' } }),
-    {
-      name: 'UsageError',
-      message:
-        /agent\.restart: must be one of on-change.*agent\.colour: no such option.*agent\.healthPort: must be.*agent\.image: shape "upstream"/,
-    },
-  );
+  assert.throws(() => reconcilers({ agent: { restart: 'sometimes', colour: 'red', healthPort: 0 } }), {
+    name: 'UsageError',
+    message: /agent\.restart: .*; agent\.healthPort: .*; agent\.colour: unknown field/,
+  });
 });
 
 test('a merge that fills a Secret leaves room for what stands beside it', () => {

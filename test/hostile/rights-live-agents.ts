@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { optionsFor, parseOptions } from '../../runtime/global-pull-secret/options.ts';
+import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { IMAGE } from './rights-fleets.ts';
 
@@ -22,7 +22,7 @@ export interface Thief {
 }
 
 const DAEMON_SETS = '/apis/apps/v1/namespaces/kube-system/daemonsets';
-const AGENT = optionsFor(parseOptions({ agent: { image: IMAGE } }), 'local').agent;
+const AGENT = parseOptions({ agent: { image: IMAGE } })('local').agent;
 const NAME = 'global-pull-secret-syncer';
 const ADMIN = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
 

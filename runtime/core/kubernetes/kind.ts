@@ -7,6 +7,7 @@
  * `format`. Put `.max()` on every text and list, so that the cost of CEL rules stays bounded.
  */
 import { z } from 'zod';
+import { UsageError } from '../errors.ts';
 import { recordOf } from '../record.ts';
 import { readSelector } from './label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from './object.ts';
@@ -277,6 +278,29 @@ export function readValue<T>(
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 
+/**
+ * Options of a reconciler as `reconcile --config` has them, by the scope of a cluster. `clusters` holds maps of the same options by
+ * `<namespace>/<HostedCluster>`: each has the options of all, its own over them.
+ *
+ * @throws UsageError that names every wrong field
+ */
+export function readOptions<T>(
+  system: string,
+  { clusters = {}, ...common }: Readonly<Record<string, unknown>>,
+  schema: z.ZodType<T>,
+): (scope: string) => T {
+  const all = readValue(common, schema, '');
+  const maps = readValue(clusters, z.record(z.string(), z.looseObject({})), 'clusters');
+  const own = Object.entries(maps.value ?? {}).map(
+    ([scope, one]) => [scope, readValue({ ...common, ...one }, schema, `clusters["${scope}"]`)] as const,
+  );
+  const problems = [...all.problems, ...maps.problems, ...own.flatMap(([, read]) => read.problems)];
+  if (problems.length > 0)
+    throw new UsageError(`Cannot use the options of ${system}: ${problems.join('; ')}`);
+  const byScope = new Map(own);
+  return (scope) => (byScope.get(scope) ?? all).value as T;
+}
+
 function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readonly string[] {
   const text: unknown = metadata.annotations?.[LAST_APPLIED];
   if (typeof text !== 'string') return [];
@@ -375,9 +399,11 @@ function shownText(text: string): string {
   return JSON.stringify(text.slice(0, 80));
 }
 
+const WRAPPERS = [z.ZodOptional, z.ZodExactOptional, z.ZodDefault, z.ZodPrefault, z.ZodReadonly];
+
 function unwrapped(schema: unknown): unknown {
   let found = schema;
-  while (found instanceof z.ZodOptional || found instanceof z.ZodDefault) found = found.unwrap();
+  while (WRAPPERS.some((wrapper) => found instanceof wrapper)) found = (found as z.ZodOptional).unwrap();
   return found;
 }
 
@@ -511,7 +537,7 @@ export interface SelectorInput {
  *
  * @param all what an empty one selects, for the text when it is missing
  */
-export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput> {
+export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput, SelectorInput> {
   return z
     .strictObject(
       {

@@ -18,7 +18,7 @@ import {
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
-import { type GlobalPullSecretOptions, optionsFor, parseOptions } from '../options.ts';
+import { type GlobalPullSecretOptions, parseOptions } from '../options.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
 import { REPORT_READS, truthOf } from './node-sync-status.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
@@ -69,12 +69,12 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 }
 
 /** One key per cluster: every change looks at the whole. */
-export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Reconciler {
+export function globalPullSecretReconciler(options: ReturnType<typeof parseOptions>): Reconciler {
   return {
     name: NAME,
     watches: READS,
     requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: NAME }],
-    reconcile: (reader) => reconcile(reader, optionsFor(options, reader.scope.name)),
+    reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
   };
 }
 
