@@ -1,6 +1,5 @@
 /** The mirror resolver: what it costs to compile rules and to resolve an image, and how both grow with the number of rules. */
 
-import { findRegistry } from '../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../runtime/core/mirrors/resolve.ts';
 import { collectMirrors } from '../runtime/registry-overrides/mirror-sets/collect.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
@@ -40,25 +39,20 @@ for (const size of SIZES) {
   const rules = rulesOf(size);
   const images = imagesOf(size);
   const index = compileMirrors(rules);
-  const sample = images.slice(0, Math.max(1, Math.min(IMAGES, Math.floor(200_000 / size))));
   const times = await interleaved(
     {
       compile: () => compileMirrors(rules),
       resolve: () => images.map((image) => resolveMirrors(index, image)),
-      linear: () => sample.map((image) => findRegistry(rules, image)),
     },
     ROUNDS,
   );
   const resolve = (times.resolve.median / images.length) * 1000;
-  const linear = (times.linear.median / sample.length) * 1000;
   first ??= resolve;
   rows.push({
     rules: size,
     'compile ms': ms(times.compile.median),
     'resolve us': resolve.toFixed(2),
     'against 10 rules': ratio(resolve, first),
-    'linear search us': linear.toFixed(2),
-    'linear search / resolve': ratio(linear, resolve),
   });
 }
 printTable('Mirror resolver by number of rules', rows);

@@ -7,7 +7,8 @@
  */
 import { fieldOf, readEntryMembers, readTexts, wrongTextField } from '../core/docker-config/fields.ts';
 import type { JsonMember, JsonNode } from '../core/go/json.ts';
-import { findRegistry, matchedLength, type Registry } from '../core/mirrors/registries-conf.ts';
+import type { Registry } from '../core/mirrors/registries-conf.ts';
+import { compileMirrors, findRule, withoutTagAndDigest } from '../core/mirrors/resolve.ts';
 import { isRecord } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
@@ -477,30 +478,18 @@ export interface PullSource {
  * the kubelet's own credentials are the right ones. Blocked places are left out, since no credential should go there.
  */
 export function pullSources(registries: readonly Registry[], image: string): readonly PullSource[] {
-  const registry = findRegistry(registries, image);
-  if (registry === undefined) return [];
-  const rest = withoutTag(image).slice(matchedLength(image, registry.prefix));
-  const primary = registry.location === '' ? withoutTag(image) : registry.location + rest;
-  if (registry.mirrors.length === 0 && primary === withoutTag(image)) return [];
-  const sources: PullSource[] = registry.mirrors.map((mirror) => ({
-    repository: mirror.location + rest,
-    kind: 'mirror',
-  }));
-  sources.push({ repository: primary, kind: 'primary' });
-  const blocked = registries.filter((other) => other.blocked);
-  if (blocked.length === 0) return sources;
-  return sources.filter(({ repository }) => !isBlocked(registries, blocked, repository));
-}
-
-/** Most places match no blocked registry, so that the long list is searched only for those that do. */
-function isBlocked(all: readonly Registry[], blocked: readonly Registry[], repository: string): boolean {
-  return findRegistry(blocked, repository) !== undefined && findRegistry(all, repository)?.blocked === true;
-}
-
-/** `host:5000/a/b:tag@sha256:...` without tag and digest. */
-function withoutTag(image: string): string {
-  const at = image.indexOf('@');
-  const name = at === -1 ? image : image.slice(0, at);
-  const colon = name.lastIndexOf(':');
-  return colon > name.lastIndexOf('/') && name.includes('/') ? name.slice(0, colon) : name;
+  const index = compileMirrors(registries);
+  const repository = withoutTagAndDigest(image);
+  const found = findRule(index, repository);
+  if (found === undefined) return [];
+  const { location, mirrors } = found.rule;
+  const rest = repository.slice(found.length);
+  const primary = location === '' ? repository : location + rest;
+  if (mirrors.length === 0 && primary === repository) return [];
+  const sources: readonly PullSource[] = [
+    ...mirrors.map((mirror) => ({ repository: mirror.location + rest, kind: 'mirror' as const })),
+    { repository: primary, kind: 'primary' },
+  ];
+  if (!index.hasBlocked) return sources;
+  return sources.filter((source) => findRule(index, source.repository)?.rule.blocked !== true);
 }

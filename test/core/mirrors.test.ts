@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { findRegistry } from '../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
 import { suite, table } from '../support/suite.ts';
 
@@ -237,30 +236,6 @@ table(test, ROWS, (row) => {
   assert.deepEqual(
     answer.skipped.map((candidate) => `${candidate.reason} ${candidate.reference}`),
     row.skipped ?? [],
-  );
-});
-
-const word = fc.constantFrom('a', 'b', 'ab', 'quay', 'x-y');
-const host = fc
-  .tuple(fc.array(word, { minLength: 1, maxLength: 3 }), fc.constantFrom('', ':5000', ':1'))
-  .map(([labels, port]) => labels.join('.') + port);
-const path = fc.array(word, { maxLength: 3 }).map((parts) => parts.map((part) => `/${part}`).join(''));
-const source = fc.oneof(
-  fc.tuple(host, path).map((parts) => parts.join('')),
-  fc.array(word, { minLength: 1, maxLength: 2 }).map((labels) => `*.${labels.join('.')}`),
-);
-const image = fc
-  .tuple(host, path, word, fc.constantFrom('', ':1', `@${DIGEST}`))
-  .map(([h, p, w, end]) => `${h}${p}/${w}${end}`);
-
-test('decides like the linear search that reads the files of a node', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(source, { maxLength: 30 }), image, (sources, asked) => {
-      const rules = sources.map((text) => rule(text, ['m.example.com/p']));
-      const wanted = findRegistry(rules, asked)?.prefix;
-      assert.equal(resolveMirrors(compileMirrors(rules), asked).rule?.prefix, wanted);
-    }),
-    { numRuns: 3000, seed: 8 },
   );
 });
 

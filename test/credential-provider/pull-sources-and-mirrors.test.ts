@@ -75,7 +75,7 @@ test('both name the same places', async () => {
     fc.asyncProperty(rules, image, fc.boolean(), async (registries, name, isLarge) => {
       // A large file is searched for the image's own tables, a small one is read completely.
       const text = formatRegistriesConf(registries) + (isLarge ? `\n${'# comment\n'.repeat(600)}` : '');
-      const found = await registriesFor([{ path: '/registries.conf', text }], name);
+      const found = await registriesFor([{ path: '/registries.conf', text }]);
       const sources: readonly PullSource[] = pullSources(found, name);
       const places = sorted(tried(registries, name).filter(isRepository));
       if (sources.length > 0) withMirrors += 1;

@@ -1,17 +1,15 @@
-/** Reading registries.conf in parts gives what reading it whole gives, and never takes a file that the runtime refuses. */
+/** Reading registries.conf in its plain form gives what a TOML parser gives, and never takes a file that the runtime refuses. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
 import {
-  findRegistry,
   mergeRegistries,
+  parsePlain,
   parseRegistriesConf,
-  possiblePrefixes,
   type Registry,
 } from '../../runtime/core/mirrors/registries-conf.ts';
-import { findInPlain, parsePlain } from '../../runtime/core/mirrors/registries-conf-plain.ts';
 import { pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -43,11 +41,7 @@ const registry = fc
   .map(
     ([own, location, mirrors]) => `[[registry]]\n${own}location = "${location}"\n\n${mirrors.join('\n')}\n`,
   );
-/** Larger than what is always read whole. */
-const filler = Array.from(
-  { length: 120 },
-  (_, index) => `[[registry]]\nlocation = "filler-${index}.example.net"\n`,
-).join('\n');
+const filler = '[[registry]]\nlocation = "filler.example.net"\n';
 const file = fc
   .array(registry, { minLength: 1, maxLength: 6 })
   .map((tables) => `short-name-mode = ""\n\n${tables.join('\n')}\n${filler}`);
@@ -55,20 +49,6 @@ const file = fc
 function whole(text: string): readonly Registry[] {
   return parseRegistriesConf(text, parse);
 }
-
-test('parts and whole agree', () => {
-  let found = 0;
-  fc.assert(
-    fc.property(file, (text) => {
-      const parts = findInPlain(text, () => possiblePrefixes(IMAGE));
-      assert.ok(parts !== undefined, 'a plain file is not read in parts');
-      assert.deepEqual(findRegistry(parts, IMAGE), findRegistry(whole(text), IMAGE));
-      if (findRegistry(parts, IMAGE) !== undefined) found += 1;
-    }),
-    { numRuns: 300 },
-  );
-  assert.ok(found > 50, `only ${found} files have the image`);
-});
 
 test('the plain reader and the TOML parser agree', () => {
   fc.assert(
@@ -178,11 +158,7 @@ const slips: readonly Slip[] = [
 table(test, slips, ({ table: slip }) => {
   for (const text of [`${filler}\n${slip}`, `${slip}\n${filler}`]) {
     assert.throws(() => whole(text));
-    assert.throws(() => {
-      // Not read in parts, or refused there as well.
-      if (findInPlain(text, () => possiblePrefixes(IMAGE)) === undefined)
-        parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all));
-    });
+    assert.throws(() => parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all)));
   }
 });
 
@@ -201,7 +177,7 @@ test('keys have no case', () => {
 test('a prefix of slashes alone stays and matches nothing', () => {
   const registries = whole('[[registry]]\nprefix = "/"\nlocation = "a.example.com"\n');
   assert.equal(registries[0]?.prefix, '');
-  assert.equal(findRegistry(registries, IMAGE), undefined);
+  assert.deepEqual(pullSources(registries, IMAGE), []);
 });
 
 test('a folder called like a drop-in is skipped', () => {

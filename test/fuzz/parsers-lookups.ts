@@ -43,7 +43,7 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
     unit: '/a',
     run: async (text) => {
       const { image } = parseRequest(jsonOf({ image: text }));
-      const registries = await registriesFor(CONF, image);
+      const registries = await registriesFor(CONF);
       const sources = pullSources(registries, image);
       const global = parseGlobalAuth(redact(AUTHS));
       if (global === undefined) throw new Error('no auth file');
@@ -89,7 +89,7 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
     name: "a node's registries.conf, in parts",
     corpus: [CONF[0]?.text ?? '', `${REGISTRIES}\n${LARGE_CONF}`],
     unit: '[[registry]]\n  location = "a.io"\n',
-    run: (text) => registriesFor([{ path: 'a', text }], 'quay.io/team/app:1'),
+    run: (text) => registriesFor([{ path: 'a', text }]),
   },
   {
     name: 'image that others name',

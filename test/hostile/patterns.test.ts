@@ -78,7 +78,6 @@ const PUT_TOGETHER: readonly string[] = [
   'runtime/core/text.ts',
   'runtime/diagnose/views/page.ts',
   'runtime/credential-provider/config.ts',
-  'runtime/core/mirrors/registries-conf-plain.ts',
   'runtime/registry-overrides/mirror-sets/collect.ts',
   'runtime/registry-overrides/overrides.ts',
 ];

@@ -2,7 +2,7 @@
  * `registries.conf` (version 2) as containers/image reads it: which registry has which mirrors, and which files are refused.
  *
  * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
- * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
+ * TOML parser is an argument: files of the plain form that controllers write never reach it ({@link parsePlain}).
  *
  * Read as the decoder of the runtime reads it: keys have no case, a wrong alias refuses the file, a prefix of slashes alone
  * matches nothing.
@@ -292,63 +292,90 @@ function withoutSlash(place: string): string {
   throw refuse(`invalid location '${place}': URI schemes are not supported`);
 }
 
-// How an image matches the `prefix` of a registry: on whole path segments, or any subdomain for `*.example.org`; the longest
-// prefix wins.
-// Source of the rule: containers/image `sysregistriesv2.FindRegistry`, with its quirk that `example.com` also matches
-// `example.com:5000/x`.
-
-/**
- * How many characters of `image` the prefix covers, -1 when it does not match. What follows them is appended to a location.
- */
-export function matchedLength(image: string, prefix: string): number {
-  const end = prefix.startsWith('*.') ? wildcardEnd(image, prefix.slice(1)) : plainEnd(image, prefix);
-  return end === image.length || (end !== -1 && isBoundary(image, end)) ? end : -1;
-}
-
-function plainEnd(image: string, prefix: string): number {
-  return image.startsWith(prefix) ? prefix.length : -1;
-}
-
-function wildcardEnd(image: string, suffix: string): number {
-  const at = image.indexOf(suffix);
-  return at === -1 || image.lastIndexOf('/', at) !== -1 ? -1 : at + suffix.length;
-}
-
-function isBoundary(image: string, at: number): boolean {
-  const next = image[at];
-  return next === '/' || next === ':' || next === '@';
-}
-
-/** Every prefix that can match `image`, so that a file can be searched for them. */
-export function possiblePrefixes(image: string): readonly string[] {
-  const ends = [...image.matchAll(/[/:@]/g)].map((boundary) => boundary.index);
-  const plain = [...ends, image.length].map((end) => image.slice(0, end));
-  const host = image.slice(0, ends[0] ?? image.length);
-  const wildcards = [...host.matchAll(/\./g)].map((dot) => `*${host.slice(dot.index)}`);
-  return [...plain, ...wildcards].filter((prefix) => matchedLength(image, prefix) !== -1);
-}
-
-/**
- * The registry that decides about `image`: longest prefix; among equally long ones the one that sorts first, so a wildcard.
- * `undefined` when none matches.
- */
-export function findRegistry(registries: readonly Registry[], image: string): Registry | undefined {
-  let best: Registry | undefined;
-  for (const registry of registries) {
-    if (matchedLength(image, registry.prefix) === -1) continue;
-    if (best === undefined || isBetter(registry.prefix, best.prefix)) best = registry;
-  }
-  return best;
-}
-
-function isBetter(a: string, b: string): boolean {
-  return a.length === b.length ? a < b : a.length > b.length;
-}
-
 /**
  * One list out of several files, later ones over earlier ones: an entry replaces the whole entry of the same prefix.
  */
 export function mergeRegistries(files: readonly (readonly Registry[])[]): readonly Registry[] {
   if (files.length === 1) return files[0] ?? [];
   return [...new Map(files.flat().map((registry) => [registry.prefix, registry])).values()];
+}
+
+// The plain form: one key per line, double-quoted strings without escapes, as the Machine Config Operator and most people write it.
+// It is read without a TOML parser, which a container's start would wait for.
+
+type Value = string | boolean | string[];
+type PlainTable = Record<string, Value | PlainTable[]>;
+
+const KEYS: readonly string[] = [
+  'location',
+  'prefix',
+  'blocked',
+  'insecure',
+  'mirror-by-digest-only',
+  'pull-from-mirror',
+  'unqualified-search-registries',
+  'short-name-mode',
+];
+
+/**
+ * Parses plain text into the tables that a TOML parser would give, or gives `undefined` where the text uses anything else
+ * (so also for every TOML error).
+ */
+export function parsePlain(text: string): Readonly<Record<string, unknown>> | undefined {
+  const file: PlainTable = {};
+  const registries: PlainTable[] = [];
+  let registry: PlainTable | undefined;
+  let table = file;
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf('\n', start);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(start, end).trim();
+    start = end + 1;
+    if (line === '' || line.startsWith('#')) continue;
+    if (line === '[[registry]]') {
+      registry = table = {};
+      registries.push(table);
+    } else if (line === '[[registry.mirror]]') {
+      if (registry === undefined) return undefined;
+      table = {};
+      const mirrors = registry['mirror'] as PlainTable[] | undefined;
+      if (mirrors === undefined) registry['mirror'] = [table];
+      else mirrors.push(table);
+    } else if (!addLine(table, line)) return undefined;
+  }
+  if (registries.length > 0) file['registry'] = registries;
+  return file;
+}
+
+/** Adds `key = value`; false when the line is not of the plain form or repeats a key. */
+function addLine(table: PlainTable, line: string): boolean {
+  const equals = line.indexOf('=');
+  const key = line.slice(0, Math.max(0, equals)).trimEnd();
+  if (!KEYS.includes(key) || key in table) return false;
+  const value = plainValue(line.slice(equals + 1).trimStart());
+  if (value === undefined) return false;
+  table[key] = value;
+  return true;
+}
+
+function plainValue(text: string): Value | undefined {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (text.startsWith('[') && text.endsWith(']')) return plainList(text.slice(1, -1).trim());
+  return plainString(text);
+}
+
+function plainString(text: string): string | undefined {
+  const last = text.length - 1;
+  if (last < 1 || text.charCodeAt(0) !== 0x22 || text.indexOf('"', 1) !== last) return undefined;
+  const inner = text.slice(1, -1);
+  return PLAIN_TEXT.test(inner) ? inner : undefined;
+}
+
+// No backslash, no control character, nothing beyond ASCII: what TOML and this reader cannot read differently.
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+
+function plainList(inner: string): string[] | undefined {
+  if (inner === '') return [];
+  const items = inner.split(',').map((item) => plainString(item.trim()));
+  return items.includes(undefined) ? undefined : (items as string[]);
 }

@@ -40,8 +40,8 @@ async function checked(options: ProviderOptions, io: DryRunIo): Promise<CheckRep
   const log = collectingLog(false, ({ text }) => io.stderr.write(`${text}\n`));
   const budget = AbortSignal.any([io.signal, AbortSignal.timeout(options.budgetMs)]);
   const view = nodeView(options, { env: io.env, signal: budget }, log);
-  const { image } = parseRequest(await view.stdin());
-  await registriesFor(readConfFiles(options, io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']), image);
+  parseRequest(await view.stdin());
+  await registriesFor(readConfFiles(options, io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']));
   writable(options.authDir);
   const client = await view.connect(redact(''));
   const { code } = await client.get(PATH);

@@ -6,12 +6,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import {
   mergeRegistries,
+  parsePlain,
   parseRegistriesConf,
-  possiblePrefixes,
   type Registry,
   type TomlParser,
 } from '../../core/mirrors/registries-conf.ts';
-import { findInPlain, parsePlain } from '../../core/mirrors/registries-conf-plain.ts';
 
 /** Where the files are. */
 export interface ConfPlaces {
@@ -91,29 +90,16 @@ function mirrorError(state: string): PullwrightError {
   });
 }
 
-/** The registries that can match `image`, of all files. Throws where the container runtime refuses a file. */
-export async function registriesFor(files: readonly ConfFile[], image: string): Promise<readonly Registry[]> {
-  const found = await readAll(files, () => possiblePrefixes(image));
-  // Whether a mirror is blocked is decided by other entries than the image's: then everything has to be read.
-  return found.some(({ blocked }) => blocked) && files.length > 1 ? readAll(files, undefined) : found;
-}
-
-async function readAll(
-  files: readonly ConfFile[],
-  prefixes: (() => readonly string[]) | undefined,
-): Promise<readonly Registry[]> {
+/** The registries of all files. Throws where the container runtime refuses one. */
+export async function registriesFor(files: readonly ConfFile[]): Promise<readonly Registry[]> {
   const parsed: (readonly Registry[])[] = [];
-  for (const file of files) parsed.push(await registriesIn(file, prefixes));
+  for (const file of files) parsed.push(await registriesIn(file));
   return mergeRegistries(parsed);
 }
 
-async function registriesIn(
-  { path, text }: ConfFile,
-  prefixes: (() => readonly string[]) | undefined,
-): Promise<readonly Registry[]> {
+async function registriesIn({ path, text }: ConfFile): Promise<readonly Registry[]> {
   try {
-    const found = prefixes === undefined ? undefined : findInPlain(text, prefixes);
-    return found ?? parseRegistriesConf(text, await completeParser(text));
+    return parseRegistriesConf(text, await completeParser(text));
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';
     throw mirrorError(

@@ -106,7 +106,7 @@ function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-conf-plain.ts reads without a
+// Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-conf.ts reads without a
 // TOML parser.
 // Source of the rule: containers-registries.conf(5).
 

@@ -8,8 +8,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { lookupForContainers } from '../../../runtime/core/docker-config/containers-keyring.ts';
 import { formatImageReference, parseImageReference } from '../../../runtime/core/image-reference.ts';
-import { parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
-import { parsePlain } from '../../../runtime/core/mirrors/registries-conf-plain.ts';
+import { parsePlain, parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import {
@@ -84,10 +83,7 @@ async function provide({ conf, image, node, secrets }: PullQuestion): Promise<Pr
   const parsed = parseImageReference(image);
   assert.ok(parsed.ok);
   const { repository } = parsed.reference;
-  const sources = pullSources(
-    await registriesFor([{ path: 'registries.conf', text: conf }], repository),
-    repository,
-  );
+  const sources = pullSources(await registriesFor([{ path: 'registries.conf', text: conf }]), repository);
   const offers = collectOffers(
     secrets.map((pairs, index) => ({
       name: `s${index}`,
