@@ -65,7 +65,7 @@ function clusterRules(): readonly PolicyRule[] {
       verbs: READ,
     },
     { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: READ },
-    { apiGroups: ['hypershift.openshift.io'], resources: ['hostedclusters', 'nodepools'], verbs: READ },
+    { apiGroups: ['hypershift.openshift.io'], resources: ['hostedclusters'], verbs: READ },
     // Looked up by label over all namespaces of hosted clusters.
     { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: READ },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },

@@ -5,8 +5,9 @@
  * Source of the rule: requirement 3, "OLM Catalogs", and HyperShift's `computeCatalogImages` and
  * `checkCatalogImageOverides`; with the whole syntax of a digest checked, and any source of the overrides honoured.
  */
+import { parseWrittenReference } from '../core/image-reference.ts';
 import { compileMirrors, resolveMirrors } from '../core/mirrors/resolve.ts';
-import { type OverrideMap, parseImageOverrides, splitReference } from './overrides.ts';
+import { type OverrideMap, parseImageOverrides } from './overrides.ts';
 
 export type CatalogName =
   | 'certified-operators'
@@ -105,9 +106,9 @@ export function chooseCatalogImages(
     };
   }
   for (const { name, image } of given) {
-    const parts = splitReference(image);
-    if ('error' in parts)
-      return { error: `catalog image "${image}" for ${name} is no reference: ${parts.error}` };
+    const parsed = parseWrittenReference(image);
+    if (!parsed.ok)
+      return { error: `catalog image "${image}" for ${name} is no reference: ${parsed.goText}` };
   }
   return { images: Object.fromEntries(given.map(({ name, image }) => [name, image])) };
 }

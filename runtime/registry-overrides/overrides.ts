@@ -5,7 +5,7 @@
  * Source of the rule: HyperShift's control plane operator, byte for byte, with two of its defects left out: an empty pair is
  * no rule, and writing the text does not reorder the map that is written.
  */
-import { parseImageReference } from '../core/image-reference.ts';
+import { compareBytes } from '../core/go/text.ts';
 import { compileMirrors, findRule } from '../core/mirrors/resolve.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
@@ -99,52 +99,6 @@ export function replaceRegistry(image: string, overrides: ReadonlyMap<string, st
   return (overrides.get(found.rule.prefix) ?? '') + image.slice(found.length);
 }
 
-/** Order of the bytes of the UTF-8 form, as Go sorts strings. */
-function compareBytes(a: string, b: string): number {
-  if (a === b) return 0;
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
-
-// Which sources the components of a control plane can ask for at all, for a value that would be too long with all of them.
-// Source of the rule: HyperShift. What reads `OPENSHIFT_IMG_OVERRIDES` (control plane operator, its config operator, ignition
-// server) looks up releases, the components that a release lists, and catalogs. Releases and their components are in the registry
-// of the release or in those that OpenShift and OKD are published in; catalogs in that of Red Hat. The text is compared as text,
-// so that no image contains a wildcard source.
-
-/** Where releases, their components and catalogs are published. */
-const PUBLISHED: readonly string[] = ['quay.io', 'registry.ci.openshift.org', 'registry.redhat.io'];
-
-export interface AskedSources {
-  readonly asked: OverrideMap;
-  /** Sources that nobody asks for, in their order. */
-  readonly never: readonly string[];
-}
-
-/**
- * Parts `overrides`. `images`: every image that the control plane was told of by name, as references or as pairs of an annotation;
- * what is no reference says nothing.
- */
-export function askedSources(overrides: OverrideMap, images: readonly string[]): AskedSources {
-  const hosts = new Set([...PUBLISHED, ...images.flatMap((image) => hostOf(image) ?? [])].map(withoutPort));
-  const isAsked = (source: string): boolean =>
-    !source.startsWith('*.') && hosts.has(withoutPort(source.split('/', 1)[0] ?? ''));
-  const all = [...overrides];
-  return {
-    asked: new Map(all.filter(([source]) => isAsked(source))),
-    never: all.flatMap(([source]) => (isAsked(source) ? [] : [source])),
-  };
-}
-
-function hostOf(image: string): string | undefined {
-  const parsed = parseImageReference(image);
-  return parsed.ok ? parsed.reference.repository.split('/', 1)[0] : undefined;
-}
-
-/** A source without port covers the host's other ports, and is contained in their text. */
-function withoutPort(host: string): string {
-  return host.replace(/:\d+$/, '');
-}
-
 // What a value of `OPENSHIFT_IMG_OVERRIDES` means, so that texts are compared by what their readers do and not by their letters.
 // Source of the rule: HyperShift's readers. The order of sources, repeated pairs and empty ones mean nothing. The order of the
 // mirrors of one source is the order in which they are asked; HyperShift itself wrote the administrator's until mid-2026 and sorts
@@ -176,64 +130,4 @@ function meaningOf(text: string, { ordered = false, beside }: MeaningOptions): s
     return source === '' ? [] : [[source, ordered ? mirrors : mirrors.sort()]];
   });
   return JSON.stringify(pairs);
-}
-
-// An image reference split as the existing system splits it: registry, first path element, the rest, tag and digest. Only the
-// text formats need it; everything else uses whole repositories.
-// Source of the rule: library-go `reference.Parse` over the grammar of distribution/reference.
-
-export interface SplitReference {
-  /** Host with port; empty when the first element has neither "." nor ":" and is not "localhost". */
-  readonly registry: string;
-  /** First path element, empty when the path has one element only. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly tag: string;
-  /** `algorithm:hex`, or empty. */
-  readonly digest: string;
-}
-
-const PART = '[a-z0-9]+(?:(?:\\.|_{1,2}|-+)[a-z0-9]+)*';
-const LABEL = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
-const HOST = `${LABEL}(?:\\.${LABEL})*(?::[0-9]+)?`;
-const REFERENCE: RegExp = new RegExp(
-  `^((?:${HOST}/)?${PART}(?:/${PART})*)(?::([\\w][\\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$`,
-);
-const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
-const INVALID = 'invalid reference format';
-
-/**
- * Gives the parts, or the reason that the existing system gives.
- */
-export function splitReference(text: string): SplitReference | { readonly error: string } {
-  const match = REFERENCE.exec(text);
-  if (match === null) return { error: reasonOf(text) };
-  const [, whole = '', tag = '', digest = ''] = match;
-  if (whole.length > 255) return { error: 'repository name must not be more than 255 characters' };
-  const digestError = digest === '' ? undefined : digestProblem(digest);
-  if (digestError !== undefined) return { error: digestError };
-  return { ...splitPath(whole), tag, digest };
-}
-
-function splitPath(whole: string): Pick<SplitReference, 'registry' | 'namespace' | 'name'> {
-  const slash = whole.indexOf('/');
-  const first = whole.slice(0, Math.max(0, slash));
-  const registry = /[.:]/.test(first) || first === 'localhost' ? first : '';
-  const path = registry === '' ? whole : whole.slice(slash + 1);
-  const cut = path.indexOf('/');
-  return { registry, namespace: path.slice(0, Math.max(0, cut)), name: path.slice(cut + 1) };
-}
-
-/** What is wrong with `algorithm:hex`; undefined when nothing is. */
-export function digestProblem(digest: string): string | undefined {
-  const [algorithm = '', hex = ''] = digest.split(':');
-  const length = Object.hasOwn(DIGEST_LENGTHS, algorithm) ? DIGEST_LENGTHS[algorithm] : undefined;
-  if (length === undefined) return 'unsupported digest algorithm';
-  if (hex.length !== length) return 'invalid checksum digest length';
-  return /^[0-9a-f]+$/.test(hex) ? undefined : 'invalid checksum digest format';
-}
-
-function reasonOf(text: string): string {
-  if (text === '') return 'repository name must have at least one component';
-  return REFERENCE.test(text.toLowerCase()) ? 'repository name must be lowercase' : INVALID;
 }

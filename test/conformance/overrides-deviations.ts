@@ -96,6 +96,10 @@ export const OVERRIDES_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>
   ],
   'overrides/image-reference-parse': [
     {
+      when: (input) => text(input, 'spec').startsWith('['),
+      reason: "a host may be an IPv6 address, as for the kubelet; the peer's grammar is older",
+    },
+    {
       when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'spec')),
       reason:
         'the reference of a catalog stays as it is written; the peer spells the library of Docker Hub out',

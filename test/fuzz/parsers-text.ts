@@ -28,7 +28,6 @@ import {
   parseImageOverrides,
   parseOverridesFlag,
   sameOverrides,
-  splitReference,
 } from '../../runtime/registry-overrides/overrides.ts';
 import { overridesDocument } from '../../runtime/registry-overrides/reconciler/report.ts';
 import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
@@ -160,7 +159,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       return rules;
     },
   },
-  { name: 'split reference', corpus: IMAGES, unit: ':a', run: (text) => splitReference(text) },
   {
     name: 'credential provider configuration',
     corpus: [PROVIDER, jsonOf(parseYaml(PROVIDER))],

@@ -7,7 +7,6 @@ import {
   condition,
   DEPLOYMENTS,
   DIGESTS,
-  documentOf,
   hostedCluster,
   mirrorSet,
   run,
@@ -57,24 +56,6 @@ test('a value that the kernel would refuse is not set; what was there stays', ()
   assert.ok(statusOf(second).verdicts.some((verdict) => verdict.reason === 'ValueTooLong'));
   const third = run(after(second).filter((object) => object.metadata.name !== 'huge'));
   assert.equal(condition(third, 'Ready'), 'True Reconciled');
-});
-
-test('a document that does not fit keeps the last one', () => {
-  const first = run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]);
-  const huge = mirrorSet(
-    'ImageDigestMirrorSet',
-    'huge',
-    Array.from({ length: 1000 }, (_, at) => ({
-      source: `quay.io/${at}`,
-      mirrors: Array.from({ length: 20 }, (__, mirror) => `m${mirror}.example.com/${'p'.repeat(30)}/${at}`),
-    })),
-  );
-  const second = run([...after(first), huge]);
-  assert.deepEqual(documentOf(second)['data'], documentOf(first)['data']);
-  assert.match(
-    second.problems.join(),
-    /DocumentTooLarge: Cannot write "ConfigMap\/clusters-prod\/registry-overrides"/,
-  );
 });
 
 test.run();

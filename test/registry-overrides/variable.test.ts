@@ -1,8 +1,7 @@
-/** The variable by its meaning: the administrator's order is kept, nothing is written for the same meaning, and what never is asked goes first. */
+/** The variable by its meaning: the administrator's order is kept, nothing is written for the same meaning. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { parseImageOverrides } from '../../runtime/registry-overrides/overrides.ts';
 import { suite } from '../support/suite.ts';
 import {
   after,
@@ -39,23 +38,6 @@ test('the order of the administrator is the order in which mirrors are asked', (
   assert.equal(variable(run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]), TARGET), ORDERED);
   const sorted = run([hostedCluster(), DIGESTS, written(SORTED)]);
   assert.equal(variable(sorted, TARGET), ORDERED);
-});
-
-/** The object as it is, also as to who wrote it, with another value. */
-const withValue = (object: KubeObject, value: string): KubeObject =>
-  JSON.parse(JSON.stringify(object).replaceAll(JSON.stringify(ORDERED), JSON.stringify(value))) as KubeObject;
-
-test('what an older version sorted stays until the mirror sets change', () => {
-  const older = after(run([hostedCluster(), DIGESTS, ...DEPLOYMENTS])).map((object) =>
-    object.metadata.name === TARGET ? withValue(object, SORTED) : object,
-  );
-  const upgraded = run(older);
-  assert.equal(variable(upgraded, TARGET), SORTED);
-  assert.ok(
-    statusOf(upgraded).verdicts.some(({ message }) => message.endsWith('until the mirror sets change')),
-  );
-  const more = mirrorSet('ImageDigestMirrorSet', 'more', [{ source: 'r.io', mirrors: ['m.example.com'] }]);
-  assert.equal(variable(run([...after(upgraded), more]), TARGET), `${ORDERED},r.io=m.example.com`);
 });
 
 test('a value that means the same stays as it is written', () => {
@@ -122,41 +104,6 @@ test('the hash and the value change only with the meaning: objects split, rename
     }),
     { numRuns: 60, seed: 17 },
   );
-});
-
-test('too long: sources that no component asks for are left out, and said', () => {
-  const source = (host: string, at: number) => ({
-    source: `${host}/team-${at}`,
-    mirrors: [`mirror.example.com/${'m'.repeat(150)}/${at}`],
-  });
-  const many = mirrorSet('ImageDigestMirrorSet', 'many', [
-    ...Array.from({ length: 1500 }, (_, at) => source('docker.io', at)),
-    { source: '*.example.org', mirrors: ['mirror.example.com/w'] },
-    source('own.example.net:5000', 1),
-    source('pool.example.net', 2),
-    source('registry.redhat.io', 3),
-  ]);
-  const cluster = hostedCluster({}, { release: { image: 'own.example.net:5000/ocp/release:4.22' } });
-  const pool = {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name: 'workers', namespace: 'clusters', uid: 'u-pool' },
-    spec: { clusterName: 'prod', release: { image: 'pool.example.net/ocp/release:4.21' } },
-  };
-  const out = run([cluster, pool, DIGESTS, many, ...DEPLOYMENTS]);
-  const value = variable(out, TARGET) ?? '';
-  assert.deepEqual(
-    [...(parseImageOverrides(value)?.keys() ?? [])],
-    ['own.example.net:5000/team-1', 'pool.example.net/team-2', 'quay.io/ocp', 'registry.redhat.io/team-3'],
-  );
-  const left = statusOf(out).verdicts.filter(({ reason }) => reason === 'NeverAsked');
-  assert.equal(left[0]?.subject, '*.example.org');
-  assert.ok(left.length > 150 && !left.some(({ subject }) => subject.startsWith('pool.')));
-  assert.match(
-    left[0]?.message ?? '',
-    /with all 1505 sources OPENSHIFT_IMG_OVERRIDES would have \d+ characters, at most 131000/,
-  );
-  assert.match(String(documentOf(out)['data'] === undefined), /false/);
 });
 
 test.run();

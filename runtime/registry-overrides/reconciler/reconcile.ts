@@ -21,20 +21,13 @@ import {
   type Reader,
   type ReconcileError,
   type Reconciler,
-  type Ref,
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
 import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
+import { formatImageOverrides } from '../overrides.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
-import {
-  imagesOfControlPlane,
-  type Memory,
-  OWN_NODE_POOLS_READ,
-  planDeployments,
-  TARGETS,
-  variableValue,
-} from './deployments.ts';
+import { type Memory, planDeployments, TARGETS } from './deployments.ts';
 import {
   type ImageSelection,
   type MirrorSetObjects,
@@ -50,8 +43,6 @@ export const DOCUMENT_KEY = 'overrides.json';
 export const DOCUMENT_HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
 /** `own` or `observe`, for one hosted cluster. */
 export const MODE_ANNOTATION = 'pullwright.dev/registry-overrides-mode';
-/** What etcd takes, with room for the rest of the object. */
-const MAX_DOCUMENT_BYTES = 900_000;
 
 const CLUSTER = {
   role: 'management',
@@ -68,7 +59,6 @@ const CATALOG_DEPLOYMENTS = [
 const READS: readonly Watch[] = [
   ...SET_READS,
   { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
-  OWN_NODE_POOLS_READ,
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
     (name): Watch => ({
       role: 'management',
@@ -126,47 +116,36 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   if (cluster === undefined) return { retain: 'all' };
   const { selection, mode, problems } = wishesOf(cluster, options);
   const sets = readMirrorSets(reader, options, selection);
-  const value = variableValue(sets.overrides, () => imagesOfControlPlane(reader, cluster));
-  const memory = memoryOf(reader, cluster);
   const deployments = planDeployments({
     world: reader,
     mode,
-    wanted: value.text,
+    wanted: formatImageOverrides(sets.overrides, 'given'),
     upstream: sets.upstreamText,
-    memory,
-    unchanged: memory['hash'] === sets.hash,
+    memory: memoryOf(reader, cluster),
   });
   const catalogs = options.catalogs
     ? planCatalogs(reader, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
     : NO_CATALOGS;
-  const document = documentApply(reader, sets);
+  const errors = catalogProblem(catalogs.error, cluster);
   const reported = reportOverrides({
     world: reader,
     cluster,
     rules: sets.rules.length,
     hash: sets.hash,
-    verdicts: [
-      ...problems,
-      ...sets.verdicts,
-      ...deployments.verdicts,
-      ...catalogs.verdicts,
-      // Where another operator writes the variable, it leaves out nothing.
-      ...(deployments.observed === undefined ? value.verdicts : []),
-    ],
-    problems: document.problems,
+    verdicts: [...problems, ...sets.verdicts, ...deployments.verdicts, ...catalogs.verdicts],
     observed: deployments.observed,
     contested: deployments.contested,
     catalogError: catalogs.error,
     memory: deployments.memory,
   });
   return {
-    apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
-    retain: [...document.keep, ...catalogs.keep],
+    apply: [documentApply(reader, sets), ...deployments.apply, ...catalogs.apply, ...reported.apply],
+    retain: catalogs.keep,
     lookups: catalogs.needs,
     status: reported.status,
     events: reported.events,
     metrics: reported.metrics,
-    errors: [...document.problems, ...catalogProblem(catalogs.error, cluster)],
+    errors,
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
 }
@@ -217,32 +196,15 @@ function memoryOf(reader: Reader, cluster: KubeObject): Memory {
   return status?.summary ?? {};
 }
 
-interface DocumentPlan {
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[];
-  readonly problems: readonly ReconcileError[];
-}
-
-function documentApply(reader: Reader, sets: MirrorSetObjects): DocumentPlan {
+function documentApply(reader: Reader, sets: MirrorSetObjects): Apply {
   const namespace = reader.scope.controlPlaneNamespace;
-  const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
-  const bytes = Buffer.byteLength(sets.document);
-  if (bytes > MAX_DOCUMENT_BYTES) {
-    const message = `Cannot write "ConfigMap/${namespace}/${CONFIG_MAP}": the mirrors take ${bytes} bytes, at most ${MAX_DOCUMENT_BYTES} fit`;
-    const hint = `Choose mirror sets with the annotation pullwright.dev/registry-overrides-allow on the HostedCluster`;
-    return {
-      apply: [],
-      keep: [ref],
-      problems: [{ retryPolicy: 'terminal', code: 'DocumentTooLarge', message, hint, regarding: ref }],
-    };
-  }
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } },
     data: { [DOCUMENT_KEY]: sets.document },
   };
-  return { apply: [{ role: 'management', object }], keep: [], problems: [] };
+  return { role: 'management', object };
 }
 
 function catalogProblem(error: string | undefined, cluster: KubeObject): readonly ReconcileError[] {

@@ -10,15 +10,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted } from '../../core/text.ts';
-import type {
-  Apply,
-  EventNote,
-  Reader,
-  ReconcileError,
-  Ref,
-  Sample,
-  StatusPatch,
-} from '../../engine/contract.ts';
+import type { Apply, EventNote, Reader, Ref, Sample, StatusPatch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
@@ -29,7 +21,6 @@ export interface OverridesReportInput {
   /** Hash of the full document. */
   readonly hash: string;
   readonly verdicts: readonly EntryStatus[];
-  readonly problems: readonly ReconcileError[];
   /** Who writes what we only watch. */
   readonly observed?: string | undefined;
   readonly contested: boolean;
@@ -78,16 +69,10 @@ function bounded(verdict: EntryStatus): EntryStatus {
 }
 
 const SUMMARY: readonly SummaryRow<OverridesReportInput>[] = [
-  ['stalled', terminal],
   ['stalled', rejected],
   ['progressing', pending],
   ['ready', reconciled],
 ];
-
-function terminal({ problems }: OverridesReportInput): ConditionText | undefined {
-  const found = problems.find((problem) => problem.retryPolicy === 'terminal');
-  return found === undefined ? undefined : { reason: found.code, message: found.message };
-}
 
 function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
   const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
