@@ -1,92 +1,23 @@
 /**
- * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs and running exec plugins
- * is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are not used.
+ * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs, certificates and tokens
+ * and running exec plugins is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are
+ * not used.
  *
  * The order is that of kubectl (`--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, the pod): as its plugin we would otherwise
  * answer for another cluster than the line before.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { delimiter, dirname, posix, resolve, win32 } from 'node:path';
+import type { RequestOptions } from 'node:https';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
 import { PullwrightError, UsageError } from '../core/errors.ts';
 import { redact } from '../core/redacted.ts';
 import { proxyFor } from '../http/proxy.ts';
-import type { Connection } from './client.ts';
-import { type OidcConfig, oidcCredentials, pluginCredentials } from './credentials.ts';
-import { parseYaml as parse } from './yaml.ts';
-
-// Which kubeconfig counts, as for kubectl: the file that is named, else those of `KUBECONFIG`, else `~/.kube/config`, else the pod's
-// own credentials; and several files as one.
-// Source of the rule: client-go's ClientConfigLoadingRules: the first file that names a cluster, user, context or the current
-// context decides it, and files of a list that are not there are skipped. @kubernetes/client-node refuses a name that is there
-// twice, and takes the current context of the last file.
-
-type PathEnvironment = Readonly<Record<string, string | undefined>>;
-
-/**
- * The files to read, in order; undefined for the credentials of the pod.
- *
- * @param isThere asked for the files that need not be there
- * @param platform what separates paths, and which variables name the home folder
- * @throws UsageError when there is no cluster to be found
- */
-export function kubeconfigFiles(
-  file: string | undefined,
-  env: PathEnvironment,
-  isThere: (path: string) => boolean = existsSync,
-  platform: NodeJS.Platform = process.platform,
-): readonly string[] | undefined {
-  if (file !== undefined) return [file];
-  const path = platform === 'win32' ? win32 : posix;
-  const named = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((one) => one !== '');
-  if (named.length > 0) {
-    const there = named.filter(isThere);
-    // What is wrong with the first is said when it is read.
-    return there.length > 0 ? there : named.slice(0, 1);
-  }
-  const own = homeFolders(env, platform)
-    .map((home) => path.join(home, '.kube', 'config'))
-    .find(isThere);
-  if (own !== undefined) return [own];
-  if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return undefined;
-  throw new UsageError(
-    'Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
-  );
-}
-
-/** Source of the rule: client-go's homedir.HomeDir, which on Windows takes the first that has a kubeconfig. */
-function homeFolders(env: PathEnvironment, platform: NodeJS.Platform): readonly string[] {
-  const { HOME = '', HOMEDRIVE = '', HOMEPATH = '', USERPROFILE = '' } = env;
-  const drive = HOMEDRIVE === '' || HOMEPATH === '' ? '' : `${HOMEDRIVE}${HOMEPATH}`;
-  const homes = platform === 'win32' ? [HOME, drive, USERPROFILE] : [HOME];
-  return homes.filter((home) => home !== '');
-}
-
-/** Adds to `first` what it does not name. */
-export function mergeKubeconfig(first: KubeConfig, next: KubeConfig): void {
-  for (const one of next.clusters) if (!first.getCluster(one.name)) first.addCluster(one);
-  for (const one of next.users) if (!first.getUser(one.name)) first.addUser(one);
-  for (const one of next.contexts) if (!first.getContextObject(one.name)) first.addContext(one);
-  if (!first.currentContext) first.setCurrentContext(next.currentContext);
-}
-
-/**
- * Makes `context` the current one.
- *
- * @throws UsageError when there is none of that name, with those that there are
- */
-export function chooseContext(config: KubeConfig, context: string): void {
-  if (config.getContextObject(context) === null) {
-    const names = config.contexts.map(({ name }) => `"${name}"`).join(', ');
-    throw new UsageError(`Cannot use context "${context}": the kubeconfig has ${names || 'none'}`);
-  }
-  config.setCurrentContext(context);
-}
+import type { Connection, Credentials } from './client.ts';
+import { fileFailure, podConnection, readCredentialFile, SERVICE_ACCOUNT_DIR } from './pod-connection.ts';
+import { parseYaml } from './yaml.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** How long a file with a token or key is not looked at again. Kubelet renews tokens long before they end. */
-const FILE_CACHE_MS = 10_000;
 
 /** Which cluster a person means: as for kubectl. */
 export interface ClusterChoice {
@@ -106,82 +37,122 @@ export async function loadConnection(
   env: Environment,
   context?: string,
 ): Promise<Connection> {
-  const found = await findConfig({ kubeconfig: file, context }, env);
-  return connectionOf(found, env);
+  const files = kubeconfigFiles(file, env);
+  if (files === undefined) {
+    const connection = podConnection(env, SERVICE_ACCOUNT_DIR);
+    return { ...connection, ...proxied(proxyFor(connection.server, env)) };
+  }
+  const load = await loader(files, context);
+  const config = load();
+  const cluster = config.getCurrentCluster();
+  const user = config.getCurrentUser();
+  const problem =
+    cluster === null || user === null
+      ? contextProblem(config)
+      : (clusterProblem(cluster) ?? userProblem(user));
+  if (cluster === null || problem !== undefined)
+    throw new UsageError(`Cannot use kubeconfig "${files.join(delimiter)}": ${problem}`);
+  // client-node gives null for what a kubeconfig leaves out, whatever its types say.
+  const { server, caFile, caData, tlsServerName, proxyUrl } = cluster;
+  const ca = caFile ? readCredentialFile(caFile) : caData && Buffer.from(caData, 'base64').toString('utf8');
+  return {
+    server,
+    ...(ca ? { ca } : {}),
+    ...(tlsServerName ? { serverName: tlsServerName } : {}),
+    ...proxied(proxyUrl || proxyFor(server, env)),
+    credentials: credentialsOf(load, config),
+  };
+}
+
+function proxied(proxy: string | undefined): Pick<Connection, 'proxy'> {
+  return proxy === undefined ? {} : { proxy: redact(proxy) };
 }
 
 /**
- * The namespace that the context names, which is where kubectl looks without `-n`; `default` when it names none.
+ * The namespace that the context names, which is where kubectl looks without `-n`, or that of the pod; `default` when there is none.
  *
  * @throws UsageError like {@link loadConnection}
  */
 export async function contextNamespace(choice: ClusterChoice, env: Environment): Promise<string> {
-  const config = (await findConfig(choice, env)).load();
+  const files = kubeconfigFiles(choice.kubeconfig, env);
+  if (files === undefined) return readCredentialFile(`${SERVICE_ACCOUNT_DIR}/namespace`).trim();
+  const config = (await loader(files, choice.context))();
   return config.getContextObject(config.getCurrentContext())?.namespace || 'default';
 }
 
-/** A kubeconfig that can be read again. */
-interface FoundConfig {
-  readonly load: () => KubeConfig;
-  /** Undefined in a pod. */
-  readonly files: readonly string[] | undefined;
+// Source of the rule: client-go's ClientConfigLoadingRules: the first file that names a cluster, user, context or the current
+// context decides it, and files of a list that are not there are skipped. @kubernetes/client-node refuses a name that is there
+// twice, and takes the current context of the last file.
+
+/**
+ * The files to read, in order; undefined for the credentials of the pod.
+ *
+ * @throws UsageError when there is no cluster to be found
+ */
+function kubeconfigFiles(file: string | undefined, env: Environment): readonly string[] | undefined {
+  if (file !== undefined) return [file];
+  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((one) => one !== '');
+  if (named.length > 0) {
+    const there = named.filter((one) => existsSync(one));
+    // What is wrong with the first is said when it is read.
+    return there.length > 0 ? there : named.slice(0, 1);
+  }
+  const home = env['HOME'] || env['USERPROFILE'];
+  const own = home ? join(home, '.kube', 'config') : '';
+  if (existsSync(own)) return [own];
+  if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return undefined;
+  throw new UsageError(
+    'Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
+  );
 }
 
-async function findConfig({ kubeconfig, context }: ClusterChoice, env: Environment): Promise<FoundConfig> {
+/** Gives what reads the files, each time anew. */
+async function loader(files: readonly string[], context: string | undefined): Promise<() => KubeConfig> {
   const { KubeConfig } = await import('@kubernetes/client-node');
-  const files = kubeconfigFiles(kubeconfig, env);
-  const read = (path: string | undefined): KubeConfig => {
+  return () => {
     const config = new KubeConfig();
-    try {
-      if (path === undefined) config.loadFromCluster();
-      else config.loadFromFile(path);
-    } catch (error) {
-      // What a permission model denies has words of its own.
-      if (error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED') throw error;
-      throw new UsageError(`Cannot read kubeconfig "${path ?? '(in-cluster)'}": ${fileFailure(error)}`);
+    for (const path of files) {
+      const one = new KubeConfig();
+      readInto(one, path);
+      for (const cluster of one.clusters) if (!config.getCluster(cluster.name)) config.addCluster(cluster);
+      for (const user of one.users) if (!config.getUser(user.name)) config.addUser(user);
+      for (const named of one.contexts) if (!config.getContextObject(named.name)) config.addContext(named);
+      if (!config.currentContext) config.setCurrentContext(one.currentContext);
     }
-    return config;
-  };
-  const load = (): KubeConfig => {
-    const config = read(files?.[0]);
-    for (const path of files?.slice(1) ?? []) mergeKubeconfig(config, read(path));
     if (context !== undefined) chooseContext(config, context);
+    const exec = execOf(config);
+    if (exec) exec.env = [...(exec.env ?? []), execInfo(config, exec)];
     return config;
   };
-  return { load, files };
 }
 
-function connectionOf({ load, files }: FoundConfig, env: Environment): Connection {
-  const config = load();
-  const path = files?.join(delimiter) ?? '(in-cluster)';
-  const cluster = config.getCurrentCluster();
-  const user = config.getCurrentUser();
-  if (cluster === null || user === null)
-    throw new UsageError(`Cannot use kubeconfig "${path}": ${contextProblem(config)}`);
-  const problem = problemOf(cluster, user);
-  if (problem !== undefined) throw new UsageError(`Cannot use kubeconfig "${path}": ${problem}`);
-  // client-node gives null for what a kubeconfig leaves out, whatever its types say.
-  const proxy = cluster.proxyUrl || proxyFor(cluster.server, env);
-  const ca = fileOrData(cluster.caFile, cluster.caData);
-  return {
-    server: cluster.server,
-    ...(ca === undefined ? {} : { ca: ca() }),
-    ...(cluster.tlsServerName ? { serverName: cluster.tlsServerName } : {}),
-    ...(proxy === undefined ? {} : { proxy: redact(proxy) }),
-    credentials: credentialsOf(load, user, fileOfUser(files, user.name)),
-  };
+/** Makes `context` the current one. @throws UsageError with those that there are */
+function chooseContext(config: KubeConfig, context: string): void {
+  if (config.getContextObject(context) === null)
+    throw new UsageError(
+      `Cannot use context "${context}": the kubeconfig has ${contextNames(config) || 'none'}`,
+    );
+  config.setCurrentContext(context);
 }
 
-function contextProblem(config: KubeConfig): string {
-  if (config.currentContext) return `its context "${config.currentContext}" names no cluster and user`;
-  const names = config.contexts.map(({ name }) => `"${name}"`).join(', ');
-  return `it has no current context; choose one with --context${names === '' ? '' : `: ${names}`}`;
+function contextNames({ contexts }: KubeConfig): string {
+  return contexts.map(({ name }) => `"${name}"`).join(', ');
 }
 
-/** Relative paths of a user count from the file that names it. */
-function fileOfUser(files: readonly string[] | undefined, name: string): string | undefined {
-  if (files === undefined || files.length === 1) return files?.[0];
-  return files.find((path) => rawUsers(path).some((one) => one.name === name));
+/** What client-node calls `any`, and what it keeps of a user that its types say is not changed. */
+interface LoadedUser {
+  readonly name: string;
+  authProvider: unknown;
+  readonly exec: { command?: string; env?: readonly object[] | null } & ExecConfig;
+}
+
+interface ExecConfig {
+  readonly apiVersion?: string;
+  readonly provideClusterInfo?: boolean;
+}
+
+function execOf(config: KubeConfig): LoadedUser['exec'] | undefined {
+  return (config.getCurrentUser() as LoadedUser | null)?.exec;
 }
 
 interface RawUser {
@@ -189,93 +160,134 @@ interface RawUser {
   readonly user?: { readonly tokenFile?: string } | null;
 }
 
-function rawUsers(path: string): readonly RawUser[] {
-  const raw = parse(readFileSync(path, 'utf8')) as { users?: readonly RawUser[] | null } | null;
-  return raw?.users ?? [];
-}
-
-function problemOf(cluster: Cluster, user: User): string | undefined {
-  if (cluster.skipTLSVerify) return 'insecure-skip-tls-verify is set, expected certificate-authority-data';
-  if (!cluster.server.startsWith('https://')) return 'its server is not https';
-  if (cluster.proxyUrl && !/^https?:/.test(cluster.proxyUrl))
-    return 'its proxy-url is neither http nor https';
-  const { name } = (user.authProvider ?? {}) as AuthProvider;
-  if (name !== undefined && name !== 'oidc' && name !== 'tokenFile')
-    return `its auth-provider "${name}" is not supported any more, expected an exec plugin`;
-  return user.username ? 'user name and password are not supported by API servers any more' : undefined;
-}
-
-/** What client-node calls `any`. */
-interface AuthProvider {
-  readonly name?: string;
-  readonly config?: OidcConfig;
-}
-
-function credentialsOf(
-  load: () => KubeConfig,
-  user: User,
-  file: string | undefined,
-): Connection['credentials'] {
-  const tokenFile = tokenFileOf(user, file);
-  if (file !== undefined && user.exec) return pluginCredentials(load, file);
-  const provider = user.authProvider as AuthProvider | undefined;
-  if (file !== undefined && provider && tokenFile === undefined)
-    return oidcCredentials(provider.config ?? {}, file);
-  const certificate = fileOrData(user.certFile, user.certData);
-  const key = fileOrData(user.keyFile, user.keyData);
-  const token = tokenFile === undefined ? undefined : cachedFile(tokenFile);
-  return (refused) =>
-    Promise.resolve({
-      ...(certificate === undefined ? {} : { certificate: certificate(refused) }),
-      ...(key === undefined ? {} : { key: redact(key(refused)) }),
-      ...(token === undefined ? {} : { token: redact(token(refused).trim()) }),
-      ...(user.token && token === undefined ? { token: redact(user.token) } : {}),
-    });
-}
-
-/** In a pod client-node keeps the path in a made-up provider of this name; out of a kubeconfig it reads the file only once. */
-function tokenFileOf(user: User, kubeconfig: string | undefined): string | undefined {
-  const provider = user.authProvider as AuthProvider | undefined;
-  if (provider?.name === 'tokenFile') return provider.config?.['tokenFile'];
-  if (kubeconfig === undefined) return undefined;
-  const path = rawUsers(kubeconfig).find(({ name }) => name === user.name)?.user?.tokenFile;
-  return path === undefined ? undefined : resolve(dirname(kubeconfig), path);
-}
-
-type Reader = (refused?: boolean) => string;
-
-function fileOrData(file: string | undefined, data: string | undefined): Reader | undefined {
-  if (file) return cachedFile(file);
-  if (!data) return undefined;
-  const text = Buffer.from(data, 'base64').toString('utf8');
-  return () => text;
-}
-
-/** Reads the file again after a while; keeps the last content when it cannot be read (it is being replaced). */
-function cachedFile(path: string): Reader {
-  let known: { readonly text: string; readonly at: number } | undefined;
-  return (refused = false) => {
-    if (known !== undefined && !refused && performance.now() - known.at < FILE_CACHE_MS) return known.text;
-    try {
-      known = { text: readFileSync(path, 'utf8'), at: performance.now() };
-    } catch (error) {
-      if (known === undefined)
-        throw new PullwrightError(`Cannot read "${path}": ${fileFailure(error)}`, {
-          code: 'CredentialFileUnreadable',
-        });
+/** Reads one file. What client-node leaves out of it is added: token files, and relative commands of plugins, both from the file's folder. */
+function readInto(config: KubeConfig, path: string): void {
+  try {
+    config.loadFromFile(path);
+    const raw = parseYaml(readFileSync(path, 'utf8')) as { users?: readonly RawUser[] | null } | null;
+    for (const user of config.users as unknown as readonly LoadedUser[]) {
+      const { tokenFile } = raw?.users?.find(({ name }) => name === user.name)?.user ?? {};
+      if (tokenFile !== undefined)
+        user.authProvider = { name: 'tokenFile', config: { tokenFile: resolve(dirname(path), tokenFile) } };
+      const { command } = user.exec ?? {};
+      // A mere name is looked for in PATH.
+      if (command && basename(command) !== command) user.exec.command = resolve(dirname(path), command);
     }
-    return known.text;
+  } catch (error) {
+    // What a permission model denies has words of its own.
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED') throw error;
+    throw new UsageError(
+      `Cannot read kubeconfig "${path}": ${fileFailure(error, 'it is not a valid kubeconfig')}`,
+    );
+  }
+}
+
+function contextProblem(config: KubeConfig): string {
+  if (config.currentContext) return `its context "${config.currentContext}" names no cluster and user`;
+  const names = contextNames(config);
+  return `it has no current context; choose one with --context${names === '' ? '' : `: ${names}`}`;
+}
+
+function clusterProblem({ skipTLSVerify, server, proxyUrl }: Cluster): string | undefined {
+  if (skipTLSVerify) return 'insecure-skip-tls-verify is set, expected certificate-authority-data';
+  if (!server.startsWith('https://')) return 'its server is not https';
+  return proxyUrl && !/^https?:/.test(proxyUrl) ? 'its proxy-url is neither http nor https' : undefined;
+}
+
+function userProblem({ authProvider, username }: User): string | undefined {
+  const { name = 'tokenFile' } = (authProvider ?? {}) as { readonly name?: string };
+  if (name !== 'tokenFile') return `its auth-provider "${name}" is not supported, expected an exec plugin`;
+  return username ? 'user name and password are not supported by API servers any more' : undefined;
+}
+
+/** Files with a token, certificate or key are read again after this. The kubelet renews tokens long before they end. */
+const FRESH_MS = 10_000;
+/** Many requests are refused at once; the answer that the first of them gets is for all. */
+const REFUSAL_MS = 1000;
+
+/**
+ * The credentials of the current user. client-node keeps the answer of a plugin until the time that it names, also after the API server
+ * refused it, so that a refusal has everything read anew.
+ *
+ * @param load reads the kubeconfig again
+ */
+function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['credentials'] {
+  let config = first;
+  let answer: Promise<Credentials> | undefined;
+  // By a clock that nobody sets back.
+  let readAt = performance.now();
+  let refusedAt = Number.NEGATIVE_INFINITY;
+  return async (refused) => {
+    const now = performance.now();
+    const isPlugin = Boolean(execOf(config));
+    if (refused ? now - refusedAt > REFUSAL_MS : !isPlugin && now - readAt > FRESH_MS) {
+      readAt = now;
+      if (refused) refusedAt = now;
+      const before = isPlugin ? undefined : answer;
+      // A file that is being replaced cannot be read for a moment: what it held goes on.
+      answer = (async () => {
+        config = load();
+        return ask(config);
+      })().catch((error: unknown) => before ?? Promise.reject(error));
+    }
+    // One run of a plugin for all that ask meanwhile.
+    const asked = (answer ??= ask(config));
+    try {
+      return await asked;
+    } finally {
+      if (isPlugin && answer === asked) answer = undefined;
+    }
   };
 }
 
-const FILE_FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there',
-  EACCES: 'no right to read it',
-  EISDIR: 'it is a folder',
-};
+async function ask(config: KubeConfig): Promise<Credentials> {
+  const options: RequestOptions = {};
+  const exec = execOf(config);
+  try {
+    await config.applyToHTTPSOptions(options);
+  } catch (error) {
+    throw exec ? pluginFailure(exec.command) : unreadable(error);
+  }
+  const { Authorization: authorization = '' } = (options.headers ?? {}) as { Authorization?: string };
+  const token = authorization.startsWith('Bearer ') ? redact(authorization.slice(7).trim()) : undefined;
+  if (exec && token === undefined && options.cert === undefined) throw pluginFailure(exec.command);
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(options.cert === undefined ? {} : { certificate: String(options.cert) }),
+    ...(options.key === undefined ? {} : { key: redact(String(options.key)) }),
+  };
+}
 
-function fileFailure(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code !== 'string') return 'it is not a valid kubeconfig';
-  return FILE_FAILURES[code] ?? code;
+/** Source of the rule: client-go's exec plugin. client-node tells it nothing. */
+function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecConfig): object {
+  const cluster = config.getCurrentCluster();
+  const info = {
+    apiVersion,
+    kind: 'ExecCredential',
+    spec: {
+      interactive: false,
+      ...(provideClusterInfo === true && cluster !== null
+        ? { cluster: { server: cluster.server, 'certificate-authority-data': cluster.caData } }
+        : {}),
+    },
+  };
+  return { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) };
+}
+
+/** Without the cause: what the plugin printed may hold a credential. */
+function pluginFailure(command = ''): PullwrightError {
+  return new PullwrightError(`Cannot get credentials: the plugin "${command}" of the kubeconfig gave none`, {
+    code: 'CredentialPluginFailed',
+    hint: 'Run kubectl with the same kubeconfig to see what it says',
+  });
+}
+
+function unreadable(error: unknown): PullwrightError {
+  const path = error instanceof Error && 'path' in error ? ` "${String(error.path)}"` : '';
+  return new PullwrightError(
+    `Cannot read the credentials${path} of the kubeconfig: ${fileFailure(error, 'not valid')}`,
+    {
+      code: 'CredentialFileUnreadable',
+    },
+  );
 }

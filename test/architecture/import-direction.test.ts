@@ -38,7 +38,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['runtime/engine'],
   'rabbitmq-client': ['runtime/pull-secret-adapter/broker'],
   '@google-cloud/pubsub': ['runtime/pull-secret-adapter/broker'],
-  'openid-client': ['runtime/kube'],
 };
 
 function sources(): string[] {

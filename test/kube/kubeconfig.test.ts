@@ -181,6 +181,16 @@ const refused = [
     message: /its server is not https$/,
   },
   {
+    name: 'takes no token of a provider that kubectl would refresh',
+    reason: 'an exec plugin does the same, and is where providers are going',
+    env: {
+      KUBECONFIG: written('provider', 'x', {
+        users: [{ name: 'x', user: { 'auth-provider': { name: 'oidc', config: {} } } }],
+      }),
+    },
+    message: /its auth-provider "oidc" is not supported, expected an exec plugin$/,
+  },
+  {
     name: 'goes through no proxy of another kind',
     reason: 'what cannot be used is said, and not passed over',
     env: {

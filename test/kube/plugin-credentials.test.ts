@@ -1,5 +1,5 @@
 // deadline: 240 s
-/** Kubeconfigs with an exec plugin or an OpenID Connect provider, on a real API server. */
+/** Kubeconfigs with an exec plugin, on a real API server. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,6 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import { startIdentityProvider } from './identity-provider.ts';
 
 const test = suite('credentials of plugins');
 const MAPS = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' };
@@ -44,17 +43,7 @@ async function listed(
 
 async function withPlane(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pullwright-plugins-'));
-  const provider = await startIdentityProvider(folder);
-  const plane = await startControlPlane({
-    apiServerFlags: [
-      `--oidc-issuer-url=${provider.issuer}`,
-      `--oidc-ca-file=${provider.ca}`,
-      '--oidc-client-id=pullwright',
-      '--oidc-username-claim=sub',
-      '--oidc-username-prefix=-',
-      '--oidc-signing-algs=ES256',
-    ],
-  });
+  const plane = await startControlPlane();
   const robot = await plane.user({ name: 'robot', by: 'token', namespaces: READ });
   await plane.user({ name: 'ann', namespaces: READ });
 
@@ -135,45 +124,7 @@ async function withPlane(): Promise<void> {
       assert.ok(!JSON.stringify([error?.message, error?.stack]).includes(plantedPassword('plugin')));
     });
 
-  const withProvider = (idToken: string, refreshToken = 'refresh-0'): string =>
-    save('oidc', {
-      'auth-provider': {
-        name: 'oidc',
-        config: {
-          'client-id': 'pullwright',
-          'id-token': idToken,
-          'refresh-token': refreshToken,
-          'idp-issuer-url': provider.issuer,
-          'idp-certificate-authority': provider.ca,
-        },
-      },
-    });
-
-  test('OpenID Connect: a token that holds is used as it is', async () => {
-    assert.equal(await listed(withProvider(provider.idToken(3600))), undefined);
-    assert.equal(provider.refreshes(), 0);
-  });
-
-  test('OpenID Connect: one that has ended is refreshed, once', async () => {
-    assert.equal(await listed(withProvider(provider.idToken(-300)), 3), undefined);
-    assert.equal(provider.refreshes(), 1);
-  });
-
-  test('OpenID Connect: a refresh token that was used already is a clear error', async () => {
-    const error = await listed(withProvider(provider.idToken(-300)));
-    assert.match(
-      error?.message ?? '',
-      /the OpenID Connect provider "https:.*" of the kubeconfig refreshed no token/,
-    );
-  });
-
-  test('OpenID Connect: without a refresh token the API server judges what is there', async () => {
-    const error = await listed(withProvider(provider.idToken(-300), ''));
-    assert.equal(error?.code, 'Unauthorized');
-  });
-
   test.lastly('everything stops', async () => {
-    provider.close();
     rmSync(folder, { recursive: true });
     await plane.stop();
   });

@@ -8,7 +8,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { Informer, type InformerState } from '../../kube/informer.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { podConnection } from '../../node/pod-connection.ts';
+import { podConnection } from '../../kube/pod-connection.ts';
 import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
 import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';

@@ -19,7 +19,7 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import { podConnection } from '../../node/pod-connection.ts';
+import { podConnection } from '../../kube/pod-connection.ts';
 import type { Gauge, NodeReporter } from '../../node/report.ts';
 import type { Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
