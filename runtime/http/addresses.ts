@@ -5,6 +5,7 @@
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
+import { httpErrorOf } from './http-error.ts';
 
 /**
  * `metadata`: link-local, and where clouds have their metadata services; `own`: this host, loopback, multicast and broadcast;
@@ -158,28 +159,59 @@ function embeddedIpv4(address: string): string | undefined {
   return groups[0] === 0x2002 ? quad(groups[1], groups[2]) : undefined;
 }
 
-/** The eight groups of an IPv6 address as numbers. */
+/** The eight groups of an IPv6 address as numbers. A URL writes a dotted end in hexadecimal. */
 function expand(address: string): readonly number[] {
   const [bare = ''] = address.split('%');
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(bare);
-  const whole =
-    dotted === null ? bare : `${dotted[1]}${pair(dotted[2], dotted[3])}:${pair(dotted[4], dotted[5])}`;
-  const [left = '', right] = whole.split('::');
-  const numbers = (text: string): number[] =>
+  const [left = '', right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::');
+  const numbers = (text = ''): number[] =>
     text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
-  const before = numbers(left);
-  const after = right === undefined ? [] : numbers(right);
-  return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after];
-}
-
-function pair(high: string | undefined, low: string | undefined): string {
-  return ((Number(high) << 8) | Number(low)).toString(16);
+  const [before, after] = [numbers(left), numbers(right)];
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
 }
 
 /** Gives the addresses of a host name, or rejects. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-export async function resolveHost(host: string): Promise<readonly string[]> {
+async function resolveHost(host: string): Promise<readonly string[]> {
   const found = await lookup(host, { all: true });
   return found.map((entry) => entry.address);
+}
+
+/** The host of a URL, an IPv6 address without its brackets. */
+export function bareHost({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** How {@link guardedAddresses} judges. */
+export interface AddressGuard {
+  /** Undefined: a person named the host, and nothing is refused. */
+  readonly policy: AddressPolicy | undefined;
+  /** The error for the first address that the policy refuses. */
+  readonly refused: (url: URL, address: string) => Error;
+  /** A proxy looks the name up. @default {false} */
+  readonly isProxied?: boolean;
+  readonly resolve?: Resolve | undefined;
+}
+
+/**
+ * The addresses to connect to for the host of `url`; undefined where a proxy connects. The caller connects to these and not to the
+ * name, so that a name that changes its mind in between does not matter. A name that only the proxy knows is the proxy's affair.
+ *
+ * @throws what `refused` gives, or HttpError `HostNotFound`
+ */
+export async function guardedAddresses(
+  url: URL,
+  { policy, refused, isProxied = false, resolve = resolveHost }: AddressGuard,
+): Promise<readonly string[] | undefined> {
+  const host = bareHost(url);
+  const addresses =
+    isIP(host) === 0
+      ? await resolve(host).catch((error: unknown) => {
+          if (isProxied) return [];
+          throw httpErrorOf(error, url.host);
+        })
+      : [host];
+  const bad = policy === undefined ? undefined : refusedAddress(addresses, policy);
+  if (bad !== undefined) throw refused(url, bad);
+  return isProxied ? undefined : addresses;
 }

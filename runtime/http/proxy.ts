@@ -1,6 +1,7 @@
 /** Which proxy the environment asks for, as Go programs (kubectl, oc) understand it: NO_PROXY with names, suffixes, addresses and CIDR ranges. */
 
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { bareHost, isNetwork, networksOf } from './addresses.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -11,8 +12,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function proxyFor(url: string, env: Environment): string | undefined {
   const proxy = env['HTTPS_PROXY'] || env['https_proxy'];
   if (proxy === undefined || proxy === '') return undefined;
-  const { hostname, port } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  const target = new URL(url);
+  const { port } = target;
+  const host = bareHost(target);
   if (isLoopback(host)) return undefined;
   const entries = (env['NO_PROXY'] || env['no_proxy'] || '')
     .split(',')
@@ -37,14 +39,9 @@ function excludes(entry: string, host: string, port: string): boolean {
 }
 
 function inRange(range: string, host: string): boolean {
-  const [network = '', bits = ''] = range.split('/');
-  const family = isIP(network);
-  if (family === 0 || isIP(host) !== family || !/^\d+$/.test(bits)) return false;
-  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
-  const list = new BlockList();
-  const kind = family === 4 ? 'ipv4' : 'ipv6';
-  list.addSubnet(network, Number(bits), kind);
-  return list.check(host, kind);
+  const family = isIP(host);
+  if (!isNetwork(range) || family !== isIP(range.split('/')[0] ?? '')) return false;
+  return networksOf([range]).check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
 // The proxy settings of the environment, read by us and not by the runtime.

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import { PullwrightError } from '../core/errors.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
-import { type AddressPolicy, type Networks, refusedAddress } from '../http/addresses.ts';
+import { type AddressPolicy, bareHost, type Networks, refusedAddress } from '../http/addresses.ts';
 import type { Connection } from './client.ts';
 import { REFUSED_SERVER } from './requester.ts';
 import { yamlMistake } from './yaml.ts';
@@ -127,7 +127,7 @@ function serverProblems(server: unknown, policy: AddressPolicy): string[] {
   const url = new URL(server);
   if (url.protocol !== 'https:') return ['cluster.server is not https'];
   if (url.username !== '' || url.password !== '') return ['cluster.server holds a user name'];
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = bareHost(url);
   return isIP(host) !== 0 && refusedAddress([host], policy) !== undefined
     ? [`cluster.server is ${REFUSED_SERVER}`]
     : [];

@@ -1,10 +1,9 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
-import { isIP } from 'node:net';
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
 import { reveal } from '../core/redacted.ts';
 import { trimEndOf } from '../core/text.ts';
-import { type AddressPolicy, type Resolve, refusedAddress, resolveHost } from '../http/addresses.ts';
+import { type AddressGuard, type AddressPolicy, guardedAddresses } from '../http/addresses.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/client.ts';
 import { HttpsEngine } from '../http/engine.ts';
 import { HttpError, type HttpFailure } from '../http/http-error.ts';
@@ -18,26 +17,17 @@ import type { Connection, Credentials } from './client.ts';
 export const REFUSED_SERVER =
   'loopback, link-local or the metadata service of a cloud, where no API server is';
 
-/**
- * Where `url` may be contacted. The caller connects to these addresses and not to the name, so that a name that changes its
- * mind in between does not matter.
- *
- * @throws PullwrightError `KubeconfigRefused` when one of them is loopback, link-local or a metadata service
- */
-export async function serverAddresses(
-  url: URL,
-  policy: AddressPolicy,
-  resolve: Resolve = resolveHost,
-): Promise<readonly string[]> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const addresses = isIP(host) === 0 ? await resolve(host) : [host];
-  const bad = refusedAddress(addresses, policy);
-  if (bad === undefined) return addresses;
-  throw new PullwrightError(`Cannot contact "${url.origin}": its address ${bad} is ${REFUSED_SERVER}`, {
-    code: 'KubeconfigRefused',
-    retryPolicy: 'terminal',
-    hint: 'Correct "server" in the kubeconfig, or allow the address by --allow-address',
-  });
+/** Refuses loopback, link-local and metadata services: `KubeconfigRefused`. */
+export function serverGuard(policy: AddressPolicy): AddressGuard {
+  return {
+    policy,
+    refused: ({ origin }, address) =>
+      new PullwrightError(`Cannot contact "${origin}": its address ${address} is ${REFUSED_SERVER}`, {
+        code: 'KubeconfigRefused',
+        retryPolicy: 'terminal',
+        hint: 'Correct "server" in the kubeconfig, or allow the address by --allow-address',
+      }),
+  };
 }
 
 export interface RequesterOptions {
@@ -196,23 +186,17 @@ export class Requester {
         ...(serverName === undefined ? {} : { serverName }),
         ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
       }),
-      addresses === undefined
-        ? {}
-        : {
-            addressesFor: (url) =>
-              proxy === undefined ? serverAddresses(url, addresses) : this.#proxied(url, addresses),
-          },
+      addresses === undefined ? {} : { addressesFor: (url) => this.#addressesFor(url, addresses) },
     );
   }
 
-  /**
-   * The addresses that the name has here are judged; a name that is not known here is the proxy's affair. Once: where a proxy is
-   * needed, names of others are often unknown, and it takes long to hear that.
-   */
-  async #proxied(url: URL, policy: AddressPolicy): Promise<undefined> {
-    if (this.#judged) return;
-    await serverAddresses(url, policy, (host) => resolveHost(host).catch(() => []));
-    this.#judged = true;
+  /** Through a proxy once: where one is needed, names of others are often unknown, and it takes long to hear that. */
+  async #addressesFor(url: URL, policy: AddressPolicy): Promise<readonly string[] | undefined> {
+    if (this.#judged) return undefined;
+    const isProxied = this.#options.connection.proxy !== undefined;
+    const found = await guardedAddresses(url, { ...serverGuard(policy), isProxied });
+    this.#judged = isProxied;
+    return found;
   }
 
   /** Ends what is under way, watches included; nothing is sent any more. */

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
+import { guardedAddresses, networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
-import { serverAddresses } from '../../runtime/kube/requester.ts';
+import { serverGuard } from '../../runtime/kube/requester.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
-import { guardedAddresses, guardProxied, RegistryTransport } from '../../runtime/registry/transport.ts';
+import { RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { suite, table } from '../support/suite.ts';
@@ -143,12 +143,14 @@ test('a name that leads elsewhere is refused when it is contacted, whatever it s
   const { addresses: policy } = connectionFromSecret({ subject, text, parse: parseYaml });
   assert.ok(policy !== undefined);
   const url = new URL('https://api.example.com:6443');
-  assert.deepEqual(await serverAddresses(url, policy, async () => ['10.0.0.7']), ['10.0.0.7']);
+  const found = (addresses: readonly string[]) =>
+    guardedAddresses(url, { ...serverGuard(policy), resolve: async () => addresses });
+  assert.deepEqual(await found(['10.0.0.7']), ['10.0.0.7']);
   for (const bad of ['169.254.169.254', '127.0.0.1', '::1'])
-    await assert.rejects(
-      serverAddresses(url, policy, async () => ['10.0.0.7', bad]),
-      { code: 'KubeconfigRefused', message: new RegExp(`its address ${bad.replaceAll('.', '\\.')} is`) },
-    );
+    await assert.rejects(found(['10.0.0.7', bad]), {
+      code: 'KubeconfigRefused',
+      message: new RegExp(`its address ${bad.replaceAll('.', '\\.')} is`),
+    });
 });
 
 table(
@@ -161,14 +163,18 @@ table(
   ],
   async ({ host, found }) => {
     const resolve = async (): Promise<readonly string[]> => found;
-    for (const guard of [guardedAddresses, guardProxied])
-      await assert.rejects(guard(host, { chosenBy: 'tenant' }, resolve), (error: Error) => {
+    const url = new URL(`https://${host}`);
+    for (const isProxied of [false, true]) {
+      const guard = { ...registryGuard({ chosenBy: 'tenant' }), isProxied, resolve };
+      await assert.rejects(guardedAddresses(url, guard), (error: Error) => {
         assert.match(error.message, /which names of tenants may not lead to/);
         // The text reaches the tenant, who could ask the cluster's DNS by it.
         for (const address of found) assert.ok(!error.message.includes(address), error.message);
         return true;
       });
-    assert.equal((await guardedAddresses(host, undefined, resolve)).length > 0, true);
+    }
+    const named = await guardedAddresses(url, { ...registryGuard(undefined), resolve });
+    assert.equal((named ?? []).length > 0, true);
   },
 );
 

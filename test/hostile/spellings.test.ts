@@ -8,9 +8,9 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { networksOf } from '../../runtime/http/addresses.ts';
+import { guardedAddresses, networksOf } from '../../runtime/http/addresses.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
-import { Requester, serverAddresses } from '../../runtime/kube/requester.ts';
+import { Requester, serverGuard } from '../../runtime/kube/requester.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport } from '../../runtime/registry/transport.ts';
@@ -177,7 +177,8 @@ for (const server of SERVERS)
     const contacted = async (): Promise<unknown> => {
       const { addresses } = connection(server);
       assert.ok(addresses !== undefined);
-      return await serverAddresses(new URL(server), addresses, async () => ['127.0.0.1']);
+      const resolve = async (): Promise<readonly string[]> => ['127.0.0.1'];
+      return await guardedAddresses(new URL(server), { ...serverGuard(addresses), resolve });
     };
     await assert.rejects(contacted(), { code: 'KubeconfigRefused' });
   });
