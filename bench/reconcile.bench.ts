@@ -5,13 +5,14 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createLogger } from '../runtime/core/logger.ts';
+import { inParallel } from '../runtime/core/parallel.ts';
 import { ClusterCache } from '../runtime/engine/cache.ts';
 import { Cluster } from '../runtime/engine/cluster.ts';
 import type { Reconciler, Result } from '../runtime/engine/contract.ts';
 import { FactCache, noLookUp } from '../runtime/engine/lookups.ts';
 import { Manager } from '../runtime/engine/manager.ts';
 import { createMetrics } from '../runtime/engine/metrics.ts';
-import { inParallel, systemQueueClock } from '../runtime/engine/queue.ts';
+import { systemQueueClock } from '../runtime/engine/queue.ts';
 import { EventRecorder } from '../runtime/kube/events.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';

@@ -16,7 +16,7 @@ import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { type Author, authorText, type ChangeSet, fieldManager, isOurs } from './changes.ts';
 import { type Cluster, withoutFight } from './cluster.ts';
-import { OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
+import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
 // What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding.
 // Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
@@ -113,6 +113,39 @@ async function send(change: Sent, author: Author, cluster: Cluster): Promise<Com
   const { ref, before, desired } = change;
   const correction = { ref, before, digest: () => digestObject(desired) };
   return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
+}
+
+/** The object is somebody else's, and there is no mode in which it is only looked at. */
+const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask for this here';
+
+/** Sends a JSON patch of a list that others write too. Never rejects. */
+export async function commitAction(
+  { ref, operations }: Action,
+  author: Author,
+  cluster: Cluster,
+): Promise<Committed> {
+  // What is tested first changes with each version; two programs that fight over a list write the same operations again and again.
+  const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
+  const before = cluster.cache.store.get(ref);
+  const { uid } = ref;
+  const isSame = uid === undefined ? [] : [{ op: 'test', path: '/metadata/uid', value: uid }];
+  try {
+    cluster.assertMayWrite();
+    const written = await withoutFight({ ref, before, digest, hint: PATCH_FIGHT }, cluster, () =>
+      cluster.client.jsonPatch(ref, [...isSame, ...operations.map(sent)], fieldManager(author.reconciler)),
+    );
+    cluster.cache.observe(written);
+    return { verb: 'configured', ref };
+  } catch (error) {
+    return { verb: 'failed', ref, problem: problemOf(error, ref) };
+  }
+}
+
+/** A version that is written is compared too, and answered by 409; a test that fails by 422, as if the patch were wrong. */
+function sent(operation: Action['operations'][number]): object {
+  return operation.op === 'test' && operation.path === '/metadata/resourceVersion'
+    ? { ...operation, op: 'replace' }
+    : operation;
 }
 
 /** An error as a problem of `ref`. */

@@ -2,13 +2,13 @@
 
 import { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { inParallel } from '../core/parallel.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { leanObject } from '../kube/decode.ts';
 import { Informer, type InformerOptions, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { Outage } from '../kube/requester.ts';
 import { objectRef } from '../kube/resources.ts';
 import { isLightened, OnDemandValues } from './on-demand-values.ts';
-import { inParallel } from './queue.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
 
 /** What a source does with the store that it shares. */

@@ -166,7 +166,7 @@ export interface FieldPatch {
 
 export type Apply = ApplyObject | FieldPatch;
 
-/** A change of a list that others write too. Run under a rate limit. */
+/** A change of a list that others write too. */
 export interface Action {
   readonly action: 'json-patch';
   readonly ref: Ref;

@@ -2,10 +2,11 @@
 import { jitterMs } from '../core/back-off.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
-import { ActionRunner } from './actions.ts';
+import { inParallel } from '../core/parallel.ts';
 import {
   type Committed,
   commit,
+  commitAction,
   commitStatus,
   failedStatus,
   isLasting,
@@ -18,7 +19,7 @@ import type { Cluster } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
-import { inParallel, neighbours, type QueueClock, WorkQueue } from './queue.ts';
+import { neighbours, type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
 import { worldView } from './store.ts';
 
@@ -45,7 +46,6 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #queue: WorkQueue;
   readonly #reporter: Reporter;
-  readonly #actions: ActionRunner;
   readonly #trials: PodTrials;
   readonly #refused = new RefusedWrites();
   readonly #log: Logger;
@@ -72,9 +72,7 @@ export class Controller {
       onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
       onReadable: () => this.#enqueueAll(),
     });
-    const monotonic = (): number => options.clock.now();
-    this.#actions = new ActionRunner(options.clusters, monotonic);
-    this.#trials = new PodTrials(options.clusters, monotonic);
+    this.#trials = new PodTrials(options.clusters, () => options.clock.now());
   }
 
   /** What it reads: whether all of it has been seen once, and what is in the way. */
@@ -185,11 +183,13 @@ export class Controller {
     if (changes.length + problems.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
     const unsaid = await this.#writeStatus(result, author, failuresOf(committed));
-    const ran = await this.#actions.run(result.actions ?? [], reconciler.name);
+    const patched: Committed[] = [];
+    for (const action of result.actions ?? [])
+      patched.push(await commitAction(action, author, clusters[action.ref.role]));
     this.#ask(result, id);
     // It is told to whom it concerns.
-    if (this.#refused.learn([...committed, ...ran.patched])) this.#queue.add(id);
-    const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
+    if (this.#refused.learn([...committed, ...patched])) this.#queue.add(id);
+    const rest = [...failuresOf(committed), ...unsaid, ...failuresOf(patched)];
     return this.#reporter.report({
       author,
       committed,

@@ -7,59 +7,9 @@ import { exponentialMs } from '../core/back-off.ts';
 // The delays of client-go's default controller rate limiter: per key exponential, overall a token bucket; the longer one counts.
 // A 403 is tried again every ten seconds and not ever more rarely: rights are usually missing because somebody is just
 // installing or repairing them.
-
-export interface RateLimitOptions {
-  /** Milliseconds that never go back. */
-  readonly now: () => number;
-  /** @default {5} */
-  readonly firstMs?: number;
-  /** @default {1000000} */
-  readonly maxMs?: number;
-  /** Per second. @default {10} */
-  readonly rate?: number;
-  /** @default {100} */
-  readonly burst?: number;
-}
-
-export class RateLimiter {
-  readonly #options: Required<RateLimitOptions>;
-  readonly #failures = new Map<string, number>();
-  #tokens: number;
-  #at: number;
-
-  constructor(options: RateLimitOptions) {
-    this.#options = { firstMs: 5, maxMs: 1_000_000, rate: 10, burst: 100, ...options };
-    this.#tokens = this.#options.burst;
-    this.#at = options.now();
-  }
-
-  /** Milliseconds until the next try of `id`; counts one failure. */
-  delayOf(id: string): number {
-    const failures = this.#failures.get(id) ?? 0;
-    this.#failures.set(id, failures + 1);
-    return Math.max(exponentialMs(this.#options, failures), this.#take());
-  }
-
-  /** How often `id` failed in a row. */
-  failuresOf(id: string): number {
-    return this.#failures.get(id) ?? 0;
-  }
-
-  forget(id: string): void {
-    this.#failures.delete(id);
-  }
-
-  /** Takes a token, on credit if need be; gives the milliseconds until it is there. */
-  #take(): number {
-    const { now, rate, burst } = this.#options;
-    const at = now();
-    // A clock that went back gives nothing, and takes nothing.
-    this.#tokens = Math.min(burst, this.#tokens + (Math.max(0, at - this.#at) * rate) / 1000);
-    this.#at = at;
-    this.#tokens -= 1;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens * 1000) / rate;
-  }
-}
+const BACK_OFF = { firstMs: 5, maxMs: 1_000_000 };
+const RETRIES_PER_SECOND = 10;
+const BURST = 100;
 
 /** Time for a queue, so that tests own it. */
 export interface QueueClock {
@@ -84,20 +34,22 @@ interface Delayed {
 
 export class WorkQueue {
   readonly #clock: QueueClock;
-  readonly #limiter: RateLimiter;
   readonly #observer: QueueObserver | undefined;
   /** Keys that are due, in the order in which they became so, with that time. */
   readonly #ready = new Map<string, number>();
   readonly #delayed = new Map<string, Delayed>();
   /** Keys with a worker, since when. */
   readonly #active = new Map<string, number>();
+  readonly #failures = new Map<string, number>();
+  #tokens = BURST;
+  #tokensAt: number;
   readonly #takers: ((id: string | undefined) => void)[] = [];
   #closed = false;
 
   constructor(clock: QueueClock, observer?: QueueObserver) {
     this.#clock = clock;
     this.#observer = observer;
-    this.#limiter = new RateLimiter({ now: () => clock.now() });
+    this.#tokensAt = clock.now();
   }
 
   /** Keys that are due and have no worker. */
@@ -130,16 +82,28 @@ export class WorkQueue {
   /** Due after the back-off of this key. */
   addRateLimited(id: string): void {
     this.#observer?.retried();
-    this.addAfter(id, this.#limiter.delayOf(id));
+    const failures = this.failuresOf(id);
+    this.#failures.set(id, failures + 1);
+    this.addAfter(id, Math.max(exponentialMs(BACK_OFF, failures), this.#takeToken()));
+  }
+
+  /** Takes a token, on credit if need be; gives the milliseconds until it is there. */
+  #takeToken(): number {
+    const now = this.#clock.now();
+    const earned = ((now - this.#tokensAt) * RETRIES_PER_SECOND) / 1000;
+    this.#tokens = Math.min(BURST, this.#tokens + earned) - 1;
+    this.#tokensAt = now;
+    return Math.max(0, (-this.#tokens * 1000) / RETRIES_PER_SECOND);
   }
 
   /** Ends the back-off of this key. */
   forget(id: string): void {
-    this.#limiter.forget(id);
+    this.#failures.delete(id);
   }
 
+  /** How often `id` failed in a row. */
   failuresOf(id: string): number {
-    return this.#limiter.failuresOf(id);
+    return this.#failures.get(id) ?? 0;
   }
 
   /** The next key; undefined once the queue is closed. The caller must say {@link done}. */
@@ -191,25 +155,6 @@ export const systemQueueClock: QueueClock = {
     return () => clearTimeout(timer);
   },
 };
-
-// Doing many things at once, but not too many.
-
-/**
- * Runs `work` on every item, at most `limit` at the same time. Gives the results in the order of the items.
- */
-export async function inParallel<T, R>(
-  items: readonly T[],
-  limit: number,
-  work: (item: T) => Promise<R>,
-): Promise<readonly R[]> {
-  const results: R[] = [];
-  const entries = items.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of entries) results[index] = await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-  return results;
-}
 
 /** Cuts `items` into runs of neighbours for which `kindOf` is the same. */
 export function neighbours<T>(items: readonly T[], kindOf: (item: T) => string): readonly (readonly T[])[] {

@@ -1,5 +1,6 @@
 /** Asks registries whether images are there: in parallel up to a limit, each with its own deadline. */
 import { parseImageReference } from '../core/image-reference.ts';
+import { inParallel } from '../core/parallel.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
 import { RegistryClient } from './client.ts';
 import type { RegistryCredentials } from './token.ts';
@@ -57,23 +58,10 @@ export async function probeAll(
   { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<readonly ProbeResult[]> {
   const answers = new Map<string, ProbeResult>();
-  await eachOf([...new Set(references)], AT_ONCE, async (reference) => {
+  await inParallel([...new Set(references)], AT_ONCE, async (reference) => {
     answers.set(reference, await probe(client, reference, signal));
   });
   return references.flatMap((reference) => answers.get(reference) ?? []);
-}
-
-/** Does `work` for each item, at most `limit` at once. */
-async function eachOf<T>(
-  items: readonly T[],
-  limit: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const rest = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of rest) await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }
 
 // Spares a registry that cannot answer, and us the waiting for it: after a "too many requests", and after some silence in a
@@ -180,7 +168,7 @@ export async function verifyAll(
   const memory = new HostMemory(() => performance.now());
   const clients = new Map<string, RegistryClient>();
   const answers = new Map<string, ProbeResult>();
-  await eachOf([...distinct], options.concurrency ?? AT_ONCE, async ([key, question]) => {
+  await inParallel([...distinct], options.concurrency ?? AT_ONCE, async ([key, question]) => {
     answers.set(key, await answer(question, { options, memory, clients }));
     options.onAnswer?.(answers.size);
   });

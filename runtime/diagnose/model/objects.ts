@@ -6,9 +6,9 @@
 import type { CommandIo } from '../../cli/command.ts';
 import { type Flag, text } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
+import { inParallel } from '../../core/parallel.ts';
 import { VERSION } from '../../core/version.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
-import { inParallel } from '../../engine/queue.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';

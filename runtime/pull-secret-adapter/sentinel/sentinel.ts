@@ -7,7 +7,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { inParallel } from '../../engine/queue.ts';
+import { inParallel } from '../../core/parallel.ts';
 import type { Publisher } from '../broker/broker.ts';
 import { encodeCloudEvent } from '../cloud-event.ts';
 import type { ApiCondition, HyperfleetCluster } from '../cluster.ts';
