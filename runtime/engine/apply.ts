@@ -12,7 +12,7 @@ import {
   isReplaceable,
 } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
-import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
+import { drift, plainPatch } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
 import { type Author, authorText, type ChangeSet, fieldManager, isOurs } from './changes.ts';
 import { type Cluster, withoutFight } from './cluster.ts';
@@ -208,7 +208,7 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
 /** A plain write whose answer is what was wanted: another pass of its author would find nothing. */
 function settledFor(change: Applying, written: KubeObject, author: Author): string | undefined {
   if (change.plain !== true) return undefined;
-  const isSettled = plainDrift(change.desired, written, fieldManager(author.reconciler)).length === 0;
+  const isSettled = drift(change.desired, written, fieldManager(author.reconciler), 'written').length === 0;
   return isSettled ? authorText(author) : undefined;
 }
 

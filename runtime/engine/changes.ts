@@ -5,7 +5,6 @@
 
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
 import { applied, type Difference, drift } from '../kube/drift.ts';
-import { plainDrift } from '../kube/plain-patch.ts';
 import {
   type Apply,
   type ApplyObject,
@@ -117,8 +116,8 @@ function objectChange(
     );
   }
   const manager = fieldManager(author.reconciler);
-  const judge = apply.plain === true ? plainDrift : drift;
-  const differences = apply.createOnly === true ? [] : judge(desired, before, manager);
+  const ownership = apply.plain === true ? 'written' : 'applied';
+  const differences = apply.createOnly === true ? [] : drift(desired, before, manager, ownership);
   const verb = differences.length === 0 ? 'unchanged' : 'configured';
   return { verb, ref: seen, desired, before, differences, ...plain };
 }

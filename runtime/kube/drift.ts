@@ -81,7 +81,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
  * Every leaf that is not the same, in the order of `after`, then what only `before` has. Server bookkeeping is left out.
  */
 export function diff(before: KubeObject | undefined, after: KubeObject | undefined): readonly Difference[] {
-  return compare('', bare(before), bare(after), '');
+  return compareValue('', bare(after), bare(before), { path: '', isWhole: true });
 }
 
 function bare(object: KubeObject | undefined): unknown {
@@ -90,42 +90,6 @@ function bare(object: KubeObject | undefined): unknown {
     Object.entries(object.metadata).filter(([key]) => !BOOKKEEPING.has(key)),
   );
   return { ...object, metadata };
-}
-
-function compare(field: string, before: unknown, after: unknown, path: string): Difference[] {
-  if (same(before, after)) return [];
-  if (isMap(before) && isMap(after)) return compareMaps(before, after, path);
-  if (Array.isArray(before) && Array.isArray(after)) {
-    const keys = listKeys(field, after.length > 0 ? after : before);
-    if (keys !== undefined) return compareKeyed(before, after, keys, path);
-    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
-  }
-  return [{ path, before, after }];
-}
-
-function compareMaps(before: Map, after: Map, path: string): Difference[] {
-  const keys = [...Object.keys(after), ...Object.keys(before).filter((key) => !Object.hasOwn(after, key))];
-  return keys.flatMap((key) =>
-    compare(key, own(before, key), own(after, key), path === '' ? key : `${path}${pathStep(key)}`),
-  );
-}
-
-function compareKeyed(
-  before: readonly unknown[],
-  after: readonly unknown[],
-  keys: readonly string[],
-  path: string,
-): Difference[] {
-  const place = (element: unknown): string =>
-    `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
-  const changed = after.flatMap((element) =>
-    compare('', findByKeys(before, keys, element), element, place(element)),
-  );
-  const gone = before.filter((element) => findByKeys(after, keys, element) === undefined);
-  return [
-    ...changed,
-    ...gone.map((element) => ({ path: place(element), before: element, after: undefined })),
-  ];
 }
 
 function same(a: unknown, b: unknown): boolean {
@@ -319,12 +283,14 @@ export function drift(
 ): readonly Difference[] {
   const owned = ownership === 'written' ? writtenBy(live, manager) : ownedBy(live, manager);
   const appliedBefore = Object.keys(owned).length > 0;
-  const set = compareMap(contentOf(desired), contentOf(live), '').filter(
+  const set = compareMaps(contentOf(desired), contentOf(live), { path: '', isWhole: false }).filter(
     (difference) => !(appliedBefore && isOmittedZero(difference)),
   );
-  const dropped = givenUp(owned, desired)
-    .filter((path) => !isOwnedByAnother(live, path, { manager, ownership }))
-    .map((path) => ({ path: renderPath(path), before: valueAt(live, path), after: undefined }));
+  const dropped = abandoned(live, desired, manager, ownership).map((path) => ({
+    path: renderPath(path),
+    before: valueAt(live, path),
+    after: undefined,
+  }));
   return [...set, ...dropped.filter((difference) => difference.before !== undefined)];
 }
 
@@ -332,10 +298,37 @@ export function drift(
 export function applied(desired: KubeObject, live: KubeObject | undefined, manager: string): KubeObject {
   const fields = fieldsOf(desired);
   if (live === undefined) return withManager(desired, manager, fields);
-  const pruned = givenUp(ownedBy(live, manager), desired)
-    .filter((path) => !isOwnedByAnother(live, path, { manager, ownership: 'applied' }))
-    .reduce<unknown>((object, path) => without(object, path), live);
+  const pruned = abandoned(live, desired, manager, 'applied').reduce<unknown>(without, live);
   return withManager(merge(pruned, desired, '') as KubeObject, manager, fields);
+}
+
+/**
+ * The JSON merge patch (RFC 7386) that makes `live` what `desired` says, without server-side apply, for objects that are wholly ours:
+ * all of `desired`, null for what `manager` alone wrote once and wants no longer, and the uid, so that it can hit no other object of
+ * the name. What others added stays. The field manager is recorded either way, so that apply can take over at any time.
+ */
+export function plainPatch(desired: KubeObject, live: KubeObject, manager: string): object {
+  const { uid } = live.metadata;
+  const named = uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
+  return abandoned(live, desired, manager, 'written').reduce<object>(withNull, named);
+}
+
+/** `patch` with null at `path`; an element of a list is left to whoever wants it. */
+function withNull(patch: object, [step, ...rest]: readonly FieldStep[]): object {
+  if (typeof step !== 'string') return patch;
+  const below = (patch as Map)[step] ?? {};
+  return { ...patch, [step]: rest.length === 0 ? null : withNull(below, rest) };
+}
+
+/** Paths that `manager` alone owns and no longer wants. */
+function abandoned(
+  live: KubeObject,
+  desired: KubeObject,
+  manager: string,
+  ownership: Ownership,
+): readonly (readonly FieldStep[])[] {
+  const owned = ownership === 'written' ? writtenBy(live, manager) : ownedBy(live, manager);
+  return givenUp(owned, desired).filter((path) => !isOwnedByAnother(live, path, { manager, ownership }));
 }
 
 /** Status aside: that is another resource. */
@@ -345,53 +338,71 @@ function contentOf(object: KubeObject): Map {
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
 }
 
-function compareMap(desired: Map, live: Map, path: string): Difference[] {
-  return Object.entries(desired).flatMap(([key, value]) => {
-    if (value === undefined) return [];
-    return compareValue(key, value, own(live, key), path === '' ? key : `${path}${pathStep(key)}`);
-  });
+/** Where values are compared. `isWhole`: what only the live object has is a difference too, and nothing is read as the server reads it. */
+interface Comparison {
+  readonly path: string;
+  readonly isWhole: boolean;
 }
 
-/** Whether two values mean the same to the API server: an empty map or list may be dropped by it. */
-function compareValue(field: string, desired: unknown, live: unknown, path: string): Difference[] {
-  if (isMap(desired)) {
-    if (isMap(live)) return compareMap(desired, live, path);
-    return live === undefined && isEmptyDeep(desired) ? [] : [{ path, before: live, after: desired }];
-  }
-  if (Array.isArray(desired)) return compareList(field, desired, live, path);
-  return sameLeaf(desired, live) ? [] : [{ path, before: live, after: desired }];
+function compareValue(field: string, desired: unknown, live: unknown, at: Comparison): readonly Difference[] {
+  if (isMap(desired) && isMap(live)) return compareMaps(desired, live, at);
+  if (Array.isArray(desired) && Array.isArray(live)) return compareLists(field, desired, live, at);
+  if (same(desired, live) || (!at.isWhole && live === undefined && isNothing(desired))) return [];
+  return [{ path: at.path, before: live, after: desired }];
 }
 
-function compareList(field: string, desired: readonly unknown[], live: unknown, path: string): Difference[] {
-  if (!Array.isArray(live))
-    return desired.length === 0 && live === undefined ? [] : [{ path, before: live, after: desired }];
-  if (isSet(field)) {
-    return desired
-      .filter((value) => !live.includes(value))
-      .map((value) => ({ path: `${path}[${scalarText(value)}]`, before: undefined, after: value }));
-  }
-  const keys = listKeys(field, desired);
-  if (keys === undefined)
-    return sameList(field, desired, live) ? [] : [{ path, before: live, after: desired }];
-  return desired.flatMap((element) => {
-    const place = `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
-    const other = findByKeys(live, keys, element);
-    return other === undefined
-      ? [{ path: place, before: undefined, after: element }]
-      : compareMap(element as Map, other as Map, place);
-  });
+/** Whether the API server may drop the value. */
+function isNothing(value: unknown): boolean {
+  if (isMap(value)) return Object.values(value).every((child) => child === undefined);
+  return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** A list that is one value: same length, and each element covered, because the server fills defaults into elements. */
-function sameList(field: string, desired: readonly unknown[], live: readonly unknown[]): boolean {
-  return (
-    desired.length === live.length &&
-    desired.every((element, index) => compareValue(field, element, live[index], '').length === 0)
+function compareMaps(desired: Map, live: Map, { path, isWhole }: Comparison): readonly Difference[] {
+  const set = Object.keys(desired).filter((key) => isWhole || desired[key] !== undefined);
+  const gone = isWhole ? Object.keys(live).filter((key) => !Object.hasOwn(desired, key)) : [];
+  return [...set, ...gone].flatMap((key) =>
+    compareValue(key, own(desired, key), own(live, key), {
+      path: path === '' ? key : `${path}${pathStep(key)}`,
+      isWhole,
+    }),
   );
 }
 
-function sameLeaf(a: unknown, b: unknown): boolean {
-  return same(a, b) || (a === null && b === undefined);
+function compareLists(
+  field: string,
+  desired: readonly unknown[],
+  live: readonly unknown[],
+  { path, isWhole }: Comparison,
+): readonly Difference[] {
+  if (isSet(field) && !isWhole)
+    return desired
+      .filter((value) => !live.includes(value))
+      .map((value) => ({ path: `${path}[${scalarText(value)}]`, before: undefined, after: value }));
+  const keys = listKeys(field, desired.length > 0 ? desired : live);
+  if (keys === undefined)
+    return sameList(field, desired, live, isWhole) ? [] : [{ path, before: live, after: desired }];
+  const place = (element: unknown): string =>
+    `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
+  const gone = isWhole ? live.filter((element) => findByKeys(desired, keys, element) === undefined) : [];
+  return [
+    ...desired.flatMap((element) =>
+      compareValue('', element, findByKeys(live, keys, element), { path: place(element), isWhole }),
+    ),
+    ...gone.map((element) => ({ path: place(element), before: element, after: undefined })),
+  ];
+}
+
+/** A list that is one value: same length, and each element covered, because the server fills defaults into elements. */
+function sameList(
+  field: string,
+  desired: readonly unknown[],
+  live: readonly unknown[],
+  isWhole: boolean,
+): boolean {
+  return (
+    desired.length === live.length &&
+    desired.every((element, at) => compareValue(field, element, live[at], { path: '', isWhole }).length === 0)
+  );
 }
 
 /**
@@ -406,10 +417,6 @@ function isOmittedZero({ path, before, after }: Difference): boolean {
 
 function isMap(value: unknown): value is Map {
   return isRecord(value) && !(value instanceof Redacted);
-}
-
-function isEmptyDeep(value: Map): boolean {
-  return Object.values(value).every((child) => child === undefined);
 }
 
 function merge(base: unknown, over: unknown, field: string): unknown {

@@ -4,7 +4,7 @@ import { describeSecretValue } from '../../runtime/commands/reconcile/report.ts'
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
 import { HttpClient } from '../../runtime/http/client.ts';
-import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/drift.ts';
+import { givenUp, managersOf, ownedBy, plainPatch, writtenBy } from '../../runtime/kube/drift.ts';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { yamlMistake } from '../../runtime/kube/yaml.ts';
 import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
@@ -239,7 +239,12 @@ export const ANSWER_PARSERS: readonly Parser[] = [
       )
         return undefined;
       const owned = ownedBy(object, 'pullwright-global-pull-secret');
-      return [givenUp(owned, {}).length, writtenBy(object, 'm'), managersOf(object, ['data', 'a']).length];
+      return [
+        givenUp(owned, {}).length,
+        writtenBy(object, 'm'),
+        managersOf(object, ['data', 'a']).length,
+        plainPatch(object, object, 'm'),
+      ];
     },
   },
   {

@@ -1,7 +1,7 @@
 /** Merge patches of objects that are wholly ours, and what the real API server makes of them. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { plainDrift, plainPatch } from '../../runtime/kube/plain-patch.ts';
+import { drift, plainPatch } from '../../runtime/kube/drift.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
@@ -105,7 +105,7 @@ table<Row>(
   ],
   ({ live, managed, others = [], desired, differs, gone = [] }) => {
     const present = configMap(live, { uid: 'u', managedFields: [managed, ...others] });
-    const found = plainDrift(configMap(desired), present, MANAGER).map(({ path }) => path);
+    const found = drift(configMap(desired), present, MANAGER, 'written').map(({ path }) => path);
     assert.deepEqual(found, differs);
     const patch = plainPatch(configMap(desired), present, MANAGER) as KubeObject;
     assert.deepEqual(patch.metadata, { name: 'a', namespace: 'default', uid: 'u' });
@@ -134,14 +134,14 @@ else {
       configMap({ x: '1', old: '1' }),
     );
     const first = await read();
-    assert.deepEqual(plainDrift(configMap({ x: '1', old: '1' }), first, MANAGER), []);
+    assert.deepEqual(drift(configMap({ x: '1', old: '1' }), first, MANAGER, 'written'), []);
     await plane.apply(configMap({ x: '2', older: '1' }), MANAGER);
     await plane.apply(configMap({ theirs: '1' }), 'somebody');
     assert.equal((await patch(configMap({ x: '3' }), await read())).status, 200);
     const last = await read();
     assert.deepEqual(last['data'], { x: '3', theirs: '1' });
     assert.equal(last.metadata.uid, first.metadata.uid);
-    assert.deepEqual(plainDrift(configMap({ x: '3' }), last, MANAGER), []);
+    assert.deepEqual(drift(configMap({ x: '3' }), last, MANAGER, 'written'), []);
   });
 
   test('it never hits another object of the name, and never makes one', async () => {
