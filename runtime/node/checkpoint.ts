@@ -29,7 +29,7 @@ export interface Change {
   /** Invocation of the unit right after the write; empty when it could not be asked. */
   readonly invocation: string;
   /** Whether a credential is removed or replaced, so that the unit must not go on with its own copy of it. */
-  readonly removes?: boolean;
+  readonly removes: boolean;
   /** When the file was written (milliseconds since 1970). */
   readonly writtenAt?: number;
   /** What the last failure was about. */
@@ -69,16 +69,13 @@ const KINDS: readonly unknown[] = ['bus', 'unit'];
 
 function isChange(value: unknown): value is Change {
   if (!isRecord(value) || !PHASES.includes(value['phase'])) return false;
-  const texts = ['wanted', 'source', 'invocation'].every((name) => typeof value[name] === 'string');
-  const numbers = ['failures', 'notBefore', 'waitMs'].every((name) => Number.isFinite(value[name]));
-  const { failedBy, removes, writtenAt } = value;
+  const { failedBy, restart, removes, writtenAt = 0 } = value;
   return (
-    texts &&
-    numbers &&
-    typeof value['restart'] === 'boolean' &&
+    ['wanted', 'source', 'invocation'].every((name) => typeof value[name] === 'string') &&
+    ['failures', 'notBefore', 'waitMs'].every((name) => Number.isFinite(value[name])) &&
+    [restart, removes].every((one) => typeof one === 'boolean') &&
     (failedBy === undefined || KINDS.includes(failedBy)) &&
-    (removes === undefined || typeof removes === 'boolean') &&
-    (writtenAt === undefined || Number.isFinite(writtenAt))
+    Number.isFinite(writtenAt)
   );
 }
 

@@ -117,7 +117,6 @@ const HEALTHY_WITHIN_MS = 60_000;
 /** Beyond what a wait takes by itself. */
 const SLACK_MS = 60_000;
 const LOOKS_PER_COLLECTION = 100;
-const RESTARTS_COUNT_FOR_MS = 600_000;
 
 /** Runs a program to its end. The last state of the node. Rejects with code `Hung` when its loop stands still. */
 export async function runDaemon(
@@ -259,14 +258,6 @@ export function healthOf({
   return unitHealth({ url, required, withinMs: HEALTHY_WITHIN_MS, clock: systemClock });
 }
 
-/** How often the unit may be restarted. */
-export function restartLimit({ maxRestarts }: Pick<DaemonSettings, 'maxRestarts'>): {
-  readonly count: number;
-  readonly perMs: number;
-} {
-  return { count: maxRestarts, perMs: RESTARTS_COUNT_FOR_MS };
-}
-
 interface Collector {
   readonly gc?: (wait: boolean) => void;
 }
@@ -302,7 +293,7 @@ const TROUBLE_MS = 5000;
 
 /** Runs until `signal`, or with `once` until there is nothing to do. The last state. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<NodeState> {
-  let state: NodeState = { ready: false, reason: 'Starting', message: 'The first look has not ended yet' };
+  let state = STARTING;
   const publish = (next: NodeState): void => {
     state = next;
     options.publish(next);

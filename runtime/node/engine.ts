@@ -7,6 +7,7 @@ import { readWhole, removeFile, replaceFile, sweepLeftovers } from './atomic-fil
 import type { Checkpoint } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import {
+  asProblem,
   attemptRestart,
   type RestartEnd,
   type RestartOptions,
@@ -294,9 +295,3 @@ const NOT_YET_MS = 1000;
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
 
 const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
-
-function asProblem(error: unknown): PullwrightError {
-  return error instanceof PullwrightError
-    ? error
-    : new PullwrightError(describeError(error), { code: 'Unknown' });
-}

@@ -294,40 +294,44 @@ export class NodeMetrics {
   text(more: readonly Gauge[] = []): string {
     const { ready, reason } = this.#state;
     const prefix = this.#prefix;
-    const lines = [
-      ...gauge(
-        `${prefix}_in_sync`,
-        'Whether the file means what is wanted and no restart is pending',
-        ready ? 1 : 0,
-      ),
-      ...gauge(`${prefix}_in_sync_since_seconds`, 'When in_sync last changed', this.#since / 1000),
-      ...gauge(
-        `${prefix}_breaker_open`,
-        'Whether content is held back because the unit did not come up with it',
-        reason === 'BreakerOpen' ? 1 : 0,
-      ),
-      ...gauge('process_start_time_seconds', 'When the agent started', this.#started / 1000),
-      ...gauge(`pullwright_build_info{version="${VERSION}"}`, 'Version of the agent', 1),
+    const gauges: readonly Gauge[] = [
+      {
+        sample: `${prefix}_in_sync`,
+        help: 'Whether the file means what is wanted and no restart is pending',
+        value: ready ? 1 : 0,
+      },
+      {
+        sample: `${prefix}_in_sync_since_seconds`,
+        help: 'When in_sync last changed',
+        value: this.#since / 1000,
+      },
+      {
+        sample: `${prefix}_breaker_open`,
+        help: 'Whether content is held back because the unit did not come up with it',
+        value: reason === 'BreakerOpen' ? 1 : 0,
+      },
+      { sample: 'process_start_time_seconds', help: 'When the agent started', value: this.#started / 1000 },
+      { sample: `pullwright_build_info{version="${VERSION}"}`, help: 'Version of the agent', value: 1 },
+      ...more,
     ];
-    const told = new Set<string>();
-    for (const { sample, help, value } of more) {
-      const [head = '', type = '', line = ''] = gauge(sample, help, value);
-      lines.push(...(told.has(head) ? [line] : [head, type, line]));
-      told.add(head);
-    }
-    for (const [name, help] of Object.entries(COUNTERS))
-      lines.push(
-        `# HELP ${prefix}_${name} ${help}`,
-        `# TYPE ${prefix}_${name} counter`,
-        `${prefix}_${name} ${this.#counts.get(name as Counter) ?? 0}`,
-      );
-    return `${lines.join('\n')}\n`;
+    const counters = Object.entries(COUNTERS).map(([name, help]) => ({
+      sample: `${prefix}_${name}`,
+      help,
+      value: this.#counts.get(name as Counter) ?? 0,
+    }));
+    return [...linesOf('gauge', gauges), ...linesOf('counter', counters), ''].join('\n');
   }
 }
 
-function gauge(sample: string, help: string, value: number): readonly string[] {
-  const name = sample.replace(/\{.*/, '');
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${sample} ${value}`];
+/** Each name is explained once. */
+function linesOf(type: 'gauge' | 'counter', samples: readonly Gauge[]): readonly string[] {
+  const told = new Set<string>();
+  return samples.flatMap(({ sample, help, value }) => {
+    const name = sample.replace(/\{.*/, '');
+    const head = told.has(name) ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+    told.add(name);
+    return [...head, `${sample} ${value}`];
+  });
 }
 
 /** How long the oldest auth file has waited for its pull; see `oldestAuthFileMs`. */

@@ -8,6 +8,7 @@
 import { PullwrightError } from '../core/errors.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { microTime } from '../kube/events.ts';
 import type { ObjectRef } from '../kube/resources.ts';
 import { bookTurn, spreadDelay } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
@@ -137,8 +138,4 @@ interface BookedLease {
 function instantOf(time: string | undefined): number | undefined {
   const ms = Date.parse(time ?? '');
   return Number.isNaN(ms) ? undefined : ms;
-}
-
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { describeError, PullwrightError } from '../core/errors.ts';
 import type { FailureKind } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import type { Systemd, UnitState } from './systemd.ts';
+import { type Systemd, stopped, type UnitState } from './systemd.ts';
 
 /** What is restarted, and when it counts as up. */
 export interface RestartOptions {
@@ -40,40 +40,44 @@ const HINTS: Readonly<Record<string, string>> = {
  * Restarts the unit, unless it runs under another invocation than `before` already: then it was started after the write,
  * and has read what was written.
  */
-export async function attemptRestart(
+export function attemptRestart(
   systemd: Systemd,
   options: RestartOptions & { readonly before: string },
   signal: AbortSignal,
 ): Promise<RestartEnd> {
-  try {
+  return ended(async () => {
     await options.health?.before();
     const present = await systemd.state(options.unit);
     const done =
       options.before !== '' && present.active === 'active' && present.invocation !== options.before;
     if (!done) await restart(systemd, options, present, signal);
     await staysUp(systemd, options, signal);
-    return { ok: true, restarted: !done };
-  } catch (error) {
-    return failure(error);
-  }
+    return !done;
+  });
 }
 
 /** Sees to it that the unit runs, and with the file that is there now: restarts it when it was started after the bad write. */
-export async function recoverUnit(
+export function recoverUnit(
   systemd: Systemd,
   options: RestartOptions & { readonly before: string; readonly touched: boolean },
   signal: AbortSignal,
 ): Promise<RestartEnd> {
-  try {
+  return ended(async () => {
     const present = await systemd.state(options.unit);
     const asBefore = options.before === '' ? !options.touched : present.invocation === options.before;
-    const untouched = present.active === 'active' && asBefore;
-    if (untouched) return { ok: true, restarted: false };
+    if (present.active === 'active' && asBefore) return false;
     await restart(systemd, options, present, signal);
     await staysUp(systemd, options, signal);
-    return { ok: true, restarted: true };
+    return true;
+  });
+}
+
+/** @param work whether it restarted the unit */
+async function ended(work: () => Promise<boolean>): Promise<RestartEnd> {
+  try {
+    return { ok: true, restarted: await work() };
   } catch (error) {
-    return failure(error);
+    return failure(asProblem(error));
   }
 }
 
@@ -99,7 +103,7 @@ async function restart(
 async function staysUp(systemd: Systemd, options: RestartOptions, signal: AbortSignal): Promise<void> {
   const first = up(await systemd.state(options.unit), options.unit);
   for (const share of [0.1, 0.4, 0.5]) {
-    if (!(await options.clock.sleep(options.settleMs * share, signal))) throw stopped();
+    if (!(await options.clock.sleep(options.settleMs * share, signal))) throw stopped('the unit');
     const later = up(await systemd.state(options.unit), options.unit);
     if (later.invocation !== first.invocation) throw downAgain(options.unit, later);
   }
@@ -121,21 +125,22 @@ function downAgain(unit: string, state: UnitState): PullwrightError {
   );
 }
 
-function stopped(): PullwrightError {
-  return new PullwrightError('Cannot wait for the unit: this program is told to stop', { code: 'Stopped' });
-}
-
 /** Errors that say that systemd was not reached, so that nothing was restarted. */
 const BUS_CODES: readonly string[] = ['BusUnreachable', 'BusLost', 'BusTimeout'];
 const BUS_ERRORS = /AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply/;
 
-function failure(error: unknown): RestartEnd {
-  const wrapped =
-    error instanceof PullwrightError ? error : new PullwrightError(describeError(error), { code: 'Unknown' });
-  if (wrapped.code === 'Stopped') return { ok: false, kind: 'stopped', error: wrapped };
+function failure(error: PullwrightError): RestartEnd {
+  if (error.code === 'Stopped') return { ok: false, kind: 'stopped', error };
   const bus =
-    BUS_CODES.includes(wrapped.code) || (wrapped.code === 'BusRefused' && BUS_ERRORS.test(wrapped.message));
-  return { ok: false, kind: bus ? 'bus' : 'unit', error: wrapped };
+    BUS_CODES.includes(error.code) || (error.code === 'BusRefused' && BUS_ERRORS.test(error.message));
+  return { ok: false, kind: bus ? 'bus' : 'unit', error };
+}
+
+/** What was thrown, as an error of ours. */
+export function asProblem(error: unknown): PullwrightError {
+  return error instanceof PullwrightError
+    ? error
+    : new PullwrightError(describeError(error), { code: 'Unknown' });
 }
 
 // The health answer of the unit itself, such as the kubelet's on loopback: asked only where it can be reached.
@@ -144,7 +149,7 @@ const ASK_MS = 1000;
 const AGAIN_MS = 250;
 
 /** Whether `url` answers 200 now. */
-export function answersWell(url: string): Promise<boolean> {
+function answersWell(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request(url, { timeout: ASK_MS, agent: false }, (response) => {
       response.resume();
@@ -155,30 +160,6 @@ export function answersWell(url: string): Promise<boolean> {
     asked.on('close', () => resolve(false));
     asked.end();
   });
-}
-
-/** Resolves when `url` answers 200; rejects when it does not within `withinMs`, or `signal` is aborted. */
-export async function untilHealthy(
-  url: string,
-  options: { readonly withinMs: number; readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<void> {
-  const { clock, signal } = options;
-  const until = clock.monotonic() + options.withinMs;
-  while (!(await answersWell(url))) {
-    if (signal.aborted)
-      throw new PullwrightError('Cannot wait for the unit: this program is told to stop', {
-        code: 'Stopped',
-      });
-    if (clock.monotonic() >= until) {
-      throw new PullwrightError(
-        `Cannot use the restarted unit: "${url}" does not answer 200 within ${options.withinMs} ms`,
-        {
-          code: 'UnitUnhealthy',
-        },
-      );
-    }
-    await clock.sleep(AGAIN_MS, signal);
-  }
 }
 
 /** The kubelet's own answer; the address it has by default. */
@@ -194,14 +175,23 @@ export interface UnitHealthOptions {
 }
 
 /** Health by HTTP. Not every pod can reach it, so unless `required` an answer is expected only where one was had before. */
-export function unitHealth(options: UnitHealthOptions): UnitHealth {
-  let expected = options.required;
+export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions): UnitHealth {
+  let expected = required;
   return {
     before: async () => {
-      expected ||= await answersWell(options.url);
+      expected ||= await answersWell(url);
     },
     after: async (signal) => {
-      if (expected) await untilHealthy(options.url, { ...options, signal });
+      const until = clock.monotonic() + withinMs;
+      while (expected && !(await answersWell(url))) {
+        if (signal.aborted) throw stopped('the unit');
+        if (clock.monotonic() >= until)
+          throw new PullwrightError(
+            `Cannot use the restarted unit: "${url}" does not answer 200 within ${withinMs} ms`,
+            { code: 'UnitUnhealthy' },
+          );
+        await clock.sleep(AGAIN_MS, signal);
+      }
     },
   };
 }

@@ -41,14 +41,11 @@ export interface Policy {
   readonly restart: 'on-change' | 'on-removal' | 'never';
   /** How long after the write the restart of this change may happen, at the earliest. */
   readonly window: Window;
-  /** @default {3} */
-  readonly attempts?: number;
   /**
-   * At most `count` changes restart the unit within `perMs`, the next one waits; 0 is no limit. Two programs that each keep "their" content in
-   * the file would else restart the unit for ever.
-   * @default {6 in 10 minutes}
+   * So many changes restart the unit within ten minutes at most, the next one waits; 0 is no limit. Two programs that each keep "their"
+   * content in the file would else restart the unit for ever.
    */
-  readonly limit?: { readonly count: number; readonly perMs: number };
+  readonly maxRestarts: number;
   /**
    * How long after a write the unit has read the file anew by itself, at the latest. A restart that has not begun by then brings
    * nothing that is only added, and is left out. @default {never}
@@ -56,7 +53,8 @@ export interface Policy {
   readonly rereadMs?: number;
 }
 
-const DEFAULT_LIMIT = { count: 6, perMs: 600_000 };
+const ATTEMPTS = 3;
+const RESTARTS_COUNT_FOR_MS = 600_000;
 
 /** What the shell does next. */
 export type Step =
@@ -140,8 +138,7 @@ function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Poli
     wanted: wanted.digest,
     source: wanted.source,
     restart: change.restart || wantsRestart(policy, wanted),
-    // What an older version began may have removed something.
-    removes: change.removes !== false || wanted.removes,
+    removes: change.removes || wanted.removes,
     failures: 0,
     // A restart that is waiting for its turn covers the newer content too; only a failed one is no reason to wait.
     ...(change.failures > 0 || recovered ? { notBefore: seen.now, waitMs: 0 } : {}),
@@ -161,7 +158,7 @@ function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy)
     const next = written({ ...change, failures: 0, waitMs: 0 }, '', seen.now, policy);
     return forward(journal, next, seen, policy);
   }
-  if (change.failures >= (policy.attempts ?? 3)) return giveUp(journal, change, seen.now);
+  if (change.failures >= ATTEMPTS) return giveUp(journal, change, seen.now);
   const rereadMs = rereadInMs(change, seen.now, policy);
   if (rereadMs <= 0) return atRest(settled(journal, change));
   const ms = Math.min(remaining(change, seen.now), rereadMs);
@@ -176,17 +173,16 @@ function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy)
 /** When the unit has read the file anew by itself; never where that does not do: something was removed, or the unit was touched. */
 function rereadInMs({ removes, writtenAt, failures }: Change, now: number, policy: Policy): number {
   const { rereadMs } = policy;
-  if (rereadMs === undefined || writtenAt === undefined || removes !== false || failures > 0)
+  if (rereadMs === undefined || writtenAt === undefined || removes || failures > 0)
     return Number.POSITIVE_INFINITY;
   return writtenAt + rereadMs - now;
 }
 
 /** How long the limit on restarts still holds. */
-function limitedMs(restarts: readonly number[], now: number, policy: Policy): number {
-  const { count, perMs } = policy.limit ?? DEFAULT_LIMIT;
-  const oldest = count === 0 ? undefined : restarts.at(-count);
+function limitedMs(restarts: readonly number[], now: number, { maxRestarts }: Policy): number {
+  const oldest = maxRestarts === 0 ? undefined : restarts.at(-maxRestarts);
   // A restart in the future is one of before the clock was set back.
-  return oldest === undefined || oldest > now ? 0 : oldest + perMs - now;
+  return oldest === undefined || oldest > now ? 0 : oldest + RESTARTS_COUNT_FOR_MS - now;
 }
 
 /** The write did not happen yet, or somebody undid it. */

@@ -7,7 +7,7 @@
  */
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../core/errors.ts';
-import { scalarText } from '../core/record.ts';
+import { isRecord, scalarText } from '../core/record.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 // A connection to the D-Bus system bus that notices when the bus goes away.
@@ -36,7 +36,7 @@ export interface Bus {
   /** The body of the reply. Rejects with `BusLost`, `BusTimeout`, or `BusRefused` whose `busError` is the D-Bus error name. */
   call(call: BusCall, deadlineMs: number): Promise<readonly unknown[]>;
   /** Called for each signal, until the connection is closed. */
-  onSignal(listener: (signal: BusSignal) => void): void;
+  onSignal(listener: (signal: BusSignal) => void): unknown;
   /** Rejects when the connection is lost; never resolves. */
   readonly lost: Promise<never>;
   close(): void;
@@ -85,60 +85,29 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
       ? unreachable(path, error.message)
       : error;
   }
-  return new ConnectedBus(inner, lost, dbus.Message);
+  return {
+    lost,
+    call: async ({ member, signature = '', body = [], ...to }, ms) => {
+      const message = new dbus.Message({ ...to, member, signature, body: [...body] });
+      try {
+        const reply = await withDeadline(Promise.race([inner.call(message), lost]), ms, () =>
+          busTimeout(member, ms),
+        );
+        return reply?.body ?? [];
+      } catch (error) {
+        throw refusal(member, error);
+      }
+    },
+    onSignal: (listener) =>
+      inner.on('message', ({ type, path = '', interface: from = '', member = '', body = [] }: Message) => {
+        if (type === SIGNAL) listener({ path, interface: from, member, body });
+      }),
+    close: () => disconnect(inner),
+  };
 }
 
-class ConnectedBus implements Bus {
-  readonly #inner: MessageBus;
-  readonly #message: typeof Message;
-  readonly lost: Promise<never>;
-
-  constructor(inner: MessageBus, lost: Promise<never>, message: typeof Message) {
-    this.#inner = inner;
-    this.lost = lost;
-    this.#message = message;
-  }
-
-  async call(call: BusCall, deadlineMs: number): Promise<readonly unknown[]> {
-    const message = new this.#message({
-      destination: call.destination,
-      path: call.path,
-      interface: call.interface,
-      member: call.member,
-      signature: call.signature ?? '',
-      body: [...(call.body ?? [])],
-    });
-    const overdue = (): PullwrightError =>
-      new PullwrightError(`Cannot call ${call.member}: no answer within ${deadlineMs} ms`, {
-        code: 'BusTimeout',
-      });
-    try {
-      const reply = await withDeadline(
-        Promise.race([this.#inner.call(message), this.lost]),
-        deadlineMs,
-        overdue,
-      );
-      return reply?.body ?? [];
-    } catch (error) {
-      throw refusal(call.member, error);
-    }
-  }
-
-  onSignal(listener: (signal: BusSignal) => void): void {
-    this.#inner.on('message', (message: Message) => {
-      if (message.type !== SIGNAL) return;
-      listener({
-        path: message.path ?? '',
-        interface: message.interface ?? '',
-        member: message.member ?? '',
-        body: message.body ?? [],
-      });
-    });
-  }
-
-  close(): void {
-    disconnect(this.#inner);
-  }
+function busTimeout(member: string, ms: number): PullwrightError {
+  return new PullwrightError(`Cannot call ${member}: no answer within ${ms} ms`, { code: 'BusTimeout' });
 }
 
 function disconnect(inner: MessageBus): void {
@@ -216,7 +185,8 @@ export interface LoadedService {
   readonly mainPid: number;
 }
 
-type Properties = Readonly<Record<string, { readonly value?: unknown } | undefined>>;
+/** The value of a property, by its name. */
+type Values = (name: string) => unknown;
 
 /** Undefined when systemd has no such service. `processes`: what GetUnitProcesses answers. */
 export function loadedService(
@@ -224,36 +194,35 @@ export function loadedService(
   ofService: unknown,
   processes: unknown,
 ): LoadedService | undefined {
-  const unit = propertiesOf(ofUnit);
-  const service = propertiesOf(ofService);
-  const fragment = textOf(unit['FragmentPath']?.value);
-  if (unit['LoadState']?.value !== 'loaded' || fragment === '') return undefined;
+  const unit = valuesOf(ofUnit);
+  const service = valuesOf(ofService);
+  const fragment = textOf(unit('FragmentPath'));
+  if (unit('LoadState') !== 'loaded' || fragment === '') return undefined;
   const command = commandOf(service);
-  const pid = service['MainPID']?.value;
+  const pid = service('MainPID');
   const mainPid = typeof pid === 'number' ? pid : 0;
   return {
-    files: [fragment, ...textsOf(unit['DropInPaths']?.value)],
+    files: [fragment, ...textsOf(unit('DropInPaths'))],
     command: command.words,
     isVerbatim: command.flags.includes('no-env-expand'),
-    environment: textsOf(service['Environment']?.value),
-    environmentFiles: listOf(service['EnvironmentFiles']?.value).map((entry) => {
+    environment: textsOf(service('Environment')),
+    environmentFiles: listOf(service('EnvironmentFiles')).map((entry) => {
       const [path, optional] = listOf(entry);
       return { path: textOf(path), optional: optional === true };
     }),
-    isStale: unit['NeedDaemonReload']?.value === true,
+    isStale: unit('NeedDaemonReload') === true,
     commandLine: mainPid === 0 ? '' : lineOf(processes, mainPid),
     mainPid,
   };
 }
 
 /** `ExecStartEx` has the flags of the command too; systemd before 243 has `ExecStart` alone. */
-function commandOf(service: Properties): {
+function commandOf(service: Values): {
   readonly words: readonly string[];
   readonly flags: readonly string[];
 } {
-  const extended = listOf(listOf(service['ExecStartEx']?.value).at(-1));
-  const [, words, flags] =
-    extended.length > 0 ? extended : listOf(listOf(service['ExecStart']?.value).at(-1));
+  const extended = listOf(listOf(service('ExecStartEx')).at(-1));
+  const [, words, flags] = extended.length > 0 ? extended : listOf(listOf(service('ExecStart')).at(-1));
   return { words: textsOf(words), flags: textsOf(flags) };
 }
 
@@ -265,8 +234,9 @@ function lineOf(processes: unknown, pid: number): string {
   return textOf(found?.[2]);
 }
 
-function propertiesOf(value: unknown): Properties {
-  return typeof value === 'object' && value !== null ? (value as Properties) : {};
+function valuesOf(answer: unknown): Values {
+  const all = isRecord(answer) ? answer : {};
+  return (name) => (all[name] as { readonly value?: unknown } | null | undefined)?.value;
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -299,21 +269,17 @@ export interface UnitState {
 
 /** @throws PullwrightError for an answer without properties */
 export function unitState(answer: unknown): UnitState {
-  if (typeof answer !== 'object' || answer === null)
+  if (!isRecord(answer))
     throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
       code: 'BusAnswer',
     });
-  const all = answer as Readonly<Record<string, { readonly value?: unknown } | null | undefined>>;
-  const text = (name: string): string => {
-    const value = all[name]?.value;
-    return typeof value === 'string' ? value : '';
-  };
-  const id = all['InvocationID']?.value;
-  const job = all['Job']?.value;
+  const valueOf = valuesOf(answer);
+  const id = valueOf('InvocationID');
+  const job = valueOf('Job');
   return {
-    active: text('ActiveState'),
-    sub: text('SubState'),
-    load: text('LoadState'),
+    active: textOf(valueOf('ActiveState')),
+    sub: textOf(valueOf('SubState')),
+    load: textOf(valueOf('LoadState')),
     invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
     busy: Array.isArray(job) && job[0] !== 0,
   };
@@ -333,8 +299,6 @@ export interface JobEnd {
 export interface SystemdOptions {
   /** @default {'/run/dbus/system_bus_socket'} */
   readonly socket?: string;
-  /** How long a call may take until it is answered. @default {5000} */
-  readonly callMs?: number;
   /** How long a job may run. systemd's own limit for a start is 90 s, and as long again for the stop. @default {200000} */
   readonly jobMs?: number;
   readonly clock?: Clock;
@@ -372,6 +336,8 @@ const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
 const TRANSIENT = 'ssa(sv)a(sa(sv))';
+/** How long a call may take until it is answered. */
+const CALL_MS = 5000;
 const LOOK_AGAIN_MS = 250;
 /** How long a bus that went away during a job may stay away before the attempt counts as failed. */
 const LOOK_UP_MS = 30_000;
@@ -382,17 +348,15 @@ export function systemdOverBus(options: SystemdOptions = {}): ServiceSystemd {
 }
 
 class SystemdOverBus implements ServiceSystemd {
-  readonly #callMs: number;
   readonly #jobMs: number;
   readonly #clock: Clock;
   readonly #connect: () => Promise<Bus>;
 
   constructor(options: SystemdOptions) {
-    this.#callMs = options.callMs ?? 5000;
     this.#jobMs = options.jobMs ?? 200_000;
     this.#clock = options.clock ?? systemClock;
     const socket = options.socket ?? '/run/dbus/system_bus_socket';
-    this.#connect = options.connect ?? (() => connectBus(socket, this.#callMs));
+    this.#connect = options.connect ?? (() => connectBus(socket, CALL_MS));
   }
 
   async state(unit: string): Promise<UnitState> {
@@ -460,7 +424,7 @@ class SystemdOverBus implements ServiceSystemd {
     signature = 's'.repeat(body.length),
   ): Promise<readonly unknown[]> {
     const call: BusCall = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER, member };
-    return bus.call(body.length === 0 ? call : { ...call, signature, body }, this.#callMs);
+    return bus.call(body.length === 0 ? call : { ...call, signature, body }, CALL_MS);
   }
 
   async #listen(bus: Bus): Promise<JobEnds> {
@@ -477,7 +441,7 @@ class SystemdOverBus implements ServiceSystemd {
         signature: 's',
         body: [rule],
       },
-      this.#callMs,
+      CALL_MS,
     );
     await this.#manager(bus, 'Subscribe', []);
     return ends;
@@ -499,7 +463,7 @@ class SystemdOverBus implements ServiceSystemd {
         signature: 's',
         body: [`org.freedesktop.systemd1.${kind}`],
       },
-      this.#callMs,
+      CALL_MS,
     );
     return all;
   }
@@ -510,7 +474,7 @@ class SystemdOverBus implements ServiceSystemd {
     const timer = this.#clock.sleep(until - this.#clock.monotonic(), AbortSignal.any([signal, over.signal]));
     const late = timer.then(() => {
       throw signal.aborted
-        ? stopped()
+        ? stopped('the job')
         : new PullwrightError('Cannot wait for the job: it is overdue', { code: 'JobOverdue' });
     });
     late.catch(() => undefined);
@@ -530,7 +494,7 @@ class SystemdOverBus implements ServiceSystemd {
         const restarted = state.active === 'active' && state.invocation !== job.before;
         return { result: restarted ? 'done' : 'failed' };
       }
-      if (job.signal.aborted) throw stopped();
+      if (job.signal.aborted) throw stopped('the job');
       if (state === undefined && this.#clock.monotonic() >= giveUp) throw job.cause;
       if (this.#clock.monotonic() >= job.until) throw overdue(job);
       await this.#clock.sleep(LOOK_AGAIN_MS, job.signal);
@@ -574,8 +538,9 @@ function isUncertain(error: unknown): boolean {
   return error instanceof PullwrightError && ['BusLost', 'BusTimeout', 'JobOverdue'].includes(error.code);
 }
 
-function stopped(): PullwrightError {
-  return new PullwrightError('Cannot wait for the job: this program is told to stop', { code: 'Stopped' });
+/** @param what was waited for */
+export function stopped(what: string): PullwrightError {
+  return new PullwrightError(`Cannot wait for ${what}: this program is told to stop`, { code: 'Stopped' });
 }
 
 function overdue(job: LostJob): PullwrightError {

@@ -77,7 +77,11 @@ async function run(
     }),
     folder: new StateFolder(state),
     systemd: unit(calls),
-    policy: { restart: options.restart ?? 'on-change', window: { windowMs: 0, delayMs: () => 0 } },
+    policy: {
+      restart: options.restart ?? 'on-change',
+      window: { windowMs: 0, delayMs: () => 0 },
+      maxRestarts: 6,
+    },
     clock: {
       now: () => 0,
       monotonic: () => 0,

@@ -4,7 +4,11 @@ import { after, decide, type Ended, type Policy, type Seen, type Step } from '..
 
 export const NOW: number = 1_700_000_000_000;
 /** Restarts on every change, at once. */
-export const policy: Policy = { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 } };
+export const policy: Policy = {
+  restart: 'on-change',
+  window: { windowMs: 0, delayMs: () => 0 },
+  maxRestarts: 6,
+};
 
 /** What the agent finds: the content of the file, and what is wanted there. */
 export function seen(wanted: string | undefined, present: string, now: number = NOW): Seen {

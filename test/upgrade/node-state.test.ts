@@ -63,7 +63,7 @@ class Node {
         },
         resetFailed: async () => undefined,
       },
-      policy: { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 } },
+      policy: { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 }, maxRestarts: 6 },
       clock: { now: () => 0, monotonic: () => 0, sleep: async () => true },
       settleMs: 0,
       report: ({ event }) => events.push(event),

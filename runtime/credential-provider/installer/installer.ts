@@ -11,7 +11,6 @@ import {
   type DaemonIo,
   type DaemonSettings,
   healthOf,
-  restartLimit,
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
@@ -287,7 +286,7 @@ function policyOf(options: InstallerSettings): Policy {
   return {
     restart: 'on-change',
     window: windowOf(options.nodeName, options.windowMs),
-    limit: restartLimit(options),
+    maxRestarts: options.maxRestarts,
   };
 }
 

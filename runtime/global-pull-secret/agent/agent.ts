@@ -6,6 +6,7 @@ import { jsonText, onOneLine } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
+import { podConnection } from '../../kube/pod-connection.ts';
 import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
 import {
@@ -14,12 +15,10 @@ import {
   type DaemonSettings,
   healthOf,
   leaveNode,
-  restartLimit,
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import { podConnection } from '../../kube/pod-connection.ts';
 import type { Gauge, NodeReporter } from '../../node/report.ts';
 import type { Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
@@ -244,7 +243,7 @@ function engineOptions(
       // Turns decide who goes first.
       window: windowOf(nodeName, windowMs === 'auto' ? 0 : windowMs),
       rereadMs: KUBELET_CACHE_MS,
-      limit: restartLimit(options),
+      maxRestarts: options.maxRestarts,
     },
     clock,
     settleMs: options.settleMs,

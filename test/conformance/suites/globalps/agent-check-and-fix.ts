@@ -101,7 +101,7 @@ async function runIn(folder: string, input: Input): Promise<Expected> {
       }),
       folder: state,
       systemd: systemdOf(input.restartResults),
-      policy: { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 } },
+      policy: { restart: 'on-change', window: { windowMs: 0, delayMs: () => 0 }, maxRestarts: 6 },
       clock,
       settleMs: 0,
       report: (event) => events.push(event),
