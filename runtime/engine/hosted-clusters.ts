@@ -3,15 +3,16 @@
  * kubeconfig of each is read again every minute.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { backOffMs, jitterMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
-import type { KubeObject, SecretObject } from '../core/kubernetes/object.ts';
-import { type PullStatusInput, pullStatus } from '../core/kubernetes/pull-status.ts';
+import type { SecretObject } from '../core/kubernetes/object.ts';
+import { pullStatus } from '../core/kubernetes/pull-status.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../core/redacted.ts';
 import { pause } from '../http/client.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/client.ts';
+import { objectRef } from '../kube/resources.ts';
 import type { Source } from './cache.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterPair } from './contract.ts';
@@ -27,28 +28,20 @@ import type { ObjectStore } from './store.ts';
 export const PASSING_FAILURES = 5;
 
 const DISCOVERY_MANAGER = 'pullwright-discovery';
-const HOSTED_REPORT_PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 /** Looks from one try to the next. */
 const PAUSE_AFTER_REFUSAL = 12;
 /** Looks after which what was written is looked at again: others may have deleted or changed it. */
 const LOOK_AGAIN = 120;
-interface Written {
-  readonly text: string;
-  /** Of the object, as it was stored. */
-  readonly resourceVersion: string | undefined;
-  /** Until it is looked at again. */
-  looks: number;
-}
 
 export class HostedReport {
   readonly #options: DiscoveryOptions;
   readonly #followers: ReadonlyMap<string, Follower>;
   /** Message of the last Event by hosted cluster. */
   readonly #told = new Map<string, string>();
-  #written: Written | undefined;
+  #written = '';
   #problem = '';
-  /** Looks that are left out after a refusal: nobody is asked every few seconds for what an older installation does not allow. */
-  #pause = 0;
+  /** Looks until what is written, or was refused, is tried again. */
+  #rest = 0;
   #writing = false;
 
   constructor(options: DiscoveryOptions, followers: ReadonlyMap<string, Follower>) {
@@ -74,10 +67,7 @@ export class HostedReport {
     const { management } = this.#options;
     if (!management.mayWrite || this.#told.get(name) === message) return;
     this.#told.set(name, message);
-    for (const { apiVersion, kind, metadata } of management.cache.store.list(
-      HOSTED_REPORT_PLANES,
-      controlPlaneNamespace,
-    )) {
+    for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
       const { namespace = '', name: plane, uid } = metadata;
       const regarding = { apiVersion, kind, namespace, name: plane, ...(uid === undefined ? {} : { uid }) };
       management.events
@@ -115,58 +105,45 @@ export class HostedReport {
     return { scope, state: 'failing', trouble: failure };
   }
 
-  /** Never rejects: what is not written now is written the next time. */
+  /** Writes what is news. Never rejects: what is not written now is written the next time. */
   async #write(seen: readonly SeenCluster[]): Promise<void> {
-    const { lease } = this.#options;
-    this.#pause = Math.max(0, this.#pause - 1);
-    if (lease?.isHeld() !== true) this.#written = undefined;
-    if (lease?.isHeld() !== true || this.#writing || this.#pause > 0) return;
+    const { lease, log } = this.#options;
+    if (lease?.isHeld() !== true) {
+      [this.#written, this.#rest] = ['', 0];
+      return;
+    }
+    this.#rest -= 1;
+    const said = hostedClustersSaid(seen);
+    const text = JSON.stringify(said);
+    if (this.#writing || (this.#rest > 0 && (text === this.#written || this.#problem !== ''))) return;
     this.#writing = true;
     try {
-      await this.#say(lease, seen);
-      this.#problem = '';
+      await this.#put(lease, said);
+      [this.#written, this.#problem, this.#rest] = [text, '', LOOK_AGAIN];
     } catch (error) {
       const { code, message, hint } = asPullwrightError(error);
       if (message !== this.#problem)
-        this.#options.log.info('cannot report on hosted clusters', { code, problem: message, hint });
-      this.#problem = message;
-      this.#pause = PAUSE_AFTER_REFUSAL;
+        log.info('cannot report on hosted clusters', { code, problem: message, hint });
+      [this.#problem, this.#rest] = [message, PAUSE_AFTER_REFUSAL];
     } finally {
       this.#writing = false;
     }
   }
 
-  /** Writes only what is news. */
-  async #say(
+  async #put(
     { namespace, name }: NonNullable<DiscoveryOptions['lease']>,
-    seen: readonly SeenCluster[],
+    said: ReturnType<typeof hostedClustersSaid>,
   ): Promise<void> {
     const { client } = this.#options.management;
-    const said = hostedClustersSaid(seen);
-    const text = JSON.stringify(said);
-    const before = this.#written;
-    if (before?.text === text && (before.looks -= 1) > 0) return;
     const about = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
     const input = { reporter: 'pullwright', about, ...said, now: new Date() };
-    const { object } = pullStatus({ ...input, present: undefined });
-    const present = await client.get({ ...object, namespace, name: object.metadata.name });
-    const isSame = before?.text === text && present?.metadata.resourceVersion === before.resourceVersion;
-    const resourceVersion =
-      present !== undefined && isSame ? before.resourceVersion : await this.#put(client, input, present);
-    this.#written = { text, resourceVersion, looks: LOOK_AGAIN };
-  }
-
-  /** Gives the version of what is stored then. */
-  async #put(
-    client: KubeClient,
-    input: Omit<PullStatusInput, 'present'>,
-    present: KubeObject | undefined,
-  ): Promise<string | undefined> {
+    const ref = objectRef(pullStatus({ ...input, present: undefined }).object);
+    const present = await client.get({ ...ref, namespace });
     const { object, status } = pullStatus({ ...input, present });
     const manager = { manager: DISCOVERY_MANAGER, force: true };
     if (present === undefined) await client.apply(object, manager);
-    const stored = await client.apply({ ...object, status }, { ...manager, subresource: 'status' });
-    return stored.metadata.resourceVersion;
+    if (!isDeepStrictEqual(present?.status, status))
+      await client.apply({ ...object, status }, { ...manager, subresource: 'status' });
   }
 }
 
@@ -268,7 +245,7 @@ export class Discovery {
       unread: 0,
     };
     this.#followers.set(scope.name, follower);
-    follower.done = this.#keepConnected(scope, follower);
+    follower.done = this.#keepConnected(follower);
   }
 
   #leave(name: string, { stop }: Follower): void {
@@ -280,18 +257,19 @@ export class Discovery {
   }
 
   /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
-  async #keepConnected(scope: ClusterPair, follower: Follower): Promise<void> {
+  async #keepConnected(follower: Follower): Promise<void> {
     const { manager, refreshMs = 60_000 } = this.#options;
-    const { signal } = follower.stop;
+    const { scope, stop } = follower;
+    const { signal } = stop;
     while (!signal.aborted) {
       try {
-        await this.#look(scope, follower);
+        await this.#look(follower);
         if (signal.aborted) break;
         [follower.failures, follower.failure, follower.state] = [0, undefined, 'good'];
         if (follower.unread < PASSING_FAILURES) this.#report.over(scope.name);
       } catch (error) {
         // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
-        this.#failed(scope, follower, error);
+        this.#failed(follower, error);
       }
       const { failures } = follower;
       const waitMs =
@@ -303,7 +281,8 @@ export class Discovery {
     await manager.remove(scope.name);
   }
 
-  #failed(scope: ClusterPair, follower: Follower, error: unknown): void {
+  #failed(follower: Follower, error: unknown): void {
+    const { scope } = follower;
     const failure = asPullwrightError(error);
     const { code, message, hint } = failure;
     if (message !== follower.failure?.message)
@@ -321,15 +300,16 @@ export class Discovery {
   }
 
   /** Reads the kubeconfig; opens the cluster when it changed. */
-  async #look(scope: ClusterPair, follower: Follower): Promise<void> {
+  async #look(follower: Follower): Promise<void> {
+    const { scope, used } = follower;
     const kubeconfig = await this.#options.hosted.read(scope);
-    const { used } = follower;
-    if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(scope, kubeconfig, follower);
+    if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(kubeconfig, follower);
   }
 
-  async #connect(scope: ClusterPair, kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
+  async #connect(kubeconfig: Redacted<string>, follower: Follower): Promise<void> {
     const { manager, hosted, management } = this.#options;
-    const { signal } = follower.stop;
+    const { scope, stop } = follower;
+    const { signal } = stop;
     const cluster = await hosted.open(kubeconfig, scope);
     try {
       this.#ownUid ??= await this.#uidOf('management', management);
@@ -366,15 +346,10 @@ export class Discovery {
    */
   #claim(scope: ClusterPair, uid: string | undefined): void {
     const { name } = scope;
-    const [taken] =
-      uid === undefined ? [] : ([...this.#uids].find(([other, its]) => other !== name && its === uid) ?? []);
-    const holder =
-      uid !== undefined && uid === this.#ownUid
-        ? 'the management cluster'
-        : taken === undefined
-          ? undefined
-          : `the cluster of "${taken}"`;
-    if (holder !== undefined)
+    const [taken] = [...this.#uids].find(([other, its]) => other !== name && its === uid) ?? [];
+    const other = taken === undefined ? undefined : `the cluster of "${taken}"`;
+    const holder = uid === this.#ownUid ? 'the management cluster' : other;
+    if (uid !== undefined && holder !== undefined)
       throw new PullwrightError(
         `Cannot open hosted cluster "${name}": the kubeconfig in "${this.#options.hosted.subject(scope)}" leads to ${holder} (kube-system has uid ${uid})`,
         { code: 'SameCluster', hint: `Put the kubeconfig of "${name}" there, or delete the HostedCluster` },
