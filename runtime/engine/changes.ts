@@ -117,7 +117,7 @@ function objectChange(
   }
   const manager = fieldManager(author.reconciler);
   const ownership = apply.plain === true ? 'written' : 'applied';
-  const differences = apply.createOnly === true ? [] : drift(desired, before, manager, ownership);
+  const differences = drift(desired, before, manager, ownership);
   const verb = differences.length === 0 ? 'unchanged' : 'configured';
   return { verb, ref: seen, desired, before, differences, ...plain };
 }

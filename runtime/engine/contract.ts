@@ -146,8 +146,6 @@ export interface ApplyObject {
   readonly object: KubeObject;
   /** Take over an object of this name that somebody else made. Without it, such an object is a `ForeignObject` problem. */
   readonly forceOwnership?: boolean;
-  /** Create it when missing, then leave it alone. */
-  readonly createOnly?: boolean;
   /**
    * Made by a plain create and changed by a merge patch, under the same field manager, which costs the API server two thirds of
    * server-side apply. For objects by the thousand that are wholly ours and hold no lists.

@@ -21,43 +21,35 @@ export interface RefusalWords {
 /** A name of Kubernetes. */
 const NAME = '[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}';
 
-interface Rule {
+/** `$1` and `$2` stand for what the pattern found. */
+interface Rule extends RefusalWords {
   readonly pattern: RegExp;
-  readonly words: (match: readonly string[]) => RefusalWords;
 }
 
 const RULES: readonly Rule[] = [
   {
     pattern: new RegExp(`exceeded quota: (${NAME}(?:,${NAME})*)(?:,|$)`),
-    words: ([, quota = '']) => ({
-      code: 'QuotaExceeded',
-      state: `the ResourceQuota "${quota}" is used up`,
-      hint: 'Raise it, or remove what it counts; it is tried again',
-    }),
+    code: 'QuotaExceeded',
+    state: 'the ResourceQuota "$1" is used up',
+    hint: 'Raise it, or remove what it counts; it is tried again',
   },
   {
     pattern: new RegExp(`admission webhook "(${NAME})" denied the request`),
-    words: ([, webhook = '']) => ({
-      code: 'AdmissionDenied',
-      state: `the admission webhook "${webhook}" refuses it`,
-      hint: 'Exempt it there, or ask whoever runs the webhook for the reason; it is tried again',
-    }),
+    code: 'AdmissionDenied',
+    state: 'the admission webhook "$1" refuses it',
+    hint: 'Exempt it there, or ask whoever runs the webhook for the reason; it is tried again',
   },
   {
     pattern: new RegExp(`ValidatingAdmissionPolicy '(${NAME})' with binding '(${NAME})' denied request`),
-    words: ([, policy = '', binding = '']) => ({
-      code: 'AdmissionDenied',
-      state: `the ValidatingAdmissionPolicy "${policy}" (binding "${binding}") refuses it`,
-      hint: 'Exempt it there, or make what the policy wants; it is tried again',
-    }),
+    code: 'AdmissionDenied',
+    state: 'the ValidatingAdmissionPolicy "$1" (binding "$2") refuses it',
+    hint: 'Exempt it there, or make what the policy wants; it is tried again',
   },
   {
     pattern: new RegExp(`failed calling webhook "(${NAME})"`),
-    words: ([, webhook = '']) => ({
-      code: 'AdmissionUnreachable',
-      state: `the admission webhook "${webhook}" does not answer the API server`,
-      hint: 'Look whether the pods behind it run; it is tried again',
-    }),
+    code: 'AdmissionUnreachable',
+    state: 'the admission webhook "$1" does not answer the API server',
+    hint: 'Look whether the pods behind it run; it is tried again',
   },
 ];
 
@@ -72,9 +64,9 @@ export function refusalWords(message: unknown): RefusalWords | undefined {
   if (typeof message !== 'string') return undefined;
   const denied = DENIED.exec(message);
   if (denied !== null) return deniedWords(denied);
-  for (const { pattern, words } of RULES) {
+  for (const { pattern, code, state, hint } of RULES) {
     const match = pattern.exec(message);
-    if (match !== null) return words(match);
+    if (match !== null) return { code, hint, state: state.replace(/\$(\d)/g, (_, at) => match[at] ?? '') };
   }
   return undefined;
 }
@@ -162,7 +154,8 @@ function wordsOf(
   { status, verb }: Refusal,
   { reason, message, causes }: StatusDetails,
 ): Pick<RefusalWords, 'code' | 'state'> & { readonly hint: string | undefined } {
-  const words = wordsOfCause(causes) ?? refusalWords(message);
+  const isTerminating = causes.some((cause) => cause.reason === TERMINATING.code);
+  const words = isTerminating ? TERMINATING : refusalWords(message);
   if (words !== undefined) return words;
   const code = reason === '' ? (REASONS[status] ?? 'ServerError') : reason;
   const fields = causes.map(describeCause).filter((text) => text !== '');
@@ -183,10 +176,6 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
   504: 'Timeout',
 };
-
-function wordsOfCause(causes: readonly ApiCause[]): RefusalWords | undefined {
-  return causes.some(({ reason }) => reason === TERMINATING.code) ? TERMINATING : undefined;
-}
 
 const TERMINATING: RefusalWords = {
   code: 'NamespaceTerminating',

@@ -30,8 +30,6 @@ export type WatchEvent =
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
 export interface GetOptions {
-  /** A longer answer is refused: `AnswerTooLarge`. @default {33554432} */
-  readonly maxBytes?: number;
   /** Of this request, where not answering is an answer too. @default those of the client */
   readonly tries?: number;
 }

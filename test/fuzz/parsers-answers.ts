@@ -243,7 +243,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
         givenUp(owned, {}).length,
         writtenBy(object, 'm'),
         managersOf(object, ['data', 'a']).length,
-        plainPatch(object, object, 'm'),
+        plainPatch(object, object, 'pullwright-other'),
       ];
     },
   },

@@ -20,11 +20,15 @@ import { ObjectStore } from '../store.ts';
 // the table is a problem of the file, with line, object and path.
 
 /**
- * What must be where, if it is there: `a.b[].c` is a path, through each element of a list. Null means absent.
+ * What must be where, if it is there: `a.b[].c` is a path, through each element of a list; a map, a text, or a map of texts. Null means
+ * absent.
  *
  * Source of the rule: the published schemas of these kinds.
  */
 const ALL: readonly string[] = [
+  'metadata.namespace: text',
+  'metadata.labels: texts',
+  'metadata.annotations: texts',
   'metadata.uid: text',
   'metadata.deletionTimestamp: text',
   'metadata.finalizers[]: text',
@@ -93,35 +97,44 @@ export function shapeFault(object: Readonly<Record<string, unknown>>): string | 
   const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
   for (const rule of [...ALL, ...own]) {
     const [path = '', expected = 'map'] = rule.split(': ');
-    const fault = faultAt(object, path.split('.'), { path: '', isText: expected === 'text' });
+    const fault = faultAt(object, path.split('.'), expected, '');
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-interface Place {
-  readonly path: string;
-  readonly isText: boolean;
-}
-
-function faultAt(value: unknown, [step, ...rest]: readonly string[], at: Place): string | undefined {
+function faultAt(
+  value: unknown,
+  [step, ...rest]: readonly string[],
+  expected: string,
+  path: string,
+): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (step === undefined && at.isText)
-    return typeof value === 'string' ? undefined : `${at.path} that is no text: quote it`;
-  if (typeof value !== 'object' || Array.isArray(value)) return `${at.path} that is no map`;
-  if (step === undefined) return undefined;
+  if (step === undefined && expected === 'text')
+    return typeof value === 'string' ? undefined : `${path} that is no text: quote it`;
+  if (!isRecord(value)) return `${path} that is no map`;
+  if (step === undefined) {
+    const wrong =
+      expected === 'texts' ? Object.entries(value).find(([, one]) => typeof one !== 'string') : undefined;
+    return wrong === undefined ? undefined : `${path}["${wrong[0]}"] that is no text: quote it`;
+  }
   const field = step.replace('[]', '');
-  const inner = (value as Readonly<Record<string, unknown>>)[field];
-  const place = { ...at, path: at.path === '' ? field : `${at.path}.${field}` };
-  return step === field ? faultAt(inner, rest, place) : faultInList(inner, rest, place);
+  const at = path === '' ? field : `${path}.${field}`;
+  const inner = value[field];
+  return step === field ? faultAt(inner, rest, expected, at) : faultInList(inner, rest, expected, at);
 }
 
-function faultInList(list: unknown, rest: readonly string[], at: Place): string | undefined {
+function faultInList(
+  list: unknown,
+  rest: readonly string[],
+  expected: string,
+  at: string,
+): string | undefined {
   if (list === undefined || list === null) return undefined;
-  if (!Array.isArray(list)) return `${at.path} that is no list`;
+  if (!Array.isArray(list)) return `${at} that is no list`;
   for (const [index, element] of (list as readonly unknown[]).entries()) {
-    const path = `${at.path}[${index}]`;
-    const fault = element === null ? `${path} that is empty` : faultAt(element, rest, { ...at, path });
+    const path = `${at}[${index}]`;
+    const fault = element === null ? `${path} that is empty` : faultAt(element, rest, expected, path);
     if (fault !== undefined) return fault;
   }
   return undefined;
@@ -314,41 +327,17 @@ function faultOf(value: unknown): string | undefined {
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
   if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;
   const kind = shownKind(object['kind']);
-  const fault = metadataFault(kind, object['metadata']);
-  if (fault !== undefined) return fault;
+  const { metadata } = object;
+  if (!isRecord(metadata)) return `${kind} has no metadata`;
+  const { name } = metadata;
+  if (typeof name !== 'string' || name === '') return `${kind} has no metadata.name`;
   const shape = shapeFault(object);
-  return shape === undefined
-    ? undefined
-    : `${kind} "${(object['metadata'] as { name: string }).name}" has ${shape}`;
+  return shape === undefined ? undefined : `${kind} "${name}" has ${shape}`;
 }
 
 /** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */
 function shownKind(kind: string): string {
   return /^[A-Z][A-Za-z]{0,49}$/.test(kind) ? kind : 'an object';
-}
-
-function metadataFault(kind: string, metadata: unknown): string | undefined {
-  if (typeof metadata !== 'object' || metadata === null) return `${kind} has no metadata`;
-  const { name, namespace, labels, annotations } = metadata as Readonly<Record<string, unknown>>;
-  if (typeof name !== 'string' || name === '') return `${kind} has no metadata.name`;
-  if (!isTextOrAbsent(namespace)) return `${kind} "${name}" has a metadata.namespace that is no text`;
-  return (
-    textMapFault(`${kind} "${name}"`, 'labels', labels) ??
-    textMapFault(`${kind} "${name}"`, 'annotations', annotations)
-  );
-}
-
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || value === null || typeof value === 'string';
-}
-
-function textMapFault(subject: string, field: string, map: unknown): string | undefined {
-  if (map === undefined || map === null) return undefined;
-  if (typeof map !== 'object' || Array.isArray(map)) return `${subject} has metadata.${field} that is no map`;
-  const wrong = Object.entries(map).find(([, entry]) => typeof entry !== 'string');
-  return wrong === undefined
-    ? undefined
-    : `${subject} has metadata.${field}["${wrong[0]}"] that is no text: quote it`;
 }
 
 // Folders of manifests on disk, or standard input, as object stores.
