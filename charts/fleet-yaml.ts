@@ -1,7 +1,7 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { scalarText } from '../runtime/core/record.ts';
-import { aliasTooMany, repeatedKeys, yamlMistake } from '../runtime/kube/yaml.ts';
+import { yamlExcesses, yamlMistake } from '../runtime/kube/yaml.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
 /** What {@link readFleetYaml} gives. */
@@ -46,7 +46,11 @@ export function readFleetYaml(text: string): FleetYaml {
   const [document, second] = documents as unknown as readonly [Document, Document | undefined];
   const problems: LocatedProblem[] = [
     ...document.errors.map((error) => ({ path: [], text: fleetMistake(error), ...at(error.pos[0]) })),
-    ...repeatedKeys(document.contents).map(([start]) => ({ path: [], text: REPEATED, ...at(start) })),
+    ...yamlExcesses(document.contents).repeatedKeys.map(([start]) => ({
+      path: [],
+      text: REPEATED,
+      ...at(start),
+    })),
   ];
   if (second !== undefined)
     problems.push({
@@ -64,7 +68,7 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
     value: undefined,
     problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
   };
-  if (aliasTooMany(document.contents) !== undefined) return tooMany;
+  if (yamlExcesses(document.contents).aliasTooMany !== undefined) return tooMany;
   try {
     return { value: document.toJS({ maxAliasCount: 100 }), problems };
   } catch {

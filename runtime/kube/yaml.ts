@@ -70,7 +70,7 @@ export function yamlMistake({
 // aliases, each of which it looks up in the whole document.
 
 /** Far more than any manifest has, and few enough to look up. */
-export const MOST_ALIASES = 1000;
+const MOST_ALIASES = 1000;
 
 /** A node as the library gives it. Only a map holds pairs, only a pair has a key, and an alias names its anchor and has no value. */
 interface YamlNode {
@@ -81,43 +81,40 @@ interface YamlNode {
   readonly range?: readonly [number, number, number] | null;
 }
 
+type Span = readonly [start: number, end: number];
+
 /**
- * Where the second of two equal keys of one map begins and ends, in the order of the text. Linear in the document, and as deep as that is.
+ * Where the second of two equal keys of one map begins and ends, and the first alias beyond {@link MOST_ALIASES}, in the order of the
+ * text. Linear in the document.
  *
  * @param contents of a document of the library, which was told not to look for them itself
  */
-export function repeatedKeys(contents: unknown): readonly (readonly [start: number, end: number])[] {
-  const found: (readonly [number, number])[] = [];
-  const open: YamlNode[] = isNode(contents) ? [contents] : [];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    const seen = new Set<unknown>();
-    for (const item of node.items ?? []) {
-      const { key, value } = isNode(item) ? item : {};
-      if (isScalar(key) && seen.size === seen.add(key.value).size && key.range)
-        found.push([key.range[0], key.range[1]]);
-      open.push(...[item, key, value].filter(isNode).filter(({ items }) => items !== undefined));
-    }
-  }
-  return found.sort(([a], [b]) => a - b);
-}
-
-/**
- * Where the first alias too many begins and ends; undefined where there are no more than {@link MOST_ALIASES}. Linear in the document.
- *
- * @param contents of a document of the library
- */
-export function aliasTooMany(contents: unknown): readonly [start: number, end: number] | undefined {
-  const found: (readonly [number, number])[] = [];
+export function yamlExcesses(contents: unknown): {
+  readonly repeatedKeys: readonly Span[];
+  readonly aliasTooMany: Span | undefined;
+} {
+  const repeatedKeys: Span[] = [];
+  const aliases: Span[] = [];
   const open: unknown[] = [contents];
   while (open.length > 0) {
     const node = open.pop();
     if (!isNode(node)) continue;
-    if (typeof node.source === 'string' && !('value' in node))
-      found.push([node.range?.[0] ?? 0, node.range?.[1] ?? 0]);
-    for (const item of node.items ?? []) open.push(item);
+    if (typeof node.source === 'string' && !('value' in node)) aliases.push(spanOf(node));
+    const seen = new Set<unknown>();
+    for (const item of node.items ?? []) {
+      const key = isNode(item) ? item.key : undefined;
+      if (isScalar(key) && seen.size === seen.add(key.value).size && key.range)
+        repeatedKeys.push(spanOf(key));
+      open.push(item);
+    }
     open.push(node.key, node.value);
   }
-  return found.sort(([a], [b]) => a - b)[MOST_ALIASES];
+  const inOrder = ([a]: Span, [b]: Span): number => a - b;
+  return { repeatedKeys: repeatedKeys.sort(inOrder), aliasTooMany: aliases.sort(inOrder)[MOST_ALIASES] };
+}
+
+function spanOf({ range }: YamlNode): Span {
+  return [range?.[0] ?? 0, range?.[1] ?? 0];
 }
 
 function isNode(value: unknown): value is YamlNode {
@@ -265,21 +262,15 @@ export function yamlDocuments(text: string): readonly Document[] {
 
 /** With the mistakes that the library did not look for, and their lines in the words of all. */
 function judged(document: Document, lines: LineCounter): Document {
-  const repeated = repeatedKeys(document.contents).map(
-    ([start, end]) => new YAMLParseError([start, end], 'DUPLICATE_KEY', 'Map keys must be unique'),
-  );
-  const alias = aliasTooMany(document.contents);
-  const many =
-    alias === undefined
-      ? []
-      : [
-          new YAMLParseError(
-            [...alias],
-            'RESOURCE_EXHAUSTION',
-            `There are more than ${MOST_ALIASES} aliases`,
-          ),
-        ];
-  const errors = [...document.errors, ...repeated, ...many].sort((a, b) => a.pos[0] - b.pos[0]);
+  const { repeatedKeys, aliasTooMany } = yamlExcesses(document.contents);
+  const errors = [
+    ...document.errors,
+    ...repeatedKeys.map((span) => new YAMLParseError([...span], 'DUPLICATE_KEY', 'Map keys must be unique')),
+  ];
+  const tooMany = `There are more than ${MOST_ALIASES} aliases`;
+  if (aliasTooMany !== undefined)
+    errors.push(new YAMLParseError([...aliasTooMany], 'RESOURCE_EXHAUSTION', tooMany));
+  errors.sort((a, b) => a.pos[0] - b.pos[0]);
   for (const error of errors) {
     const { line, col } = lines.linePos(error.pos[0]);
     error.message = `${yamlWords(error.message)} at line ${line}, column ${col}`;
