@@ -253,9 +253,14 @@ async function ask(config: KubeConfig): Promise<Credentials> {
   if (exec && token === undefined && options.cert === undefined) throw pluginFailure(exec.command);
   return {
     ...(token === undefined ? {} : { token }),
-    ...(options.cert === undefined ? {} : { certificate: String(options.cert) }),
-    ...(options.key === undefined ? {} : { key: redact(String(options.key)) }),
+    ...(options.cert === undefined ? {} : { certificate: pemText(options.cert) }),
+    ...(options.key === undefined ? {} : { key: redact(pemText(options.key)) }),
   };
+}
+
+/** node:https takes PEM as text or bytes. */
+function pemText(value: unknown): string {
+  return Buffer.isBuffer(value) ? value.toString('utf8') : (value as string);
 }
 
 /** Source of the rule: client-go's exec plugin. client-node tells it nothing. */
@@ -283,7 +288,7 @@ function pluginFailure(command = ''): PullwrightError {
 }
 
 function unreadable(error: unknown): PullwrightError {
-  const path = error instanceof Error && 'path' in error ? ` "${String(error.path)}"` : '';
+  const path = error instanceof Error && 'path' in error ? ` ${JSON.stringify(error.path)}` : '';
   return new PullwrightError(
     `Cannot read the credentials${path} of the kubeconfig: ${fileFailure(error, 'not valid')}`,
     {

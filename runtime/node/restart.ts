@@ -183,7 +183,8 @@ export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions
     },
     after: async (signal) => {
       const until = clock.monotonic() + withinMs;
-      while (expected && !(await answersWell(url))) {
+      if (!expected) return;
+      while (!(await answersWell(url))) {
         if (signal.aborted) throw stopped('the unit');
         if (clock.monotonic() >= until)
           throw new PullwrightError(

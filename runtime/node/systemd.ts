@@ -99,7 +99,7 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
       }
     },
     onSignal: (listener) =>
-      inner.on('message', ({ type, path = '', interface: from = '', member = '', body = [] }: Message) => {
+      inner.on('message', ({ type, path, interface: from, member, body }: Message) => {
         if (type === SIGNAL) listener({ path, interface: from, member, body });
       }),
     close: () => disconnect(inner),
