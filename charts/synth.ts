@@ -14,7 +14,7 @@ import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../runtime/
 import { choice, type Flags, file, folder, type Given, outputFlag, toggle } from '../runtime/cli/flags.ts';
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
-import { counted, jsonText } from '../runtime/core/text.ts';
+import { counted, jsonText, shellWord } from '../runtime/core/text.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
@@ -152,8 +152,8 @@ function printMissing(result: SynthResult, io: CommandIo): void {
     const [, namespace = '', name = ''] =
       /^(?:[^/]*\/)*([^/]+)\/secret-([^/]+)\.sops\.yaml$/.exec(path) ?? [];
     io.stderr.write(
-      `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${name} -n ${namespace} ` +
-        `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${path} /dev/stdin > ${path}"\n`,
+      `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${shellWord(name)} -n ${shellWord(namespace)} ` +
+        `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${shellWord(path)} /dev/stdin > ${shellWord(path)}"\n`,
     );
   }
 }

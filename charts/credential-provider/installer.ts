@@ -1,5 +1,6 @@
 /** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
 
+import { nodeReportBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   type Container,
@@ -16,7 +17,11 @@ import {
   type Volume,
   type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
-import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
+import {
+  CREDENTIAL_PROVIDER,
+  installerStatusName,
+  PROVIDER_FAILED,
+} from '../../runtime/credential-provider/platform.ts';
 import { type ProviderSettings, providerArgs } from '../../runtime/credential-provider/provider-flags.ts';
 
 export interface InstallerOptions {
@@ -62,7 +67,16 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
         : []),
     ]),
     ...(options.report === true
-      ? [role(metadata, STATUS_RULES), roleBinding(metadata, [{ name: NAME, namespace: NAMESPACE }])]
+      ? [
+          role(metadata, STATUS_RULES),
+          roleBinding(metadata, [{ name: NAME, namespace: NAMESPACE }]),
+          ...nodeReportBounds(
+            metadata,
+            { name: `${NAME}.pullwright.dev`, labels: own },
+            installerStatusName,
+            PROVIDER_FAILED,
+          ),
+        ]
       : []),
     clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
     workload(options, metadata),

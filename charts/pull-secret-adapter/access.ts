@@ -10,8 +10,6 @@ import {
   accountBounds,
   cel,
   celOf,
-  imageIs,
-  imageVariables,
 } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
@@ -140,19 +138,15 @@ const DATA = `'${dataSecretName(`' + variables.labels['${CLUSTER_LABEL}'] + '`)}
 
 /** A Job is the rendered one. What is its cluster's own has a rule of its own. */
 function jobs(bounds: JobBounds): AccountBound {
-  const pods = [true, false].map((stores) => jobOf(bounds, stores).template.spec);
   return {
     name: 'jobs',
     apiGroup: 'batch',
     resource: 'jobs',
     operations: OPERATIONS,
     variables: [
-      ...imageVariables(bounds.image),
       { name: 'labels', expression: 'object.spec.template.metadata.labels' },
       { name: 'annotations', expression: 'object.spec.template.metadata.annotations' },
       { name: 'fixed', expression: celOf(LABELS) },
-      { name: 'volumes', expression: celOf(pods.map(({ volumes }) => volumes)) },
-      { name: 'mounts', expression: celOf(pods.map(({ containers }) => containers[0]?.volumeMounts)) },
     ],
     validations: [
       {
@@ -164,21 +158,13 @@ function jobs(bounds: JobBounds): AccountBound {
         message: 'the pull secret adapter gives the pods of its Jobs the labels of their cluster alone',
       },
       {
-        expression: `${GOES}${imageIs(`${CONTAINER}.image`)}`,
-        message: `the pull secret adapter runs only the image of the repository of ${bounds.image}`,
-      },
-      {
-        expression: `${GOES}(${SPEC}.volumes in variables.volumes && ${CONTAINER}.volumeMounts in variables.mounts)`,
-        message: 'the pull secret adapter gives its Jobs the Secret of their cluster and no other folder',
-      },
-      {
         expression: `${GOES}${CONTAINER}.env.all(variable, ${variableIs(bounds)})`,
         message:
           'the pull secret adapter gives its Jobs the variables of its installation and of their cluster alone',
       },
       {
-        expression: `${GOES}(object.spec == ${celOf(rest(jobOf(bounds, true)), 'job')} && !object.spec.?manualSelector.orValue(false) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers))`,
-        message: `the pull secret adapter runs only its own Jobs, as the service account ${bounds.jobAccount}`,
+        expression: `${GOES}(object.spec in [${[true, false].map((stores) => celOf(jobOf(bounds, stores), 'job')).join(', ')}] && !object.spec.?manualSelector.orValue(false) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers))`,
+        message: `the pull secret adapter runs only its own Jobs, of the image ${bounds.image}, as the service account ${bounds.jobAccount}`,
       },
     ],
   };
@@ -202,12 +188,8 @@ const LABELS = {
   [PURPOSE_LABEL]: cel(`variables.labels['${PURPOSE_LABEL}']`),
 };
 
-interface JobSpec {
-  readonly template: { readonly spec: PodSpec };
-}
-
 /** The rendered Job; what differs from cluster to cluster is the request's own. */
-function jobOf({ namespace, jobAccount, told }: JobBounds, stores: boolean): JobSpec {
+function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolean): object {
   const { environment: _, ...more } = told;
   const job = pullSecretJob({
     ...more,
@@ -217,7 +199,7 @@ function jobOf({ namespace, jobAccount, told }: JobBounds, stores: boolean): Job
     annotations: Object.fromEntries(
       [...GIVEN, HASH_ANNOTATION].map((key) => [key, cel(`variables.annotations['${key}']`)]),
     ),
-    image: cel(`${CONTAINER}.image`),
+    image,
     serviceAccount: jobAccount,
     needsApiServer: cel<boolean>(`${SPEC}.automountServiceAccountToken`),
     env: {},
@@ -227,25 +209,10 @@ function jobOf({ namespace, jobAccount, told }: JobBounds, stores: boolean): Job
     deadlineSeconds: cel<number>('object.spec.activeDeadlineSeconds'),
     failJobExitCodes: FAIL_JOB_EXIT_CODES,
   });
-  return job['spec'] as JobSpec;
-}
-
-/** Of its whole, the parts that have rules of their own stand aside. */
-function rest(spec: JobSpec): JobSpec {
-  const pod = spec.template.spec;
-  const [container] = pod.containers.map((one) => ({
-    ...one,
-    env: cel<never>(`${CONTAINER}.env`),
-    volumeMounts: cel<never>(`${CONTAINER}.volumeMounts`),
-  }));
-  const volumes = cel<never>(`${SPEC}.volumes`);
-  return {
-    ...spec,
-    template: {
-      ...spec.template,
-      spec: { ...pod, containers: container === undefined ? [] : [container], volumes },
-    },
-  };
+  const { template, ...spec } = job['spec'] as { readonly template: { readonly spec: PodSpec } };
+  // Its variables have a rule of their own.
+  const containers = template.spec.containers.map((one) => ({ ...one, env: cel<never>(`${CONTAINER}.env`) }));
+  return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };
 }
 
 function variableIs({ told }: JobBounds): string {

@@ -3,8 +3,14 @@
  * and the reconciler's own account may write nothing but copies.
  */
 
+import { userOf } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { admissionPolicy, labels, type Validation } from '../../runtime/core/kubernetes/objects.ts';
+import {
+  type AdmissionPolicyInput,
+  admissionPolicy,
+  labels,
+  type Validation,
+} from '../../runtime/core/kubernetes/objects.ts';
 import { MAX_GRANTED_SECRETS } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import {
   MAX_SECRETS,
@@ -12,6 +18,44 @@ import {
   PROFILE_API_VERSION,
   PROFILE_KIND,
 } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+
+/** Refuses what does not hold; where it cannot be evaluated, too, since consent is not optional. */
+function policy(
+  name: string,
+  more: Pick<AdmissionPolicyInput, 'apiGroup' | 'resource' | 'validations'> & Partial<AdmissionPolicyInput>,
+): readonly KubeObject[] {
+  return admissionPolicy({
+    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+    apiVersion: '*',
+    operations: ['CREATE', 'UPDATE'],
+    failurePolicy: 'Fail',
+    actions: ['Deny'],
+    ...more,
+  });
+}
+
+const SPEC_CHANGES = {
+  name: 'spec-changes',
+  expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
+};
+
+/** The two policies of the reconciler's account. */
+function accountPolicy(
+  name: string,
+  { namespace, name: account }: GuardInput['serviceAccount'],
+  more: Parameters<typeof policy>[1],
+): readonly KubeObject[] {
+  return policy(name, {
+    apiVersion: 'v1',
+    matchConditions: [
+      {
+        name: 'reconciler',
+        expression: `request.userInfo.username == '${userOf({ namespace, name: account })}'`,
+      },
+    ],
+    ...more,
+  });
+}
 
 export const CONSENT_POLICY_NAME = 'pullwright-pull-secret-profile-consent';
 export const GUARD_POLICY_NAME = 'pullwright-pull-secret-copies';
@@ -23,37 +67,27 @@ export const GUARD_POLICY_NAME = 'pullwright-pull-secret-copies';
  * policy's answer the request is refused as well: consent is not optional.
  */
 export function consentPolicy(): readonly KubeObject[] {
-  const metadata = {
-    name: CONSENT_POLICY_NAME,
-    labels: labels({ name: CONSENT_POLICY_NAME, component: 'pull-secret-injection' }),
-  };
-  return admissionPolicy({
-    metadata,
+  return policy(CONSENT_POLICY_NAME, {
     apiGroup: 'pullwright.dev',
-    apiVersion: '*',
     resource: 'pullsecretprofiles',
-    operations: ['CREATE', 'UPDATE'],
-    failurePolicy: 'Fail',
-    matchConditions: [
-      {
-        name: 'spec-changes',
-        expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
-      },
-    ],
+    matchConditions: [SPEC_CHANGES],
     validations: Array.from({ length: MAX_SECRETS * MAX_SOURCES }, (_, index) =>
       sourceCheck(Math.floor(index / MAX_SOURCES), index % MAX_SOURCES),
     ),
-    actions: ['Deny'],
   });
+}
+
+/** CEL: whether the author of the request may. */
+function mayGet(namespace: string, secret: string): string {
+  return `authorizer.group('').resource('secrets').namespace(${namespace}).name(${secret}).check('get').allowed()`;
 }
 
 function sourceCheck(secret: number, source: number): Validation {
   const sources = `object.spec.secrets[${secret}].sources`;
   const at = `${sources}[${source}]`;
   const absent = `size(object.spec.secrets) <= ${secret} || !has(${sources}) || size(${sources}) <= ${source}`;
-  const check = `authorizer.group('').resource('secrets').namespace(${at}.namespace).name(${at}.name).check('get').allowed()`;
   return {
-    expression: `${absent} || ${check}`,
+    expression: `${absent} || ${mayGet(`${at}.namespace`, `${at}.name`)}`,
     message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
     messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
   };
@@ -61,31 +95,19 @@ function sourceCheck(secret: number, source: number): Validation {
 
 /** The same for a `PullSecretGrant`: who may not read a Secret cannot give it away. */
 export function grantConsentPolicy(): readonly KubeObject[] {
-  const name = 'pullwright-pull-secret-grant-consent';
   const checks = Array.from({ length: MAX_GRANTED_SECRETS }, (_, at): Validation => {
     const secret = `object.spec.secrets[${at}].name`;
-    const check = `authorizer.group('').resource('secrets').namespace(object.metadata.namespace).name(${secret}).check('get').allowed()`;
     return {
-      expression: `size(object.spec.secrets) <= ${at} || ${check}`,
+      expression: `size(object.spec.secrets) <= ${at} || ${mayGet('object.metadata.namespace', secret)}`,
       message: `you may not get the Secret that spec.secrets[${at}] names`,
       messageExpression: `'you may not get Secret "' + object.metadata.namespace + '/' + ${secret} + '", which spec.secrets[${at}] names: ask its owner to grant it'`,
     };
   });
-  return admissionPolicy({
-    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+  return policy('pullwright-pull-secret-grant-consent', {
     apiGroup: 'pullwright.dev',
-    apiVersion: '*',
     resource: 'pullsecretgrants',
-    operations: ['CREATE', 'UPDATE'],
-    failurePolicy: 'Fail',
-    matchConditions: [
-      {
-        name: 'spec-changes',
-        expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
-      },
-    ],
+    matchConditions: [SPEC_CHANGES],
     validations: checks,
-    actions: ['Deny'],
   });
 }
 
@@ -100,24 +122,18 @@ const PINNED = ['revisionName', 'customVersion']
  * names cannot be seen here, so that whoever pins one has to be allowed to get all Secrets of that namespace.
  */
 export function sidecarSetConsentPolicy(): readonly KubeObject[] {
-  const name = 'pullwright-sidecar-set-consent';
   const list = 'object.spec.imagePullSecrets';
   const checks = Array.from({ length: MAX_SET_SECRETS }, (_, at): Validation => {
     const secret = `${list}[${at}].?name.orValue('')`;
-    const check = `authorizer.group('').resource('secrets').namespace(${SOURCE_NAMESPACE}).name(${secret}).check('get').allowed()`;
     return {
-      expression: `!has(${list}) || size(${list}) <= ${at} || ${check}`,
+      expression: `!has(${list}) || size(${list}) <= ${at} || ${mayGet(SOURCE_NAMESPACE, secret)}`,
       message: `you may not get the Secret that spec.imagePullSecrets[${at}] names`,
       messageExpression: `'you may not get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
     };
   });
-  return admissionPolicy({
-    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+  return policy('pullwright-sidecar-set-consent', {
     apiGroup: 'apps.kruise.io',
-    apiVersion: '*',
     resource: 'sidecarsets',
-    operations: ['CREATE', 'UPDATE'],
-    failurePolicy: 'Fail',
     matchConditions: [
       {
         name: 'names-a-source',
@@ -141,7 +157,6 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
       },
       ...checks,
     ],
-    actions: ['Deny'],
   });
 }
 
@@ -158,11 +173,6 @@ export interface GuardInput {
  * is neither overwritten nor deleted by its account. No namespace is excepted.
  */
 export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonly KubeObject[] {
-  const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
-  const metadata = {
-    name: GUARD_POLICY_NAME,
-    labels: labels({ name: GUARD_POLICY_NAME, component: 'pull-secret-injection' }),
-  };
   const owned = (object: string): string =>
     `${object}.metadata.?labels[?'pullwright.dev/owner'].orValue('') != ''`;
   const isNamed = Object.entries(named)
@@ -171,14 +181,10 @@ export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonl
     )
     .join('');
   const offered = "oldObject.metadata.?annotations[?'pullwright.dev/adopt'].orValue('') == 'true'";
-  return admissionPolicy({
-    metadata,
+  return accountPolicy(GUARD_POLICY_NAME, serviceAccount, {
     apiGroup: '',
-    apiVersion: 'v1',
     resource: 'secrets',
     operations: ['CREATE', 'UPDATE', 'DELETE'],
-    failurePolicy: 'Fail',
-    matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${username}'` }],
     validations: [
       {
         expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && (${owned('object')}${isNamed}))`,
@@ -191,29 +197,21 @@ export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonl
           'the reconciler of Pullwright changes and deletes only Secrets that it made or that their owner hands over',
       },
     ],
-    actions: ['Deny'],
   });
 }
 
 /** The account asks in dry runs what admission makes of a pod. It makes no pods. */
 export function dryRunPolicy({ serviceAccount }: Pick<GuardInput, 'serviceAccount'>): readonly KubeObject[] {
-  const name = 'pullwright-pods-by-dry-run';
-  const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
-  return admissionPolicy({
-    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+  return accountPolicy('pullwright-pods-by-dry-run', serviceAccount, {
     apiGroup: '',
-    apiVersion: 'v1',
     resource: 'pods',
     operations: ['CREATE'],
-    failurePolicy: 'Fail',
-    matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${username}'` }],
     validations: [
       {
         expression: 'has(request.dryRun) && request.dryRun',
         message: 'the reconciler of Pullwright creates pods only in dry runs',
       },
     ],
-    actions: ['Deny'],
   });
 }
 
@@ -226,25 +224,13 @@ export const COLLISION_POLICY_NAME = 'pullwright-pull-secret-profile-collision';
  * can be seen when one of them asks for no more than the other. What is not seen here the reconciler tells the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
-  const metadata = {
-    name: COLLISION_POLICY_NAME,
-    labels: labels({ name: COLLISION_POLICY_NAME, component: 'pull-secret-injection' }),
-  };
-  return admissionPolicy({
-    metadata,
+  return policy(COLLISION_POLICY_NAME, {
     apiGroup: 'pullwright.dev',
-    apiVersion: '*',
     resource: 'pullsecretprofiles',
-    operations: ['CREATE', 'UPDATE'],
     // Not to be evaluated is no reason to refuse: the holder keeps its copies all the same.
     failurePolicy: 'Ignore',
     against: { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
-    matchConditions: [
-      {
-        name: 'spec-changes',
-        expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
-      },
-    ],
+    matchConditions: [SPEC_CHANGES],
     variables: [
       { name: 'collides', expression: collides('object') },
       { name: 'did', expression: `oldObject != null && ${collides('oldObject')}` },
@@ -257,7 +243,6 @@ export function collisionPolicy(): readonly KubeObject[] {
         messageExpression: `'profile "' + params.metadata.name + '" brings another Secret "' + object.spec.secrets.filter(s, ${rivals('s', 'params')})[0].name + '" to namespaces that this one selects too: use another name, or have it name its successor: spec.successor: ' + object.metadata.name`,
       },
     ],
-    actions: ['Deny'],
   });
 }
 

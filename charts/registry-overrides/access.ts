@@ -1,30 +1,32 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
 
-import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { type AccountBound, sameBut, sameMetadata } from '../../runtime/core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
-import { CATALOG_STREAM } from '../../runtime/registry-overrides/objects.ts';
+import {
+  CATALOG_CONTAINERS,
+  CATALOG_STREAM,
+  catalogTriggers,
+  TRIGGERS_ANNOTATION,
+} from '../../runtime/registry-overrides/objects.ts';
+import {
+  CATALOGS as ALL_CATALOGS,
+  type CatalogName,
+  catalogAnnotation,
+  DEFAULT_REGISTRY,
+  IS_REGISTRY_OVERRIDES,
+} from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
+import { TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';
 import type { Access } from '../shared/system.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
-const DEPLOYMENTS: readonly string[] = ['control-plane-operator', 'ignition-server'];
-const CATALOGS: readonly string[] = [
-  'certified-operators-catalog',
-  'community-operators-catalog',
-  'redhat-marketplace-catalog',
-  'redhat-operators-catalog',
-];
-
-/** In CEL, of a container `one` and what it was, `old`. */
-const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
-const SAME_CONTAINER = [
-  "one.all(key, key in ['env', 'image'] || old[?key] == one[?key])",
-  "old.all(key, key == 'env' || key in one)",
-  '(one.?image == old.?image || !variables.keepsImage)',
-  `one${OTHER_VARIABLES} == old${OTHER_VARIABLES}`,
-  `one.?env.orValue([]).all(variable, variable.name != '${OVERRIDES_ENV}' || !has(variable.valueFrom))`,
-].join(' && ');
+const LISTS = ['containers', 'initContainers'];
+const HOSTED_CONTROL_PLANE = {
+  apiVersion: 'hypershift.openshift.io/v1beta1',
+  kind: 'HostedControlPlane',
+} as const;
+const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
 /** One hosted cluster of the management cluster. */
 export interface HostedPlace {
@@ -72,40 +74,107 @@ function clusterRules(): readonly PolicyRule[] {
   ];
 }
 
-/**
- * Of the Deployments of a control plane one variable changes, and of catalogs the image. How many pods there are, and what they carry,
- * run as, mount and execute stays.
- */
+const ANNOTATIONS = 'params.metadata.?annotations';
+
+/** Repositories that a catalog may come from: as annotations of the hosted cluster say, which HyperShift copies to its control plane. */
+const PLACES = {
+  name: 'places',
+  expression: `[${JSON.stringify(DEFAULT_REGISTRY)}] + ${ANNOTATIONS}[?'${IS_REGISTRY_OVERRIDES}'].orValue('').split(',').filter(pair, pair.contains('=')).map(pair, pair.substring(pair.indexOf('=') + 1)).filter(place, place != '')`,
+};
+const INDEXES = {
+  name: 'indexes',
+  expression: JSON.stringify(Object.fromEntries(ALL_CATALOGS.map(({ name, index }) => [name, index]))),
+};
+
+/** CEL that holds an image to what the product chooses for that catalog. */
+function isOfCatalog(image: string, catalog: string): string {
+  const repository = `${image}.find('^[^/@]+(/[^/:@]+)+')`;
+  const found = `variables.places.exists(place, ${repository} == place || (${repository}.startsWith(place + '/') && ${repository}.endsWith('/' + variables.indexes[${catalog}])))`;
+  return `(${ANNOTATIONS}[?'${catalogAnnotation(`' + ${catalog} + '` as CatalogName)}'].orValue('') == ${image} || ${found})`;
+}
+
+const SAME_IMAGE = 'one.?image == old.?image';
+const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
+/** In CEL, of a container `one` and what it was, `old`. */
+const SAME_CONTAINER = [
+  sameBut('one', 'old', ['env', 'image']),
+  `(${SAME_IMAGE} || (variables.catalog != '' && one.name in ${JSON.stringify(Object.values(CATALOG_CONTAINERS))}))`,
+  `(one.?env == old.?env || (one.name == request.name && one${OTHER_VARIABLES} == old${OTHER_VARIABLES} && one.?env.orValue([]).all(variable, variable.name != '${OVERRIDES_ENV}' || !has(variable.valueFrom))))`,
+].join(' && ');
+const listOf = (when: 'now' | 'was', list: string): string => `variables.${when}.?${list}.orValue([])`;
+const PODS = [
+  { name: 'now', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
+  { name: 'was', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec.template.spec)" },
+  {
+    name: 'catalog',
+    expression: "request.name.endsWith('-catalog') ? request.name.replace('-catalog', '') : ''",
+  },
+];
+
+/** Of the Deployments of a control plane one variable of one container changes, and of catalogs the image and what it follows. */
 const DEPLOYMENT_FIELDS: AccountBound = {
   name: 'deployments',
   apiGroup: 'apps',
   resource: 'deployments',
   operations: ['CREATE', 'UPDATE', 'DELETE'],
   variables: [
+    ...PODS,
     { name: 'spec', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec)" },
     { name: 'old', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec)" },
-    { name: 'now', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
-    { name: 'was', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec.template.spec)" },
-    { name: 'keepsImage', expression: `request.name in ${JSON.stringify(DEPLOYMENTS)}` },
+    { name: 'triggers', expression: `object.metadata.?annotations[?'${TRIGGERS_ANNOTATION}'].orValue('[]')` },
   ],
   validations: [
     {
       expression: [
         "request.operation == 'UPDATE'",
-        "variables.spec.all(key, key == 'template' || variables.old[?key] == variables.spec[?key])",
-        'variables.old.all(key, key in variables.spec)',
+        sameMetadata({ annotations: [TRIGGERS_ANNOTATION] }),
+        `(oldObject.metadata.?annotations[?'${TRIGGERS_ANNOTATION}'].orValue('[]') == variables.triggers || (variables.catalog != '' && variables.triggers in ['[]', ${JSON.stringify(JSON.stringify(catalogTriggers('NAME')))}.replace('NAME', variables.catalog)]))`,
+        sameBut('variables.spec', 'variables.old', ['template']),
         'variables.spec.template.?metadata == variables.old.template.?metadata',
-        "variables.now.all(key, key in ['containers', 'initContainers'] || variables.was[?key] == variables.now[?key])",
-        'variables.was.all(key, key in variables.now)',
-        ...['containers', 'initContainers'].map(
-          (list) =>
-            `variables.now.?${list}.orValue([]).all(one, variables.was.?${list}.orValue([]).exists(old, ${SAME_CONTAINER}))`,
-        ),
+        sameBut('variables.now', 'variables.was', LISTS),
+        ...LISTS.flatMap((list) => [
+          `${listOf('now', list)}.map(one, one.name) == ${listOf('was', list)}.map(one, one.name)`,
+          `${listOf('now', list)}.all(one, ${listOf('was', list)}.exists(old, ${SAME_CONTAINER}))`,
+        ]),
       ].join(' && '),
       message: `this account of Pullwright changes nothing of Deployments but ${OVERRIDES_ENV} and the images of catalogs`,
     },
   ],
 };
+
+const CATALOG_IMAGE = 'this account of Pullwright takes catalogs only from where the hosted cluster says';
+
+/** What catalogs run, and what their Deployments follow. */
+const CATALOG_IMAGES: readonly AccountBound[] = [
+  {
+    name: 'catalogs',
+    apiGroup: 'apps',
+    resource: 'deployments',
+    operations: ['UPDATE'],
+    resourceNames: CATALOGS,
+    against: HOSTED_CONTROL_PLANE,
+    variables: [...PODS, PLACES, INDEXES],
+    validations: LISTS.map((list) => ({
+      expression: `${listOf('now', list)}.all(one, ${listOf('was', list)}.exists(old, one.name == old.name && ${SAME_IMAGE}) || ${isOfCatalog('one.image', 'variables.catalog')})`,
+      message: CATALOG_IMAGE,
+    })),
+  },
+  {
+    name: 'imagestreams',
+    apiGroup: 'image.openshift.io',
+    resource: 'imagestreams',
+    operations: ['CREATE', 'UPDATE'],
+    resourceNames: [CATALOG_STREAM],
+    against: HOSTED_CONTROL_PLANE,
+    variables: [PLACES, INDEXES],
+    validations: [
+      {
+        expression: `!has(object.spec.dockerImageRepository) && object.spec.?tags.orValue([]).all(tag, tag.?from.?kind.orValue('') == 'DockerImage' && tag.name in variables.indexes && ${isOfCatalog('tag.from.name', 'tag.name')})`,
+        message: CATALOG_IMAGE,
+      },
+    ],
+  },
+];
 
 function placeAccess(place: HostedPlace | undefined): readonly Access[] {
   const controlPlane = place === undefined ? {} : { namespace: place.controlPlaneNamespace };
@@ -117,13 +186,13 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
         {
           apiGroups: ['apps'],
           resources: ['deployments'],
-          resourceNames: [...DEPLOYMENTS, ...CATALOGS],
+          resourceNames: [...TARGETS, ...CATALOGS],
           verbs: [...READ, 'patch'],
         },
         applyByName('', 'configmaps', ['registry-overrides']),
         applyByName('image.openshift.io', 'imagestreams', [CATALOG_STREAM]),
       ],
-      bounds: [DEPLOYMENT_FIELDS],
+      bounds: [DEPLOYMENT_FIELDS, ...CATALOG_IMAGES],
     },
     {
       ...cluster,

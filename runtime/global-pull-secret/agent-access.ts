@@ -2,23 +2,14 @@
  * What an account that brings the agent to nodes may write of it, beyond what RBAC can say by names: a DaemonSet of that name with another
  * program, folder or account would be root on every node.
  *
- * The pod is held to what is rendered: one container with our program, from our repository whatever the tag, so that git and reconciler may be
- * updated in either order; its folders, places and variables are those of the options. Roles speak of Secrets by name, and bindings give
- * the agents' role to the agents alone.
+ * The pod is held to what is rendered: an older image of ours may have a known fault. Roles speak of Secrets by name, and bindings give the
+ * agents' role to the agents alone.
  */
 
-import {
-  type AccountBound,
-  cel,
-  celOf,
-  imageIs,
-  imageVariables,
-  userOf,
-} from '../core/kubernetes/account-bounds.ts';
+import { type AccountBound, cel, celOf, nodeReportBounds } from '../core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
-  admissionPolicy,
   clusterRole,
   clusterRoleBinding,
   kubernetesObject,
@@ -47,10 +38,9 @@ export function agentGuard(options: AgentOptions): readonly AccountBound[] {
 const CONTAINER = 'object.spec.template.spec.containers[0]';
 
 function agentPods(options: AgentOptions): AccountBound {
-  const { image, imagePullSecrets: _, resources, ...more } = options;
+  const { imagePullSecrets: _, resources, ...more } = options;
   const own: AgentOptions = {
     ...more,
-    image: cel(`${CONTAINER}.image`),
     // Quantities come back in another form.
     ...(resources === undefined ? {} : { resources: cel<never>(`${CONTAINER}.resources`) }),
   };
@@ -67,15 +57,10 @@ function agentPods(options: AgentOptions): AccountBound {
     apiGroup: 'apps',
     resource: 'daemonsets',
     operations: WRITES,
-    variables: imageVariables(image),
     validations: [
       {
-        expression: `${GOES}${imageIs(`${CONTAINER}.image`)}`,
-        message: `this account of Pullwright runs on nodes only the agent, of the repository of ${image}`,
-      },
-      {
         expression: `${GOES}${rendered.map(({ spec }) => `object.spec == ${celOf(spec, 'daemonSet')}`).join(' || ')}`,
-        message: 'this account of Pullwright brings to nodes the agent as it is rendered, and nothing else',
+        message: `this account of Pullwright brings to nodes the agent as it is rendered, of the image ${options.image}, and nothing else`,
       },
     ],
   };
@@ -122,45 +107,21 @@ function agentBindings(options: AgentOptions): AccountBound {
   };
 }
 
-// What RBAC cannot say about the agents' account: the agent of a node speaks of that node alone. The API server puts the node of a
-// pod's token beside its user name (Kubernetes 1.30 and later); one that does not is not asked, see docs/security.md.
-
 /** Name of the policy and its binding. */
 export const AGENT_POLICY_NAME = 'global-pull-secret-syncer.pullwright.dev';
-
-const CLAIM = 'authentication.kubernetes.io/node-name';
 
 /** The policy and its binding; none where agents do not report. */
 export function agentBounds(options: Pick<AgentOptions, 'report' | 'shape'>): readonly KubeObject[] {
   if (!reports(options)) return [];
-  const user = userOf({ namespace: NAMES.namespace, name: NAMES.syncer });
-  return admissionPolicy({
-    metadata: {
-      name: AGENT_POLICY_NAME,
-      labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-    },
-    apiGroup: ['pullwright.dev', 'events.k8s.io'],
-    apiVersion: '*',
-    resource: ['pullstatuses', 'pullstatuses/status', 'events'],
-    operations: ['CREATE', 'UPDATE'],
-    failurePolicy: 'Fail',
-    matchConditions: [
-      { name: 'account', expression: `request.userInfo.username == '${user}'` },
-      {
-        name: 'node-is-known',
-        expression: `has(request.userInfo.extra) && '${CLAIM}' in request.userInfo.extra`,
-      },
-    ],
-    variables: [{ name: 'node', expression: `request.userInfo.extra['${CLAIM}'][0]` }],
-    validations: [
-      {
-        expression:
-          "request.resource.resource == 'events' ? object.?regarding.?kind.orValue('') == 'Node' && object.?regarding.?name.orValue('') == variables.node : object.metadata.name == 'node-' + variables.node",
-        message: 'the agent of a node reports on that node alone',
-      },
-    ],
-    actions: ['Deny'],
-  });
+  const metadata = {
+    name: AGENT_POLICY_NAME,
+    labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
+  };
+  return nodeReportBounds(
+    { namespace: NAMES.namespace, name: NAMES.syncer },
+    metadata,
+    (node) => `node-${node}`,
+  );
 }
 
 // ServiceAccount, Roles and RoleBindings of the node agent in both namespaces.

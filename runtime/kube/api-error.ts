@@ -3,7 +3,7 @@
  * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
  */
 import { PullwrightError, type RetryPolicy } from '../core/errors.ts';
-import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
 
 // Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
 // of webhooks, policies, quotas, users and resources are words of a few letters that can be taken out.
@@ -278,8 +278,9 @@ export function immutableText(
   const { kind, metadata } = before;
   const { namespace, name } = metadata;
   const said = [...new Set(fields)].map((field) => fieldText(before, desired, field)).join('; ');
-  const scope = namespace === undefined ? '' : `-n ${namespace} `;
-  const command = `kubectl ${scope}delete ${kind.toLowerCase()} ${name}`;
+  const scope = namespace === undefined ? [] : ['-n', namespace];
+  const command =
+    kubectl([...scope, 'delete', kind.toLowerCase(), name], [...scope.slice(1), name]) ?? 'delete it';
   return {
     message: `Cannot change "${describeObject({ kind, namespace, name })}" in place: ${said}`,
     hint: isReplaceable(before)

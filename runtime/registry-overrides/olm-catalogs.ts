@@ -27,7 +27,7 @@ export interface Catalog {
   readonly priority: number;
 }
 
-const CATALOGS: readonly Catalog[] = [
+export const CATALOGS: readonly Catalog[] = [
   {
     name: 'certified-operators',
     index: 'certified-operator-index',
@@ -56,7 +56,7 @@ const CATALOGS: readonly Catalog[] = [
 
 export const IS_REGISTRY_OVERRIDES = 'hypershift.openshift.io/olm-catalogs-is-registry-overrides';
 const DEFAULT_HOST = 'registry.redhat.io';
-const DEFAULT_REGISTRY = 'registry.redhat.io/redhat';
+export const DEFAULT_REGISTRY = 'registry.redhat.io/redhat';
 /** The newest release with published catalogs, and how many minors downwards are tried. */
 const NEWEST = { major: 4, minor: 22 };
 const TRIED_MINORS = 4;

@@ -19,6 +19,7 @@ export type CrdName =
   | 'imagedigestmirrorsets.config.openshift.io'
   | 'imagetagmirrorsets.config.openshift.io'
   | 'images.config.openshift.io'
+  | 'imagestreams.image.openshift.io'
   | 'infrastructures.config.openshift.io'
   | 'machineconfigpools.machineconfiguration.openshift.io'
   | 'machineconfigs.machineconfiguration.openshift.io'
@@ -37,6 +38,7 @@ const KINDS: Readonly<Record<CrdName, readonly [kind: string, versions: string, 
   'imagedigestmirrorsets.config.openshift.io': ['ImageDigestMirrorSet', 'v1', 'Cluster'],
   'imagetagmirrorsets.config.openshift.io': ['ImageTagMirrorSet', 'v1', 'Cluster'],
   'images.config.openshift.io': ['Image', 'v1', 'Cluster'],
+  'imagestreams.image.openshift.io': ['ImageStream', 'v1', 'Namespaced'],
   'infrastructures.config.openshift.io': ['Infrastructure', 'v1', 'Cluster'],
   'machineconfigpools.machineconfiguration.openshift.io': ['MachineConfigPool', 'v1', 'Cluster'],
   'machineconfigs.machineconfiguration.openshift.io': ['MachineConfig', 'v1', 'Cluster'],

@@ -5,12 +5,11 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
-import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { requester } from '../control-plane/request.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, settled } from '../support/agent-scene.ts';
 import { TestNode } from '../support/node-agent.ts';
@@ -20,27 +19,6 @@ import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
 const test = suite('reports of the node agent');
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
-
-/** A token as the kubelet asks for it: it is bound to a pod on the node. */
-async function podToken(plane: ControlPlane, nodeName: string): Promise<string> {
-  const name = 'global-pull-secret-syncer';
-  const spec = { serviceAccountName: name, nodeName, containers: [{ name: 'a', image: 'a' }] };
-  const metadata = { name: 'agent', namespace: 'kube-system' };
-  const { uid } = (await plane.apply({ apiVersion: 'v1', kind: 'Pod', metadata, spec })).metadata as {
-    uid?: string;
-  };
-  const { status, body } = await plane.client.request(
-    'POST',
-    `/api/v1/namespaces/kube-system/serviceaccounts/${name}/token`,
-    {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: { boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: metadata.name, uid } },
-    },
-  );
-  assert.equal(status, 201, JSON.stringify(body));
-  return body.status.token as string;
-}
 
 const STATES: readonly (readonly [NodeState, readonly string[]])[] = [
   [{ ready: true, reason: 'InSync', message: 'm' }, ['Ready=True']],
@@ -145,46 +123,6 @@ else {
       .map(({ reason }) => reason);
     for (const reason of ['PullSecretWritten', 'KubeletRestarted'])
       assert.ok(reasons.includes(reason), `${reason} ${reasons.join()} ${agent.text()}`);
-  });
-
-  test('the token of a pod on a node writes the report of that node alone', async () => {
-    for (const object of [...agentRbac({}), ...agentBounds({})])
-      if (object.metadata.namespace !== 'openshift-config') await plane.apply(object);
-    const pod = requester({ server: plane.server, ca: plane.ca, token: await podToken(plane, 'worker-1') });
-    const asPod = async (path: string, body: object): Promise<string> => {
-      const answer = await pod.request('PATCH', path, body, 'application/apply-patch+yaml');
-      return answer.status < 300 ? 'allowed' : JSON.stringify(answer.body);
-    };
-    const statusOf = (node: string): Promise<string> =>
-      asPod(`${STATUSES}/node-${node}?fieldManager=pullwright-agent&force=true`, {
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullStatus',
-        metadata: { name: `node-${node}`, namespace: 'kube-system' },
-      });
-    await eventually(
-      async () => assert.match(await statusOf('worker-2'), /the agent of a node reports on that node alone/),
-      { withinMs: 60_000 },
-    );
-    assert.equal(await statusOf('worker-1'), 'allowed');
-    const eventOn = (name: string): Promise<string> =>
-      asPod(
-        `/apis/events.k8s.io/v1/namespaces/default/events/e-${name}?fieldManager=pullwright-agent&force=true`,
-        {
-          apiVersion: 'events.k8s.io/v1',
-          kind: 'Event',
-          metadata: { name: `e-${name}`, namespace: 'default' },
-          eventTime: '2026-01-01T00:00:00.000000Z',
-          reportingController: 'a',
-          reportingInstance: 'b',
-          action: 'c',
-          reason: 'd',
-          type: 'Normal',
-          regarding: { apiVersion: 'v1', kind: 'Node', name },
-        },
-      );
-    assert.match(await eventOn('worker-2'), /the agent of a node reports on that node alone/);
-    assert.equal(await eventOn('worker-1'), 'allowed');
-    pod.close();
   });
 
   test('it stops when told to', async () => {

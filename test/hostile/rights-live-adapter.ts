@@ -17,6 +17,7 @@ const other = { secretKeyRef: { name: 'broker', key: 'url' } };
 
 const STOLEN: Readonly<Record<string, (pod: Pod, job: Json) => void>> = {
   'another image': (_, job) => (job['image'] = 'registry.example.com/evil'),
+  'an older image of ours': (_, job) => (job['image'] = IMAGE.replace(/:[^:]*$/, ':0.0.9')),
   'another command': (_, job) => (job['command'] = ['/bin/sh']),
   'another of our programs': (_, job) => (job['args'] = ['adapter', '--api', 'https://evil.example.com']),
   'another account': (pod) => (pod['serviceAccountName'] = 'default'),
@@ -55,7 +56,7 @@ export function adapterThefts(test: (name: string, body: () => Promise<void>) =>
     const jobs = {
       file: named('file'),
       delete: named('delete'),
-      variable: named('variable', { passAs: 'env', image: IMAGE.replace(/:[^:]*$/, ':9.9.9') }),
+      variable: named('variable', { passAs: 'env' }),
       option: named('option', { jobEnv: { IAM_CREDENTIALS_ENDPOINT: 'https://iam.example.com' } }),
     };
     for (const [name, job] of Object.entries(jobs)) {

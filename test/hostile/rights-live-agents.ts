@@ -31,6 +31,7 @@ const POLICY = /ValidatingAdmissionPolicy 'pullwright-reconciler-agents'/;
 /** What would make root on nodes of the agent's DaemonSet, each as a change of its pod. */
 const STOLEN: Readonly<Record<string, (spec: Spec, agent: Json) => void>> = {
   'another image': (_, agent) => (agent['image'] = 'registry.example.com/evil'),
+  'an older image of ours': (_, agent) => (agent['image'] = IMAGE.replace(/:[^:]*$/, ':0.0.9')),
   'an image that begins like ours': (_, agent) => (agent['image'] = 'registry.example.com/pullwright-evil:1'),
   'another program of it': (_, agent) => (agent['command'] = ['/bin/sh', '-c', 'id']),
   'another command of it': (_, agent) =>
@@ -68,12 +69,9 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
     );
   });
 
-  test('brings the agent to nodes as it is rendered, whatever the tag of its image', async () => {
-    const newer = agentDaemonSet({ ...AGENT, image: IMAGE.replace(/:[^:]*$/, ':9.9.9') });
-    for (const object of [ours, newer]) {
-      const made = await thief.apply(`${DAEMON_SETS}/${NAME}`, object);
-      assert.ok(made.status === 200 || made.status === 201, made.body.message);
-    }
+  test('brings the agent to nodes as it is rendered', async () => {
+    const made = await thief.apply(`${DAEMON_SETS}/${NAME}`, ours);
+    assert.ok(made.status === 200 || made.status === 201, made.body.message);
   });
 
   for (const [what, change] of Object.entries(STOLEN))

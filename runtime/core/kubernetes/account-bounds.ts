@@ -4,15 +4,23 @@
  */
 import { GLOBAL_PULL_SECRET } from './hypershift.ts';
 import type { KubeObject } from './object.ts';
-import { admissionPolicy, labels, type PolicyRule, type Validation } from './objects.ts';
+import {
+  type AdmissionPolicyInput,
+  admissionPolicy,
+  labels,
+  type PolicyRule,
+  type Validation,
+} from './objects.ts';
 
 /** What every write of one kind by an account must hold. */
 export interface AccountBound {
   /** End of the policy's name, e.g. `nodes`. */
   readonly name: string;
-  readonly apiGroup: string;
+  readonly apiGroup: string | readonly string[];
   readonly resource: string | readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
+  readonly resourceNames?: readonly string[];
+  readonly against?: NonNullable<AdmissionPolicyInput['against']>;
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
 }
@@ -54,28 +62,6 @@ export function accountBounds(
       ...bound,
     });
   });
-}
-
-/**
- * The image without tag and digest as a variable of CEL. The API server takes it apart, so that the whole image stands in the text, as
- * whoever renders it with another one expects. A colon before a slash is that of a port.
- */
-export function imageVariables(
-  image: string,
-): readonly { readonly name: string; readonly expression: string }[] {
-  const colon = "variables.named.lastIndexOf(':')";
-  return [
-    { name: 'named', expression: `'${image}'.split('@')[0]` },
-    {
-      name: 'repository',
-      expression: `${colon} > variables.named.lastIndexOf('/') ? variables.named.substring(0, ${colon}) : variables.named`,
-    },
-  ];
-}
-
-/** CEL that holds `image` to the repository of {@link imageVariables}, whatever the tag, so that policy and writer may be updated in either order. */
-export function imageIs(image: string): string {
-  return `(${image} == variables.repository || ${image}.startsWith(variables.repository + ':') || ${image}.startsWith(variables.repository + '@'))`;
 }
 
 const HOLE = '\u0000';
@@ -150,6 +136,51 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   secret: { defaultMode: 0o644 },
 };
 
+const CLAIM = 'authentication.kubernetes.io/node-name';
+
+/**
+ * What a pod on a node says is of that node alone: the API server puts the node of a pod's token beside its user name (Kubernetes 1.30 and
+ * later); requests without it are admitted.
+ *
+ * @param statusOf name of the PullStatus of a node
+ * @param podReason of Events on pods; which pods are on a node is not known here
+ */
+export function nodeReportBounds(
+  account: Account,
+  metadata: AdmissionPolicyInput['metadata'],
+  statusOf: (node: string) => string,
+  podReason?: string,
+): readonly KubeObject[] {
+  const field = (path: string): string => `object.?${path.replaceAll('.', '.?')}.orValue('')`;
+  const onPod =
+    podReason === undefined
+      ? ''
+      : ` || (${field('regarding.kind')} == 'Pod' && ${field('reason')} == '${podReason}')`;
+  return admissionPolicy({
+    metadata,
+    apiGroup: ['pullwright.dev', 'events.k8s.io'],
+    apiVersion: '*',
+    resource: ['pullstatuses', 'pullstatuses/status', 'events'],
+    operations: ['CREATE', 'UPDATE'],
+    failurePolicy: 'Fail',
+    matchConditions: [
+      { name: 'account', expression: `request.userInfo.username == '${userOf(account)}'` },
+      {
+        name: 'node-is-known',
+        expression: `has(request.userInfo.extra) && '${CLAIM}' in request.userInfo.extra`,
+      },
+    ],
+    variables: [{ name: 'node', expression: `request.userInfo.extra['${CLAIM}'][0]` }],
+    validations: [
+      {
+        expression: `request.resource.resource == 'events' ? ${field('reportingInstance')} == variables.node && ((${field('regarding.kind')} == 'Node' && ${field('regarding.name')} == variables.node)${onPod}) : object.metadata.name == '${statusOf("' + variables.node + '")}'`,
+        message: 'the agent of a node reports on that node alone',
+      },
+    ],
+    actions: ['Deny'],
+  });
+}
+
 const WRITES: readonly string[] = ['create', 'update', 'patch', 'delete'];
 
 function writesSecrets({ resources, verbs }: PolicyRule): boolean {
@@ -171,9 +202,29 @@ function onlyTypes(types: readonly string[]): AccountBound {
   };
 }
 
-/**
- * An object whose kind the account may patch for the sake of one label: `spec`, annotations and all other labels stay.
- */
+/** CEL that holds the map `now` to what it `was`, but for these keys. */
+export function sameBut(now: string, was: string, keys: readonly string[] = []): string {
+  const kept = (from: string, to: string): string =>
+    `${from}.all(key, key in ${JSON.stringify(keys)} || ${to}[?key] == ${from}[?key])`;
+  return `${kept(now, was)} && ${kept(was, now)}`;
+}
+
+/** CEL that holds what is written of an object beside its fields to what it was, but for these labels and annotations. */
+export function sameMetadata(
+  changes: { readonly labels?: readonly string[]; readonly annotations?: readonly string[] } = {},
+): string {
+  const map = (object: string, field: string): string => `${object}.metadata.?${field}.orValue({})`;
+  return [
+    ...(['labels', 'annotations'] as const).map((field) =>
+      sameBut(map('object', field), map('oldObject', field), changes[field]),
+    ),
+    ...['finalizers', 'ownerReferences'].map(
+      (field) => `object.metadata.?${field} == oldObject.metadata.?${field}`,
+    ),
+  ].join(' && ');
+}
+
+/** An object whose kind the account may patch for the sake of one label. */
 export function onlyLabel(input: {
   readonly name: string;
   readonly apiGroup: string;
@@ -181,26 +232,14 @@ export function onlyLabel(input: {
   readonly label: string;
 }): AccountBound {
   const { label, ...bound } = input;
-  const others = (object: string): string => `${object}.metadata.?labels.orValue({})`;
-  const kept = (from: string, to: string): string =>
-    `${others(from)}.all(key, key == '${label}' || ${others(to)}[?key] == ${others(from)}[?key])`;
-  const same = ['spec', 'metadata.?annotations', 'metadata.?finalizers', 'metadata.?ownerReferences'].map(
-    (field) => {
-      const path = field === 'spec' ? '?spec' : field;
-      return `object.${path} == oldObject.${path}`;
-    },
-  );
   return {
     ...bound,
     operations: ['CREATE', 'UPDATE', 'DELETE'],
     validations: [
       {
-        expression: `request.operation == 'UPDATE' && ${[...same, kept('object', 'oldObject'), kept('oldObject', 'object')].join(' && ')}`,
+        expression: `request.operation == 'UPDATE' && object.?spec == oldObject.?spec && ${sameMetadata({ labels: [label] })}`,
         message: `this account of Pullwright changes nothing of ${input.resource} but the label ${label}`,
       },
     ],
   };
 }
-
-// Plain, typed objects of the kinds that we render. Nothing of cdk8s: `charts/<system>/objects.ts` is built from these, and
-// imported both by the construct that writes YAML and by the reconciler that applies the same objects at run time.

@@ -6,6 +6,7 @@
 import { PullwrightError } from '../errors.ts';
 import { isRecord, recordOf } from '../record.ts';
 import type { Redacted } from '../redacted.ts';
+import { shellWord } from '../text.ts';
 
 /** A JSON value in which leaves may be redacted. */
 export type Json =
@@ -132,6 +133,11 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
  */
 export function isObjectName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 253 && SUBDOMAIN.test(value);
+}
+
+/** `kubectl` with these words, quoted where a shell needs it; undefined where one of `names` is a name that no object can have. */
+export function kubectl(words: readonly string[], names: readonly unknown[] = []): string | undefined {
+  return names.every(isObjectName) ? ['kubectl', ...words].map(shellWord).join(' ') : undefined;
 }
 
 /**

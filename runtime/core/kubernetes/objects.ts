@@ -427,7 +427,10 @@ export interface AdmissionPolicyInput {
   readonly actions: readonly ('Deny' | 'Warn' | 'Audit')[];
   /** When the policy itself cannot be evaluated. @default {'Ignore'} */
   readonly failurePolicy?: 'Ignore' | 'Fail';
-  /** Every object of this kind is held against the request in turn, as `params`. */
+  /**
+   * Every object of this kind, of the request's namespace where it has one, is held against the request in turn, as `params`. Whether
+   * there is one and whether its kind is served is looked at before the match conditions, so that it matters to every account: name the resources.
+   */
   readonly against?: { readonly apiVersion: string; readonly kind: string };
 }
 

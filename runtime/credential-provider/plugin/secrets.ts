@@ -8,6 +8,7 @@
 import { PullwrightError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { shellWord } from '../../core/text.ts';
 import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
 import type { ApiAnswer, ApiClient } from './api-server.ts';
 import type { ProviderRequest } from './request.ts';
@@ -202,7 +203,7 @@ function needsRole(
   return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
     code: 'SecretsForbidden',
     retryPolicy: 'terminal',
-    hint: `Let the ServiceAccount read them${first}: kubectl apply -f - <<< '${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml })}'`,
+    hint: `Let the ServiceAccount read them${first}: kubectl apply -f - <<< ${shellWord(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml }))}`,
   });
 }
 

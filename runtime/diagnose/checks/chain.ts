@@ -1,7 +1,7 @@
 /** What breaks each link of the chain from an image to its credential, and what fixes it. */
 
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
@@ -16,7 +16,7 @@ import {
   type NodeEvidence,
 } from '../model/types.ts';
 import { ALLOW_SOURCE } from './pull.ts';
-import { kubectl, pullRemedy } from './pull-remedies.ts';
+import { pullRemedy } from './pull-remedies.ts';
 
 // The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them.
 

@@ -1,7 +1,6 @@
 /** Rights that pulls and this command need. */
 
 import type { Condition } from '../../core/kubernetes/conditions.ts';
-import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
@@ -26,62 +25,6 @@ import {
   podSpecIn,
 } from '../model/pull.ts';
 import type { DoctorInput } from '../model/types.ts';
-
-export const RBAC = 'rbac.authorization.k8s.io';
-
-/** What whoever runs `doctor` for pods of `namespace` needs; to be bound to them. */
-export function doctorAccess(namespace: string): readonly KubeObject[] {
-  const read = ['get', 'list'];
-  const metadata = { name: 'pullwright-doctor' };
-  const rules = (list: readonly (readonly [string, readonly string[]])[]): readonly object[] =>
-    list.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: read }));
-  return [
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'Role',
-      metadata: { ...metadata, namespace },
-      rules: rules([
-        ['', ['pods', 'secrets', 'serviceaccounts', 'events']],
-        ['apps', ['deployments', 'statefulsets', 'daemonsets', 'replicasets']],
-        ['batch', ['jobs', 'cronjobs']],
-        [RBAC, ['roles', 'rolebindings']],
-        ['pullwright.dev', ['pullstatuses']],
-      ]),
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'Role',
-      metadata: { ...metadata, namespace: GLOBAL_PULL_SECRET.namespace },
-      rules: rules([
-        ['', ['pods']],
-        ['apps', ['daemonsets']],
-        ['pullwright.dev', ['pullstatuses']],
-      ]),
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'ClusterRole',
-      metadata,
-      rules: rules([
-        ['', ['namespaces', 'nodes']],
-        [
-          'config.openshift.io',
-          [
-            'imagedigestmirrorsets',
-            'imagetagmirrorsets',
-            'criocredentialproviderconfigs',
-            'images',
-            'clusterversions',
-          ],
-        ],
-        ['machineconfiguration.openshift.io', ['machineconfigs']],
-        ['operator.openshift.io', ['imagecontentsourcepolicies']],
-        ['pullwright.dev', ['pullsecretprofiles']],
-        ['apps.kruise.io', ['sidecarsets']],
-      ]),
-    },
-  ];
-}
 
 // Profiles and SidecarSets that name a Secret for pods of a namespace and do not give it to one pod, and why.
 

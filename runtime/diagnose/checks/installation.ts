@@ -2,7 +2,7 @@
 
 import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
-import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, scalarText, textOf } from '../../core/record.ts';
 
 // What an installation is checked with, and what is said of it.
@@ -226,7 +226,7 @@ export function namespaceLine({ objects, plan, live }: CheckInput): CheckLine {
     check,
     level: live ? 'fail' : 'warn',
     message: `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
-    fix: `kubectl create namespace ${missing[0] ?? ''}; openshift-config is rendered with createConfigNamespace: true`,
+    fix: `${kubectl(['create', 'namespace', missing[0] ?? ''], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
   };
 }
 

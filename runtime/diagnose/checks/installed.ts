@@ -2,9 +2,9 @@
 
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
-import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recordOf, scalarText, textOf } from '../../core/record.ts';
-import { counted, countedOf } from '../../core/text.ts';
+import { counted, countedOf, shellWord } from '../../core/text.ts';
 import {
   type CheckInput,
   type CheckLevel,
@@ -70,7 +70,7 @@ export function servedLines({ objects, plan }: CheckInput): readonly CheckLine[]
         check: 'crds',
         level: 'fail',
         message: `${name} is not served: ${textOf(established?.['message']) || 'the API server says nothing of it'}`,
-        fix: `kubectl get crd ${name} -o yaml`,
+        fix: kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
       },
     ];
   });
@@ -91,7 +91,10 @@ function workloadLine(workload: KubeObject): CheckLine {
   const { metadata, kind } = workload;
   const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
   const { ready, wanted, seen } = countsOf(workload);
-  const fix = `kubectl describe ${kind.toLowerCase()} -n ${metadata.namespace ?? ''} ${metadata.name}; for a pod that does not pull, pullwright doctor --all -n ${metadata.namespace ?? ''}`;
+  const { namespace = '' } = metadata;
+  const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
+  const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
+  const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
   if (!seen)
     return {
       check: 'workloads',
@@ -172,7 +175,9 @@ function policyLine(policy: KubeObject, objects: readonly KubeObject[]): CheckLi
       check,
       level: 'fail',
       message: `${policy.kind} ${name} has expressions that the API server does not accept`,
-      fix: `kubectl get ${policy.kind.toLowerCase()} ${name} -o jsonpath={.status.typeChecking}`,
+      fix:
+        kubectl(['get', policy.kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
+        'Look at its status',
     };
   const seen = policy.kind === 'MutatingAdmissionPolicy' || observedGeneration !== undefined;
   return seen
@@ -380,7 +385,11 @@ export function podSecurityLines({ objects, plan }: CheckInput): readonly CheckL
             check: 'pod-security',
             level: 'fail',
             message: `${subject} is privileged, and its namespace enforces "${level}"`,
-            fix: `kubectl label namespace ${namespace} ${ENFORCE}=privileged --overwrite`,
+            fix:
+              kubectl(
+                ['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'],
+                [namespace],
+              ) ?? 'Label the namespace',
           };
     return openshift ? [security, sccLine(workload, labels, objects)] : [security];
   });
@@ -436,7 +445,7 @@ function sccLine(
     check,
     level: 'fail',
     message: `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
-    fix: `oc adm policy add-scc-to-user privileged -z ${account} -n ${namespace}`,
+    fix: `oc adm policy add-scc-to-user privileged -z ${shellWord(account)} -n ${shellWord(namespace)}`,
   };
 }
 

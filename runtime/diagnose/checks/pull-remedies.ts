@@ -144,11 +144,6 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
 };
 
-/** `kubectl` with these words; undefined where one of `names` is a name that no object can have. */
-export function kubectl(words: readonly string[], names: readonly string[]): string | undefined {
-  return names.every(isObjectName) ? ['kubectl', ...words].map(shellWord).join(' ') : undefined;
-}
-
 /** What a remedy is about, beside the failure. */
 export interface RemedyAbout {
   readonly namespace: string;

@@ -3,7 +3,7 @@
 import { textTable } from '../../cli/terminal.ts';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
-import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl, startsReporting } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKeys } from '../model/cluster.ts';
@@ -30,7 +30,6 @@ import {
   type Sent,
 } from '../model/types.ts';
 import { firstBroken } from './chain.ts';
-import { kubectl } from './pull-remedies.ts';
 
 // The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
 
@@ -554,6 +553,7 @@ export function jobRow(job: KubeObject): StatusRow {
 
 /** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
 export function deploymentRow(deployment: KubeObject): StatusRow {
+  const { namespace = 'default' } = deployment.metadata;
   const base = {
     system: 'pullwright',
     object: describeObject({ kind: 'Deployment', ...deployment.metadata }),
@@ -571,7 +571,7 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
     ...base,
     state: 'Attention',
     reason: 'NotRunning',
-    message: `${message}: what is reported here may be out of date; kubectl describe pods -n ${deployment.metadata.namespace ?? 'default'} says why`,
+    message: `${message}: what is reported here may be out of date; ${kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods'} says why`,
   };
 }
 

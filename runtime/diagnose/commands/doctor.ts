@@ -22,7 +22,6 @@ import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { doctorChain, firstBroken } from '../checks/chain.ts';
-import { doctorAccess } from '../checks/injection.ts';
 import { type FailingPod, fixesOf, type PodCause, podsByCause } from '../checks/status.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import {
@@ -259,7 +258,7 @@ interface Finding {
 const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
   text: asText,
   json: ({ input, links }) => jsonText<DoctorOutput>({ pod: input.pod, links, unread: input.unread }),
-  yaml: ({ input, links }) => fixOf(input, links),
+  yaml: ({ links }) => fixOf(links),
 };
 
 const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
@@ -274,16 +273,14 @@ function asText({ input, links, paint }: Finding): string {
   );
   const advice = broken?.advice === undefined ? [] : ['', onOneLine(broken.advice)];
   const commands = broken?.commands === undefined ? [] : ['', ...broken.commands];
-  const yaml = fixOf(input, links);
+  const yaml = fixOf(links);
   const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
   const verdict =
     broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(broken.about ?? broken.message)}`;
   return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...advice, ...commands, ...fix].join('\n')}\n`;
 }
 
-/** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */
-function fixOf(input: DoctorInput, links: readonly Link[]): string {
-  const broken = firstBroken(links);
-  const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
-  return (broken?.fix ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+/** The YAML for the first broken link. */
+function fixOf(links: readonly Link[]): string {
+  return (firstBroken(links)?.fix ?? []).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
 }

@@ -21,7 +21,7 @@ import {
 } from '../../registry-overrides/machine-config/input.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
-import { RBAC as INJECTION_RBAC, notGivenIn, notInjectedIn } from '../checks/injection.ts';
+import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
@@ -60,30 +60,28 @@ interface Rule {
  */
 export function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  return store
-    .list({ apiVersion: `${INJECTION_RBAC}/v1`, kind: 'RoleBinding' }, namespace)
-    .some((binding) => {
-      const subjects = (binding['subjects'] ?? []) as readonly {
-        kind?: string;
-        name?: string;
-        namespace?: string;
-      }[];
-      const isMeant = subjects.some(({ kind, name = '', namespace: where = namespace }) =>
-        kind === 'Group'
-          ? groups.includes(name)
-          : kind === 'ServiceAccount' && name === account && where === namespace,
-      );
-      const ref = binding['roleRef'] as { kind?: string; name?: string } | undefined;
-      if (!isMeant || ref === undefined) return false;
-      if (ref.kind !== 'Role') return true;
-      const role = store.get({
-        apiVersion: `${INJECTION_RBAC}/v1`,
-        kind: 'Role',
-        namespace,
-        name: ref.name ?? '',
-      });
-      return ((role?.['rules'] ?? []) as readonly Rule[]).some(readsSecrets);
+  return store.list({ apiVersion: RBAC, kind: 'RoleBinding' }, namespace).some((binding) => {
+    const subjects = (binding['subjects'] ?? []) as readonly {
+      kind?: string;
+      name?: string;
+      namespace?: string;
+    }[];
+    const isMeant = subjects.some(({ kind, name = '', namespace: where = namespace }) =>
+      kind === 'Group'
+        ? groups.includes(name)
+        : kind === 'ServiceAccount' && name === account && where === namespace,
+    );
+    const ref = binding['roleRef'] as { kind?: string; name?: string } | undefined;
+    if (!isMeant || ref === undefined) return false;
+    if (ref.kind !== 'Role') return true;
+    const role = store.get({
+      apiVersion: RBAC,
+      kind: 'Role',
+      namespace,
+      name: ref.name ?? '',
     });
+    return ((role?.['rules'] ?? []) as readonly Rule[]).some(readsSecrets);
+  });
 }
 
 function readsSecrets({ apiGroups = [], resources = [], verbs = [] }: Rule): boolean {
