@@ -24,7 +24,18 @@ export function printable(text: string): string {
  * As {@link printable}, on one line: for a value inside a sentence or a table, where a newline could pass for a line of ours.
  */
 export function onOneLine(text: string): string {
-  return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+  return printable(withoutUserInfo(text)).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+}
+
+/** Before the host of a URL, or of a registry's name in quotes; a digest or a port is none. Bounded, so that each text is read once. */
+const USER_INFO =
+  /(:\/\/|^|")(?:(?<=:\/\/)[^\s"'<>/@:]{0,256}@|[^\s"'<>/@:]{0,256}:(?!\/\/|\d+\/)[^\s"'<>]{0,256}@)(?!sha\d+:)/g;
+
+/**
+ * A registry key, a URL or a sentence with them, without user info, which may hold a password: for whatever shows one.
+ */
+export function withoutUserInfo(text: string): string {
+  return text.includes('@') ? text.replace(USER_INFO, '$1') : text;
 }
 
 /**

@@ -2,8 +2,10 @@
  * Events for people (events.k8s.io/v1). An event has a name made of what it says, so that the same event is one object however
  * often it is said and whoever says it: repeated, it becomes a series; after a restart, nothing is sent.
  */
+
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { withoutUserInfo } from '../core/text.ts';
 import { isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 
@@ -85,7 +87,8 @@ export class EventRecorder {
 
   #eventObject(input: EventInput, name: string): KubeObject {
     const { controller, instance, now } = this.#options;
-    const { regarding, type, reason, action, note } = input;
+    const { regarding, type, reason, action } = input;
+    const note = withoutUserInfo(input.note);
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',

@@ -13,6 +13,7 @@ import {
 } from '../core/docker-config/pull-secret.ts';
 import { isRecord } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
+import { withoutUserInfo } from '../core/text.ts';
 
 // What somebody gave in place of a pull secret, by its shape: mistakes that are made again and again.
 
@@ -94,7 +95,7 @@ export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
   const problems = entries.flatMap(entryProblem);
   if (problems.length === 0 && kubeletFault !== undefined)
     return failed('a field beside "auths" has a wrong type: the kubelet discards the whole document');
-  return { problems, registries: entries.map((entry) => entry.key.written) };
+  return { problems, registries: entries.map((entry) => withoutUserInfo(entry.key.written)) };
 }
 
 /** SHA-256 of the exact text, in hex. */
@@ -115,7 +116,7 @@ function documentProblem({ reason, message, position }: ConfigProblem, text: str
 }
 
 function entryProblem(entry: DockerConfigEntry): readonly string[] {
-  const shown = `entry ${JSON.stringify(entry.key.written.slice(0, 200))}`;
+  const shown = `entry ${JSON.stringify(withoutUserInfo(entry.key.written).slice(0, 200))}`;
   if (entry.fault !== undefined) return [`${shown} ${entry.fault.message}`];
   if (entry.containers === undefined)
     return [`${shown} has an "auth" that CRI-O cannot read: expected padding`];

@@ -5,8 +5,10 @@
  * Source of the rule: encoding/json of Go for the structs of go-reader.ts: names of fields without regard to case, a second
  * `auths` adds to the first, `null` empties it, the last of equal keys wins.
  */
+
 import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
 import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+import { withoutUserInfo } from '../text.ts';
 
 // The fields of the structs into which Go decodes a pull secret. Apart from the rest of the reader, because a run of the
 // credential provider needs no more of it.
@@ -63,7 +65,7 @@ export function wrongTextField(
 
 /** Something that works but is probably not meant. */
 export interface ConfigWarning {
-  readonly reason: 'DuplicateKey' | 'FieldCase' | 'FieldIgnored';
+  readonly reason: 'DuplicateKey' | 'FieldCase' | 'FieldIgnored' | 'KeyWithUserInfo';
   /** A registry key, or a field in quotes. */
   readonly subject: string;
   readonly message: string;
@@ -127,9 +129,15 @@ function addAll(
   warnings: ConfigWarning[],
 ): void {
   for (const member of members) {
+    const shown = withoutUserInfo(member.key);
     if (entries.delete(member.key)) {
       const message = 'stands twice in the document: the last one counts, remove the other';
-      warnings.push({ reason: 'DuplicateKey', subject: member.key, message });
+      warnings.push({ reason: 'DuplicateKey', subject: shown, message });
+    }
+    if (shown !== member.key) {
+      const message =
+        'has user info in its key, which is no place for a password: remove it, and replace what it held';
+      warnings.push({ reason: 'KeyWithUserInfo', subject: shown, message });
     }
     entries.set(member.key, member);
   }

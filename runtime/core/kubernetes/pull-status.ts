@@ -2,6 +2,7 @@
  * `PullStatus` (pullwright.dev/v1alpha1): where what has no status of its own reports. Named after the object it speaks of,
  * in that object's namespace, one verdict per entry.
  */
+import { withoutUserInfo } from '../text.ts';
 import { type Condition, type ConditionInput, nextConditions } from './conditions.ts';
 import type { KubeObject } from './object.ts';
 
@@ -66,8 +67,11 @@ export function pullStatus(input: PullStatusInput): {
     status: {
       about: { apiVersion: input.about.apiVersion, kind, name },
       reporter: input.reporter,
-      conditions: nextConditions(before, input.conditions, input.now),
-      verdicts: limited(input.verdicts),
+      conditions: nextConditions(before, input.conditions.map(shown), input.now),
+      verdicts: limited(input.verdicts).map((one) => ({
+        ...shown(one),
+        subject: withoutUserInfo(one.subject),
+      })),
       ...(input.summary === undefined
         ? {}
         : {
@@ -77,6 +81,10 @@ export function pullStatus(input: PullStatusInput): {
           }),
     },
   };
+}
+
+function shown<Said extends { readonly message: string }>(said: Said): Said {
+  return { ...said, message: withoutUserInfo(said.message) };
 }
 
 /** `secret-additional-pull-secret`: unique per kind and name within the namespace. */

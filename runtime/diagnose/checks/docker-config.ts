@@ -21,7 +21,7 @@ import { decodeGoBase64 } from '../../core/go/base64.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
-import type { TextPosition } from '../../core/text.ts';
+import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 
 /** One problem. */
 export interface ValidationProblem {
@@ -59,7 +59,7 @@ export function validateDockerConfig(
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
   const problems = config.entries.flatMap((entry): readonly ValidationProblem[] => {
-    const at = path(entry.key.written);
+    const at = path(withoutUserInfo(entry.key.written));
     const helper = entry.fault?.reason === 'NoCredential' ? helperOf(config, entry.key.written) : undefined;
     if (helper === undefined) return entryProblems(entry, at, now);
     const { position } = entry;
@@ -68,7 +68,8 @@ export function validateDockerConfig(
     ];
   });
   const warnings = config.warnings.map(({ reason, subject, message }): ValidationProblem => {
-    const at = reason === 'DuplicateKey' ? path(subject) : subject.replaceAll('"', '');
+    const at =
+      reason === 'DuplicateKey' || reason === 'KeyWithUserInfo' ? path(subject) : subject.replaceAll('"', '');
     return { severity: 'warning', code: reason, path: at, message };
   });
   const whole = problems.some(({ severity }) => severity === 'error') || config.kubeletFault === undefined;

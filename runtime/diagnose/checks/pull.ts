@@ -3,6 +3,7 @@
 import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
+import { withoutUserInfo } from '../../core/text.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import type {
   ExplainedPlace,
@@ -58,7 +59,7 @@ export function unreadableBecause(source: AuthSource): string {
   const entry = parsed.config.entries.find((one) => !one.readable);
   if (entry === undefined) return 'has a field that is no map of texts';
   const { line, column } = entry.position;
-  return `has an entry "${entry.key.written}" that ${entry.fault?.message ?? 'cannot be read'} (line ${line}, column ${column})`;
+  return `has an entry "${withoutUserInfo(entry.key.written)}" that ${entry.fault?.message ?? 'cannot be read'} (line ${line}, column ${column})`;
 }
 
 function listedSecret({ name, listedBy, state }: ListedSecret): readonly Finding[] {

@@ -39,7 +39,7 @@ import {
   type Resolution,
 } from '../../core/mirrors/resolve.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
-import type { TextPosition } from '../../core/text.ts';
+import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import { findingsOf, unreadableBecause, verificationOf } from '../checks/pull.ts';
@@ -243,7 +243,7 @@ function elsewhere(
 function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
   const fromPull = source === input.pullFile?.source.name ? input.pullFile.origins.get(key) : undefined;
   const origin = fromPull ?? (source === input.node?.name ? input.merge?.origins.get(key) : undefined);
-  return { source, key, ...(origin === undefined ? {} : { origin }), position };
+  return { source, key: withoutUserInfo(key), ...(origin === undefined ? {} : { origin }), position };
 }
 
 /** Entries about the same registry first. */
@@ -291,12 +291,12 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
   if (found.found === 'credential') {
     const { source, written, position, rivals } = found.entry;
     const entry = placeOf(input, source, written, position);
-    return { what: 'entry', entry, username: found.credential.username, rivals };
+    return { what: 'entry', entry, username: found.credential.username, rivals: rivals.map(withoutUserInfo) };
   }
   if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
   return {
     what: 'nothing',
-    why: `entry "${found.stoppedBy.written}" of the auth file holds no "auth", and ends the search`,
+    why: `entry "${withoutUserInfo(found.stoppedBy.written)}" of the auth file holds no "auth", and ends the search`,
   };
 }
 

@@ -18,6 +18,7 @@ import {
 } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
 import type { Redacted } from '../../core/redacted.ts';
+import { withoutUserInfo } from '../../core/text.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
@@ -327,10 +328,10 @@ function secretOf(object: SecretObject, copyOf: CopyOf): ReportSecret {
       ? kubeletFault === undefined
         ? undefined
         : 'the kubelet cannot read it'
-      : `entry "${bad.key.written}" ${bad.fault.message}`;
+      : `entry "${withoutUserInfo(bad.key.written)}" ${bad.fault.message}`;
   return {
     ...base,
-    keys: entries.map(({ key }) => key.written),
+    keys: entries.map(({ key }) => withoutUserInfo(key.written)),
     ...(fault === undefined ? {} : { fault }),
   };
 }

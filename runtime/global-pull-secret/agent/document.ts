@@ -5,6 +5,7 @@
  * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot read costs the
  * node every credential of the file, so that such an entry is never written: it is left out, or stays as it was last good.
  */
+
 import {
   digestOfNode,
   encodeUsable,
@@ -23,6 +24,7 @@ import { PullwrightError } from '../../core/errors.ts';
 import type { JsonNode } from '../../core/go/json.ts';
 import { decodeUtf8, goQuote } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { withoutUserInfo } from '../../core/text.ts';
 import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
 
 // Merges what we want into a map that others write to as well: ours are added and changed, what we put there earlier and no
@@ -125,7 +127,7 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
 }
 
 function entryFault({ key, fault }: DockerConfigEntry): string {
-  return `entry ${shortQuote(key.written)} ${fault?.message ?? 'cannot be read'}`;
+  return `entry ${shortQuote(withoutUserInfo(key.written))} ${fault?.message ?? 'cannot be read'}`;
 }
 
 function fieldFault(name: string): string {

@@ -11,7 +11,7 @@ import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { reveal } from '../../core/redacted.ts';
-import { counted } from '../../core/text.ts';
+import { counted, withoutUserInfo } from '../../core/text.ts';
 import { configHash } from '../eligibility.ts';
 import { HASH_LABEL } from '../options.ts';
 import type { SystemSecrets } from './plan.ts';
@@ -22,7 +22,7 @@ export function upstreamRefusal(secret: PullSecret | undefined): string | undefi
   if (secret.problem !== undefined) return `it ${secret.problem.message}`;
   const broken = secret.entries.find(({ kubelet }) => kubelet === undefined);
   if (broken !== undefined)
-    return `its entry "${broken.key.written}" ${broken.fault?.message ?? 'cannot be read'}`;
+    return `its entry "${withoutUserInfo(broken.key.written)}" ${broken.fault?.message ?? 'cannot be read'}`;
   if (secret.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
   return secret.entries.length === 0 ? 'it has no entry' : undefined;
 }

@@ -14,6 +14,7 @@ import {
 } from '../../core/docker-config/pull-secret.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
+import { withoutUserInfo } from '../../core/text.ts';
 import { isLightened } from '../../engine/on-demand-values.ts';
 import type { ProfileSource } from '../kinds/profile.ts';
 
@@ -191,7 +192,7 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
   if (faulty?.fault !== undefined)
     return bad(
       'SourceInvalid',
-      `has an entry "${faulty.key.written}" that ${faulty.fault.message}; correct or remove it`,
+      `has an entry "${withoutUserInfo(faulty.key.written)}" that ${faulty.fault.message}; correct or remove it`,
     );
   if (parsed.config.kubeletFault !== undefined)
     return bad('SourceInvalid', 'has a field that no kubelet can read; write only "auths"');

@@ -1,0 +1,110 @@
+/** A password that somebody wrote into a registry key is shown nowhere, and is a finding. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { runMain } from '../../runtime/commands/main.ts';
+import { mergePullSecrets } from '../../runtime/core/docker-config/merge.ts';
+import { pullStatus } from '../../runtime/core/kubernetes/pull-status.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { withoutUserInfo } from '../../runtime/core/text.ts';
+import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
+import { suite } from '../support/suite.ts';
+import { commandsOn } from './evil-commands.ts';
+import { dump } from './evil-words.ts';
+
+const test = suite('user info in registry keys');
+const PASSWORD = plantedPassword('key');
+const KEYS = [
+  `https://robot:${PASSWORD}@quay.io`,
+  `https://robot:${PASSWORD}@quay.io/v2/team`,
+  `robot:${PASSWORD}@team.example.com`,
+  `https://robot:pass/${PASSWORD}@other.example.com`,
+];
+
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-user-info-'));
+test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+test('is stripped, and what only looks like it stays', () => {
+  for (const key of KEYS) assert.equal(findPlanted(withoutUserInfo(key)), undefined);
+  assert.equal(withoutUserInfo(KEYS[0] ?? ''), 'https://quay.io');
+  for (const text of [
+    'registry.example.com:5000/a/b:1@sha256:abc',
+    'alpine:3.20@sha256:abc',
+    'https://iam.googleapis.com/v1/projects/-/serviceAccounts/job@p.iam.gserviceaccount.com:generateAccessToken',
+    'https://registry.example.com:5000/v2/a?account=a@b',
+    'binds serviceAccount:job@p.iam.gserviceaccount.com',
+  ])
+    assert.equal(withoutUserInfo(text), text);
+});
+
+async function output(args: readonly string[]): Promise<string> {
+  let seen = '';
+  const write = (text: string): void => {
+    seen += text;
+  };
+  await runMain(args, {
+    stdin: Readable.from([]),
+    stdout: { isTTY: false, write },
+    stderr: { isTTY: false, write },
+    env: { NO_COLOR: '1' },
+    cwd: folder,
+    signal: new AbortController().signal,
+  });
+  return seen;
+}
+
+const from = join(folder, 'dump');
+mkdirSync(from);
+const auths = Object.fromEntries(KEYS.map((key) => [key, { auth: plantedAuth('value') }]));
+const secret = Buffer.from(JSON.stringify({ auths })).toString('base64');
+writeFileSync(
+  join(folder, 'dump', 'all.json'),
+  dump('x').replace(
+    /"namespace":"web","name":"team"\},"type":"[^"]*","data":\{"\.dockerconfigjson":"[^"]*"/,
+    (found) => found.replace(/:"[^"]*"$/, `:"${secret}"`),
+  ),
+);
+assert.ok(readFileSync(join(folder, 'dump', 'all.json'), 'utf8').includes(secret), 'the dump has changed');
+
+for (const args of [
+  ...commandsOn(from, 'x').filter((one) => one.includes(from)),
+  ['explain', 'quay.io/team/a', '--pod', 'web', '-n', 'web', '--from', from, '-o', 'json'],
+  ['validate', from, '-o', 'json'],
+])
+  test(`${args.join(' ').replace(from, 'dump')} shows none`, async () => {
+    const seen = await output(args);
+    assert.doesNotMatch(seen, /^Cannot (read|use)/);
+    assert.equal(findPlanted(seen), undefined);
+  });
+
+test('the page of a report shows none, and validate names it', async () => {
+  const ran = await output(['report', '--from', from, '--html', join(folder, 'page.html')]);
+  assert.ok(existsSync(join(folder, 'page.html')), ran);
+  assert.equal(findPlanted(readFileSync(join(folder, 'page.html'), 'utf8')), undefined);
+  assert.match(await output(['validate', from, '-o', 'json']), /KeyWithUserInfo/);
+});
+
+test('a PullStatus shows none, and says to remove it', () => {
+  const text = (config: object) => redact(JSON.stringify(config));
+  const merged = mergePullSecrets({
+    original: text({ auths: { [KEYS[0] ?? '']: { auth: plantedAuth('a') } } }),
+    additional: text({ auths }),
+  });
+  assert.ok(merged.ok);
+  const { status } = pullStatus({
+    reporter: 'a',
+    about: { apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: 'b' },
+    conditions: [{ type: 'Ready', status: 'True', reason: 'A', message: `of ${KEYS[0]} and "${KEYS[2]}"` }],
+    verdicts: [...merged.verdicts, ...merged.originalVerdicts],
+    present: undefined,
+    now: new Date(0),
+  });
+  const seen = JSON.stringify(status);
+  assert.match(seen, /KeyWithUserInfo/);
+  assert.match(seen, /of https:\/\/quay\.io and \\"team\.example\.com\\"/);
+  assert.equal(findPlanted(seen), undefined);
+});
+
+test.run();
