@@ -43,7 +43,7 @@ export const full: FleetInput = {
       systems: {
         'global-pull-secret': {},
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'service-ca' } },
-        'credential-provider': {},
+        'credential-provider': { installer: { report: true } },
         ...adapterSection,
         verify: {},
       },

@@ -91,7 +91,7 @@ export function nodeThefts(
       assert.match(await statusOf('secret-additional-pull-secret'), REFUSED);
       assert.match(await eventOn('Node', 'worker-2'), REFUSED);
       assert.match(await eventOn('Node', 'worker-1', { reportingInstance: 'worker-2' }), REFUSED);
-      assert.match(await eventOn('Pod', 'a', { reason: 'Evicted' }), REFUSED);
+      assert.match(await eventOn('Pod', 'a', { reason: 'KubeletRestarted' }), REFUSED);
       const [onPod, onNode] = [await eventOn('Pod', 'a'), await eventOn('Node', 'worker-1')];
       assert.equal(onNode, 'allowed');
       if (pods) assert.equal(onPod, 'allowed');

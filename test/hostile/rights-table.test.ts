@@ -21,7 +21,7 @@ test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true })
 
 /** Each fleet, the folder of the cluster in it, and how many accounts have tokens there. */
 const FLEETS: readonly (readonly [name: string, fleet: FleetInput, cluster: string, accounts: number])[] = [
-  ['full', full, '.', 6],
+  ['full', full, '.', 7],
   ['hub', hub, 'hub', 2],
   // Its agents' account comes with the agents.
   ['guest', hub, 'guest', 1],
