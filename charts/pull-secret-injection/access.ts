@@ -58,7 +58,9 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
     // Which of them enforce mountable secrets.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
-    ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
+    ...(triesPods(input.admission)
+      ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }]
+      : []),
   ];
 }
 
@@ -110,48 +112,37 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
 }
 
 /** Whether the account asks for pods in dry runs, to try what admission gives them. */
-export function triesPods(input: { readonly admission: 'policy' | 'webhook' | 'none' }): boolean {
-  return input.admission !== 'none';
+export function triesPods(admission: InjectionAccessInput['admission']): boolean {
+  return admission !== 'none';
 }
 
 // What the administrators, editors and viewers of a namespace may do with our kinds there, added to the roles of Kubernetes.
 
-const AGGREGATED_ROLES_READ = ['get', 'list', 'watch'] as const;
-const WRITE = ['create', 'delete', 'patch', 'update'] as const;
-const GROUP = ['pullwright.dev'];
-
 /**
- * A PullStatus is addressed to the owner of its namespace, who has to be able to read it; consent is given by whoever may write Secrets
- * there.
+ * A PullStatus is addressed to the owner of its namespace, who has to be able to read it; consent is given by those who may write
+ * Secrets there.
  */
 export function aggregatedRoles(): readonly KubeObject[] {
+  const write = ['create', 'delete', 'patch', 'update'] as const;
   return [
-    role(
-      'pullwright-view',
-      ['view', 'edit', 'admin'],
-      [
-        {
-          apiGroups: GROUP,
-          resources: ['pullsecretgrants', 'pullstatuses'],
-          verbs: AGGREGATED_ROLES_READ,
-        },
-      ],
-    ),
-    role(
-      'pullwright-edit',
-      ['edit', 'admin'],
-      [{ apiGroups: GROUP, resources: ['pullsecretgrants'], verbs: WRITE }],
-    ),
+    aggregated('view', ['view', 'edit', 'admin'], ['pullsecretgrants', 'pullstatuses'], READ),
+    aggregated('edit', ['edit', 'admin'], ['pullsecretgrants'], write),
   ];
 }
 
-function role(name: string, to: readonly string[], rules: Parameters<typeof clusterRole>[1]): KubeObject {
+function aggregated(
+  role: string,
+  to: readonly string[],
+  resources: readonly string[],
+  verbs: PolicyRule['verbs'],
+): KubeObject {
+  const name = `pullwright-${role}`;
   const aggregate = to.map((one) => [`rbac.authorization.k8s.io/aggregate-to-${one}`, 'true']);
   return clusterRole(
     {
       name,
       labels: { ...labels({ name, component: 'pull-secret-injection' }), ...Object.fromEntries(aggregate) },
     },
-    rules,
+    [{ apiGroups: ['pullwright.dev'], resources, verbs }],
   );
 }

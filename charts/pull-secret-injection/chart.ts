@@ -3,76 +3,42 @@ import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { type NetworkSettings, namespace, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
+import { labels, namespace, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
 import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import { pullSecretProfileCrd, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import {
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  pullSecretProfileCrd,
+} from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import {
   certificateProblems,
-  type ProfileInput,
   type PullSecretInjectionInput,
   profileProblems,
-  rivalries,
   schema,
   sourcesOf,
 } from '../../runtime/pull-secret-injection/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
-import { injectionAccess } from './access.ts';
+import { aggregatedRoles, injectionAccess, triesPods } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
-import { injectionObjects } from './objects.ts';
+import {
+  collisionPolicy,
+  consentPolicy,
+  dryRunPolicy,
+  grantConsentPolicy,
+  guardPolicy,
+  sidecarSetConsentPolicy,
+} from './consent.ts';
+import { webhookObjects } from './webhook.ts';
 
 /** What is wrong with a section that has the right shape. */
 export function sectionProblems(
   config: PullSecretInjectionInput,
   { kind }: Pick<ClusterContext, 'kind'>,
 ): readonly SectionProblem[] {
-  return [
-    ...(config.profiles ?? []).flatMap(profileProblems),
-    ...contradictions(config),
-    ...(kind === 'standalone' ? certificateProblems(config) : []),
-  ];
-}
-
-/** Options that cannot both be meant. */
-function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
-  const { secretNames, profiles = [] } = config;
-  const written = profiles.flatMap((profile, index) => {
-    const read = readProfile({
-      apiVersion: '',
-      kind: '',
-      metadata: { name: profile.name },
-      spec: profile.spec,
-    });
-    const secrets = read.ok && read.profile.distributes ? read.profile.secrets : [];
-    return secrets.flatMap(({ name, sources }) => (sources.length > 0 ? [{ name, index }] : []));
-  });
-  const unnamed = written.filter(({ name }) => secretNames !== undefined && !secretNames.includes(name));
-  return [
-    ...unnamed.map(({ name, index }) => ({
-      path: ['profiles', index],
-      text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
-    })),
-    ...rivalries(profiles).map(({ index, other, secret }) => ({
-      path: ['profiles', index],
-      text: `brings another Secret "${secret}" than profile "${other}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
-    })),
-    ...outsideSources(config),
-  ];
-}
-
-/** Sources of the fleet's own profiles that the rights of the same fleet do not reach. */
-function outsideSources({ profiles = [], namespaces }: PullSecretInjectionInput): readonly SectionProblem[] {
-  if (namespaces === undefined) return [];
-  return profiles.flatMap(({ name, spec }, index) =>
-    [...new Set(sourcesOf({ name, spec }).map((source) => source.namespace))]
-      .filter((namespace) => !namespaces.includes(namespace))
-      .map((namespace) => ({
-        path: ['profiles', index],
-        text: `has a source in namespace "${namespace}", which namespaces does not name: add it there`,
-      })),
-  );
+  return [...profileProblems(config), ...(kind === 'standalone' ? certificateProblems(config) : [])];
 }
 
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
@@ -86,7 +52,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
     ...(cluster.kind === 'hosted' && config.admission === 'webhook'
       ? [namespace(cluster.namespace, { podSecurity: 'restricted' })]
       : []),
-    ...pullSecretInjectionObjects(config, { ...cluster, account: accountOf(cluster) }),
+    ...pullSecretInjectionObjects(config, cluster, accountOf(cluster)),
   ],
   shared: sharedOptions,
   hostedAccess: (config, cluster) => part(config, cluster).access,
@@ -118,52 +84,31 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
 /** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from those of `cluster` */
 function part(
   config: PullSecretInjectionInput,
-  cluster: ClusterContext,
+  { namespace: ownNamespace }: ClusterContext,
   alsoOwn: readonly string[] = [],
 ): ReconcilerPart {
-  const { namespace: ownNamespace } = cluster;
-  const { admission = 'policy', audit = true } = config;
-  const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
-  const excludedNamespaces =
-    config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
+  const { admission = 'policy', audit = true, excludedNamespaces, namespaces, secretNames } = config;
+  const more = [...(excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
+  const sources = (config.profiles ?? []).flatMap(sourcesOf);
+  const names = sources.map(({ namespace, name }) => `${namespace}/${name}`);
   return {
     name: 'pull-secret-injection',
     options: {
       ownNamespace,
       admission,
       audit,
-      ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
-      ...placesOf(config),
+      ...(excludedNamespaces === undefined && more.length === 0
+        ? {}
+        : { excludedNamespaces: [...new Set(more)] }),
+      ...(namespaces === undefined ? {} : { namespaces }),
+      ...(namespaces === undefined || secretNames === undefined
+        ? {}
+        : { secretNames, sources: [...new Set(names)].sort() }),
       ...optional(config),
     },
-    access: injectionAccess({
-      ...config,
-      admission,
-      audit,
-      sources: sourcesIn(config),
-    }),
+    access: injectionAccess({ ...config, admission, audit, sources }),
     alerts: PULL_SECRET_INJECTION_ALERTS,
   };
-}
-
-/** What is read, where the fleet says it. */
-function placesOf({
-  namespaces,
-  secretNames,
-  profiles,
-}: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  if (namespaces === undefined) return {};
-  if (secretNames === undefined) return { namespaces };
-  const sources = sourcesIn({ profiles }).map(({ namespace, name }) => `${namespace}/${name}`);
-  return { namespaces, secretNames, sources: [...new Set(sources)].sort() };
-}
-
-function sourcesIn({
-  profiles = [],
-}: {
-  readonly profiles?: readonly ProfileInput[] | undefined;
-}): ReturnType<typeof sourcesOf> {
-  return profiles.flatMap(sourcesOf);
 }
 
 /** What the fleet leaves out is the reconciler's to choose. */
@@ -178,32 +123,36 @@ const GUARD_NAMED = {
   [GLOBAL_PULL_SECRET.namespace]: [GLOBAL_PULL_SECRET.original, GLOBAL_PULL_SECRET.global],
 };
 
+/**
+ * Definitions of kinds, consent, collision and guard policies, the webhook where it is chosen, and the profiles of the fleet.
+ *
+ * @param account of the reconciler. A guard policy names the account that really writes, or is not rendered: one that names an
+ * account which does not exist binds nothing and reads as if it did
+ */
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
-  cluster: {
-    readonly namespace: string;
-    readonly image: string;
-    readonly account: Account | undefined;
-    readonly network?: NetworkSettings;
-  },
+  cluster: Pick<ClusterContext, 'namespace' | 'image' | 'network'>,
+  account: Account | undefined,
 ): readonly KubeObject[] {
+  const { admission = 'policy', profiles = [] } = config;
   return [
     pullSecretProfileCrd(),
     pullSecretGrantCrd(),
     ...(config.sidecarSetCrd === true ? [sidecarSetCrd()] : []),
-    ...injectionObjects({
-      namespace: cluster.namespace,
-      image: cluster.image,
-      admission: config.admission ?? 'policy',
-      certificates: config.certificates ?? { kind: 'service-ca' },
-      excludedNamespaces: config.excludedNamespaces ?? [],
-      onlyNamespaces: config.namespaces,
-      ...(cluster.account === undefined ? {} : { account: cluster.account }),
-      withoutContainers: config.withoutContainers ?? false,
-      guardNamed: GUARD_NAMED,
-      ...(cluster.network === undefined ? {} : { network: cluster.network }),
-      profiles: config.profiles ?? [],
-    }),
+    ...aggregatedRoles(),
+    ...consentPolicy(),
+    ...grantConsentPolicy(),
+    ...collisionPolicy(),
+    ...sidecarSetConsentPolicy(),
+    ...(account === undefined ? [] : guardPolicy(account, GUARD_NAMED)),
+    ...(account === undefined || !triesPods(admission) ? [] : dryRunPolicy(account)),
+    ...(admission === 'webhook' ? webhookObjects(config, cluster) : []),
+    ...profiles.map(({ name, spec }) => ({
+      apiVersion: PROFILE_API_VERSION,
+      kind: PROFILE_KIND,
+      metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+      spec,
+    })),
   ];
 }
 
@@ -238,6 +187,6 @@ export class PullSecretInjection extends ObjectGroup {
   constructor(scope: Construct, id: string, props: PullSecretInjectionProps) {
     const { image, namespace: own = OWN_NAMESPACE, ...config } = props;
     const account = { namespace: own, name: RECONCILER };
-    super(scope, id, pullSecretInjectionObjects(config, { image, namespace: own, account }));
+    super(scope, id, pullSecretInjectionObjects(config, { image, namespace: own }, account));
   }
 }

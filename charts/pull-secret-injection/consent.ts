@@ -19,18 +19,18 @@ import {
   PROFILE_KIND,
 } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 
-/** Refuses what does not hold; where it cannot be evaluated, too, since consent is not optional. */
-function policy(
-  name: string,
-  more: Pick<AdmissionPolicyInput, 'apiGroup' | 'resource' | 'validations'> & Partial<AdmissionPolicyInput>,
-): readonly KubeObject[] {
+type Policy = Pick<AdmissionPolicyInput, 'resource' | 'validations'> & Partial<AdmissionPolicyInput>;
+
+/** A policy that denies. Without its answer the request is refused as well: consent is not optional. */
+function policy(name: string, input: Policy): readonly KubeObject[] {
   return admissionPolicy({
     metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+    apiGroup: 'pullwright.dev',
     apiVersion: '*',
     operations: ['CREATE', 'UPDATE'],
     failurePolicy: 'Fail',
     actions: ['Deny'],
-    ...more,
+    ...input,
   });
 }
 
@@ -39,75 +39,48 @@ const SPEC_CHANGES = {
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
 };
 
-/** The two policies of the reconciler's account. */
-function accountPolicy(
-  name: string,
-  { namespace, name: account }: GuardInput['serviceAccount'],
-  more: Parameters<typeof policy>[1],
-): readonly KubeObject[] {
-  return policy(name, {
-    apiVersion: 'v1',
-    matchConditions: [
-      {
-        name: 'reconciler',
-        expression: `request.userInfo.username == '${userOf({ namespace, name: account })}'`,
-      },
-    ],
-    ...more,
-  });
+/** Whether the author of the request may read a Secret, or without `name` every Secret of the namespace; both as CEL. */
+function mayGet(namespace: string, name?: string): string {
+  const named = name === undefined ? '' : `.name(${name})`;
+  return `authorizer.group('').resource('secrets').namespace(${namespace})${named}.check('get').allowed()`;
 }
 
-export const CONSENT_POLICY_NAME = 'pullwright-pull-secret-profile-consent';
-export const GUARD_POLICY_NAME = 'pullwright-pull-secret-copies';
+/** One check per index, because the API server allows two authorizer checks per expression. */
+function checks(count: number, check: (index: number) => Validation): readonly Validation[] {
+  return Array.from({ length: count }, (_, index) => check(index));
+}
 
-/**
- * Who writes a `PullSecretProfile` must be allowed to `get` each of its source Secrets; the request is refused otherwise.
- *
- * One check per place in the lists, because the API server allows two authorizer checks per expression. Without the
- * policy's answer the request is refused as well: consent is not optional.
- */
+/** Who writes a `PullSecretProfile` must be allowed to `get` each of its source Secrets; the request is refused otherwise. */
 export function consentPolicy(): readonly KubeObject[] {
-  return policy(CONSENT_POLICY_NAME, {
-    apiGroup: 'pullwright.dev',
+  return policy('pullwright-pull-secret-profile-consent', {
     resource: 'pullsecretprofiles',
     matchConditions: [SPEC_CHANGES],
-    validations: Array.from({ length: MAX_SECRETS * MAX_SOURCES }, (_, index) =>
-      sourceCheck(Math.floor(index / MAX_SOURCES), index % MAX_SOURCES),
-    ),
+    validations: checks(MAX_SECRETS * MAX_SOURCES, (index) => {
+      const [secret, source] = [Math.floor(index / MAX_SOURCES), index % MAX_SOURCES];
+      const sources = `object.spec.secrets[${secret}].sources`;
+      const at = `${sources}[${source}]`;
+      return {
+        expression: `size(object.spec.secrets) <= ${secret} || !has(${sources}) || size(${sources}) <= ${source} || ${mayGet(`${at}.namespace`, `${at}.name`)}`,
+        message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
+        messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
+      };
+    }),
   });
-}
-
-/** CEL: whether the author of the request may. */
-function mayGet(namespace: string, secret: string): string {
-  return `authorizer.group('').resource('secrets').namespace(${namespace}).name(${secret}).check('get').allowed()`;
-}
-
-function sourceCheck(secret: number, source: number): Validation {
-  const sources = `object.spec.secrets[${secret}].sources`;
-  const at = `${sources}[${source}]`;
-  const absent = `size(object.spec.secrets) <= ${secret} || !has(${sources}) || size(${sources}) <= ${source}`;
-  return {
-    expression: `${absent} || ${mayGet(`${at}.namespace`, `${at}.name`)}`,
-    message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
-    messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
-  };
 }
 
 /** The same for a `PullSecretGrant`: who may not read a Secret cannot give it away. */
 export function grantConsentPolicy(): readonly KubeObject[] {
-  const checks = Array.from({ length: MAX_GRANTED_SECRETS }, (_, at): Validation => {
-    const secret = `object.spec.secrets[${at}].name`;
-    return {
-      expression: `size(object.spec.secrets) <= ${at} || ${mayGet('object.metadata.namespace', secret)}`,
-      message: `you may not get the Secret that spec.secrets[${at}] names`,
-      messageExpression: `'you may not get Secret "' + object.metadata.namespace + '/' + ${secret} + '", which spec.secrets[${at}] names: ask its owner to grant it'`,
-    };
-  });
   return policy('pullwright-pull-secret-grant-consent', {
-    apiGroup: 'pullwright.dev',
     resource: 'pullsecretgrants',
     matchConditions: [SPEC_CHANGES],
-    validations: checks,
+    validations: checks(MAX_GRANTED_SECRETS, (at) => {
+      const secret = `object.spec.secrets[${at}].name`;
+      return {
+        expression: `size(object.spec.secrets) <= ${at} || ${mayGet('object.metadata.namespace', secret)}`,
+        message: `you may not get the Secret that spec.secrets[${at}] names`,
+        messageExpression: `'you may not get Secret "' + object.metadata.namespace + '/' + ${secret} + '", which spec.secrets[${at}] names: ask its owner to grant it'`,
+      };
+    }),
   });
 }
 
@@ -118,19 +91,11 @@ const PINNED = ['revisionName', 'customVersion']
   .join(' || ');
 
 /**
- * The same for a SidecarSet that says, by annotation, where its secrets come from. Others are none of our business. What a pinned revision
- * names cannot be seen here, so that whoever pins one has to be allowed to get all Secrets of that namespace.
+ * The same for a SidecarSet that says, by annotation, where its secrets come from; others are let through. What a pinned revision
+ * names cannot be seen here, so that who pins one has to be allowed to get all Secrets of that namespace.
  */
 export function sidecarSetConsentPolicy(): readonly KubeObject[] {
   const list = 'object.spec.imagePullSecrets';
-  const checks = Array.from({ length: MAX_SET_SECRETS }, (_, at): Validation => {
-    const secret = `${list}[${at}].?name.orValue('')`;
-    return {
-      expression: `!has(${list}) || size(${list}) <= ${at} || ${mayGet(SOURCE_NAMESPACE, secret)}`,
-      message: `you may not get the Secret that spec.imagePullSecrets[${at}] names`,
-      messageExpression: `'you may not get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
-    };
-  });
   return policy('pullwright-sidecar-set-consent', {
     apiGroup: 'apps.kruise.io',
     resource: 'sidecarsets',
@@ -141,8 +106,7 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
       },
       {
         name: 'changes',
-        expression:
-          "request.operation == 'CREATE' || object.spec != oldObject.spec || object.metadata.?annotations != oldObject.metadata.?annotations",
+        expression: `${SPEC_CHANGES.expression} || object.metadata.?annotations != oldObject.metadata.?annotations`,
       },
     ],
     validations: [
@@ -151,28 +115,39 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
         message: `at most ${MAX_SET_SECRETS} secrets are brought for one SidecarSet`,
       },
       {
-        expression: `!(${PINNED}) || authorizer.group('').resource('secrets').namespace(${SOURCE_NAMESPACE}).check('get').allowed()`,
+        expression: `!(${PINNED}) || ${mayGet(SOURCE_NAMESPACE)}`,
         message: 'a pinned revision may name any Secret: you may not get all of the source namespace',
         messageExpression: `'spec.injectionStrategy.revision may name any Secret, and you may not get all Secrets of namespace "' + ${SOURCE_NAMESPACE} + '": ask for the verb "get" there, or remove the pin or the annotation pullwright.dev/source-namespace'`,
       },
-      ...checks,
+      ...checks(MAX_SET_SECRETS, (at) => {
+        const secret = `${list}[${at}].?name.orValue('')`;
+        return {
+          expression: `!has(${list}) || size(${list}) <= ${at} || ${mayGet(SOURCE_NAMESPACE, secret)}`,
+          message: `you may not get the Secret that spec.imagePullSecrets[${at}] names`,
+          messageExpression: `'you may not get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
+        };
+      }),
     ],
   });
 }
 
-/** Input of {@link guardPolicy}. */
-export interface GuardInput {
-  /** Of the reconciler. */
-  readonly serviceAccount: { readonly namespace: string; readonly name: string };
-  /** Secrets that the account writes for other systems, by namespace; their Roles name them, too. */
-  readonly named?: Readonly<Record<string, readonly string[]>>;
+type Account = Parameters<typeof userOf>[0];
+
+/** Requests of the reconciler. */
+function byAccount(account: Account): NonNullable<Policy['matchConditions']> {
+  return [{ name: 'reconciler', expression: `request.userInfo.username == '${userOf(account)}'` }];
 }
 
 /**
  * RBAC cannot say "only Secrets that you made": this does. Whatever goes wrong in the reconciler, a Secret without its mark
  * is neither overwritten nor deleted by its account. No namespace is excepted.
+ *
+ * @param named Secrets that the account writes for other systems, by namespace; their Roles name them, too
  */
-export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonly KubeObject[] {
+export function guardPolicy(
+  account: Account,
+  named: Readonly<Record<string, readonly string[]>> = {},
+): readonly KubeObject[] {
   const owned = (object: string): string =>
     `${object}.metadata.?labels[?'pullwright.dev/owner'].orValue('') != ''`;
   const isNamed = Object.entries(named)
@@ -181,10 +156,12 @@ export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonl
     )
     .join('');
   const offered = "oldObject.metadata.?annotations[?'pullwright.dev/adopt'].orValue('') == 'true'";
-  return accountPolicy(GUARD_POLICY_NAME, serviceAccount, {
+  return policy('pullwright-pull-secret-copies', {
     apiGroup: '',
+    apiVersion: 'v1',
     resource: 'secrets',
     operations: ['CREATE', 'UPDATE', 'DELETE'],
+    matchConditions: byAccount(account),
     validations: [
       {
         expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && (${owned('object')}${isNamed}))`,
@@ -201,11 +178,13 @@ export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonl
 }
 
 /** The account asks in dry runs what admission makes of a pod. It makes no pods. */
-export function dryRunPolicy({ serviceAccount }: Pick<GuardInput, 'serviceAccount'>): readonly KubeObject[] {
-  return accountPolicy('pullwright-pods-by-dry-run', serviceAccount, {
+export function dryRunPolicy(account: Account): readonly KubeObject[] {
+  return policy('pullwright-pods-by-dry-run', {
     apiGroup: '',
+    apiVersion: 'v1',
     resource: 'pods',
     operations: ['CREATE'],
+    matchConditions: byAccount(account),
     validations: [
       {
         expression: 'has(request.dryRun) && request.dryRun',
@@ -215,17 +194,13 @@ export function dryRunPolicy({ serviceAccount }: Pick<GuardInput, 'serviceAccoun
   });
 }
 
-// The admission policy that refuses a profile which asks for a Secret name that another one brings to the same namespaces.
-
-export const COLLISION_POLICY_NAME = 'pullwright-pull-secret-profile-collision';
-
 /**
- * Each profile that is there is held against the one that is written. Whether two selectors meet cannot be told in general; it
- * can be seen when one of them asks for no more than the other. What is not seen here the reconciler tells the later profile.
+ * Refuses a profile which asks for a Secret name that another one brings to the same namespaces. Each profile that is there is held
+ * against the one that is written. Whether two selectors meet cannot be told in general; it can be seen when one of them asks for no
+ * more than the other. What is not seen here the reconciler tells the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
-  return policy(COLLISION_POLICY_NAME, {
-    apiGroup: 'pullwright.dev',
+  return policy('pullwright-pull-secret-profile-collision', {
     resource: 'pullsecretprofiles',
     // Not to be evaluated is no reason to refuse: the holder keeps its copies all the same.
     failurePolicy: 'Ignore',

@@ -17,30 +17,34 @@ import {
   service,
   serviceAccount,
 } from '../../runtime/core/kubernetes/objects.ts';
-import type { CertificateSource } from '../../runtime/pull-secret-injection/options.ts';
-import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import type {
+  CertificateSource,
+  PullSecretInjectionInput,
+} from '../../runtime/pull-secret-injection/options.ts';
+import {
+  NEW_PODS,
+  NOT_MIRROR,
+  podSelectors,
+  WEBHOOK_NAME as WEBHOOK,
+} from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
 
-export const WEBHOOK: string = WEBHOOK_NAME;
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';
 const PORT = 9443;
 const HEALTH_PORT = 8081;
 const SELECTOR = selectorLabels({ name: WEBHOOK, component: 'pull-secret-injection' });
 
-export interface WebhookInput {
+/** The part of the section that the webhook goes by. */
+export type WebhookInput = Pick<
+  PullSecretInjectionInput,
+  'certificates' | 'excludedNamespaces' | 'namespaces' | 'withoutContainers'
+>;
+
+/** Where it runs. */
+export interface WebhookCluster {
   readonly namespace: string;
   readonly image: string;
-  readonly certificates: CertificateSource;
-  /** @default {2} */
-  readonly replicas?: number;
-  /** Namespaces that are left alone besides our own. @default {[]} */
-  readonly excludedNamespaces?: readonly string[];
-  /** The only namespaces whose pods are sent. @default all */
-  readonly onlyNamespaces?: readonly string[] | undefined;
-  /** @default {false} */
-  readonly withoutContainers?: boolean;
-  /** Seconds that a pod waits for an answer. @default {3} */
-  readonly timeoutSeconds?: number;
   readonly network?: NetworkSettings;
 }
 
@@ -52,40 +56,63 @@ export interface WebhookInput {
  * import { webhookObjects } from './webhook.ts';
  * import assert from 'node:assert/strict';
  *
- * const objects = webhookObjects({ namespace: 'pullwright-system', image: 'registry.example.com/p:1', certificates: { kind: 'service-ca' } });
+ * const objects = webhookObjects({}, { namespace: 'pullwright-system', image: 'registry.example.com/p:1' });
  * const hook = objects.find((object) => object.kind === 'MutatingWebhookConfiguration');
  * assert.equal((hook?.['webhooks'] as { failurePolicy: string }[])[0]?.failurePolicy, 'Ignore');
  * ```
  */
-export function webhookObjects(input: WebhookInput): readonly KubeObject[] {
-  const metadata = {
-    name: WEBHOOK,
-    namespace: input.namespace,
-    labels: labels({ name: WEBHOOK, component: 'pull-secret-injection' }),
-  };
-  const { namespace: _namespace, ...cluster } = metadata;
-  const subject = { name: WEBHOOK, namespace: input.namespace };
-  const serving =
-    input.certificates.kind === 'service-ca'
-      ? { annotations: { 'service.beta.openshift.io/serving-cert-secret-name': TLS_SECRET } }
-      : {};
+export function webhookObjects(
+  input: WebhookInput,
+  { namespace, image, network }: WebhookCluster,
+): readonly KubeObject[] {
+  const { certificates = { kind: 'service-ca' } } = input;
+  const shared = { name: WEBHOOK, labels: labels({ name: WEBHOOK, component: 'pull-secret-injection' }) };
+  const metadata = { ...shared, namespace };
+  const { serving, injecting } = annotationsFor(certificates, namespace);
   return [
     serviceAccount(metadata),
-    clusterRole(cluster, ACCESS),
-    clusterRoleBinding(cluster, [subject]),
-    deployment({ metadata, selector: SELECTOR, replicas: input.replicas ?? 2, pod: pod(input) }),
+    clusterRole(shared, ACCESS),
+    clusterRoleBinding(shared, [{ name: WEBHOOK, namespace }]),
+    deployment({
+      metadata,
+      selector: SELECTOR,
+      replicas: 2,
+      pod: pod(image, [
+        `--namespace=${namespace}`,
+        ...(input.excludedNamespaces ?? []).map((name) => `--exclude=${name}`),
+        ...(input.withoutContainers === true ? ['--without-containers'] : []),
+      ]),
+    }),
     podDisruptionBudget(metadata, SELECTOR),
     networkPolicy({
       metadata,
       selector: SELECTOR,
       ingress: [{ ports: ['webhook'], from: 'apiServer' }],
       egress: [{ ports: [443, 6443], to: 'apiServer' }],
-      network: input.network,
+      network,
     }),
     service({ ...metadata, ...serving }, SELECTOR, [{ name: 'webhook', port: 443, targetPort: 'webhook' }]),
-    ...certificateObjects(input, metadata),
-    webhookConfiguration(input, cluster),
+    ...certificateObjects(certificates, metadata),
+    kubernetesObject(
+      'MutatingWebhookConfiguration',
+      { ...shared, annotations: injecting },
+      { webhooks: [hook(namespace, certificates, input)] },
+    ),
   ];
+}
+
+/** Of the Service, and of the webhook's configuration, for what makes the certificate. */
+function annotationsFor(
+  { kind }: CertificateSource,
+  namespace: string,
+): { readonly serving: Partial<ObjectMeta>; readonly injecting: Readonly<Record<string, string>> } {
+  if (kind === 'service-ca')
+    return {
+      serving: { annotations: { 'service.beta.openshift.io/serving-cert-secret-name': TLS_SECRET } },
+      injecting: { 'service.beta.openshift.io/inject-cabundle': 'true' },
+    };
+  if (kind === 'manual') return { serving: {}, injecting: {} };
+  return { serving: {}, injecting: { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` } };
 }
 
 const READ = ['get', 'list', 'watch'] as const;
@@ -107,7 +134,7 @@ const ACCESS: readonly PolicyRule[] = [
   },
 ];
 
-function pod(input: WebhookInput): Parameters<typeof deployment>[0]['pod'] {
+function pod(image: string, flags: readonly string[]): Parameters<typeof deployment>[0]['pod'] {
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
     serviceAccountName: WEBHOOK,
@@ -117,17 +144,10 @@ function pod(input: WebhookInput): Parameters<typeof deployment>[0]['pod'] {
     containers: [
       {
         name: 'webhook',
-        image: input.image,
+        image,
         imagePullPolicy: 'IfNotPresent',
         command: ['/usr/bin/pullwright', 'webhook'],
-        args: [
-          `--cert-dir=${TLS_FOLDER}`,
-          `--port=${PORT}`,
-          `--health-port=${HEALTH_PORT}`,
-          `--namespace=${input.namespace}`,
-          ...(input.excludedNamespaces ?? []).map((name) => `--exclude=${name}`),
-          ...(input.withoutContainers === true ? ['--without-containers'] : []),
-        ],
+        args: [`--cert-dir=${TLS_FOLDER}`, `--port=${PORT}`, `--health-port=${HEALTH_PORT}`, ...flags],
         ports: [
           { name: 'webhook', containerPort: PORT },
           { name: 'health', containerPort: HEALTH_PORT },
@@ -145,9 +165,9 @@ function pod(input: WebhookInput): Parameters<typeof deployment>[0]['pod'] {
   };
 }
 
-function certificateObjects(input: WebhookInput, metadata: ObjectMeta): readonly KubeObject[] {
-  if (input.certificates.kind !== 'cert-manager') return [];
-  const host = `${WEBHOOK}.${input.namespace}.svc`;
+function certificateObjects(certificates: CertificateSource, metadata: ObjectMeta): readonly KubeObject[] {
+  if (certificates.kind !== 'cert-manager') return [];
+  const host = `${WEBHOOK}.${metadata.namespace}.svc`;
   return [
     {
       apiVersion: 'cert-manager.io/v1',
@@ -156,70 +176,37 @@ function certificateObjects(input: WebhookInput, metadata: ObjectMeta): readonly
       spec: {
         secretName: TLS_SECRET,
         dnsNames: [host, `${host}.cluster.local`],
-        issuerRef: { group: 'cert-manager.io', ...input.certificates.issuer },
+        issuerRef: { group: 'cert-manager.io', ...certificates.issuer },
         privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
       },
     },
   ];
 }
 
-/** What the injector of the CA writes, `caBundle`, is not rendered, so that no GitOps tool takes it away. */
-function webhookConfiguration(input: WebhookInput, metadata: ObjectMeta): KubeObject {
-  const { certificates } = input;
-  const only = [...(input.onlyNamespaces ?? [])].sort();
-  const excluded = [...new Set([input.namespace, ...(input.excludedNamespaces ?? [])])].sort();
-  const notFalse = { key: 'pullwright.dev/inject', operator: 'NotIn', values: ['false'] };
-  return kubernetesObject(
-    'MutatingWebhookConfiguration',
-    { ...metadata, annotations: injectorAnnotations(input) },
-    {
-      webhooks: [
-        {
-          name: 'inject.pullwright.dev',
-          clientConfig: {
-            service: { name: WEBHOOK, namespace: input.namespace, path: '/inject', port: 443 },
-            ...(certificates.kind === 'manual' ? { caBundle: certificates.caBundle } : {}),
-          },
-          rules: [
-            {
-              apiGroups: [''],
-              apiVersions: ['v1'],
-              operations: ['CREATE'],
-              resources: ['pods'],
-              scope: 'Namespaced',
-            },
-          ],
-          namespaceSelector: {
-            matchExpressions: [
-              notFalse,
-              ...(only.length === 0
-                ? []
-                : [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: only }]),
-              { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: excluded },
-            ],
-          },
-          objectSelector: { matchExpressions: [notFalse] },
-          matchConditions: [
-            {
-              name: 'not-mirror',
-              expression: "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
-            },
-          ],
-          failurePolicy: 'Ignore',
-          matchPolicy: 'Equivalent',
-          reinvocationPolicy: 'IfNeeded',
-          sideEffects: 'None',
-          timeoutSeconds: input.timeoutSeconds ?? 3,
-          admissionReviewVersions: ['v1'],
-        },
-      ],
-    },
-  );
-}
+type MutatingWebhook = NonNullable<
+  Parameters<typeof kubernetesObject<'MutatingWebhookConfiguration'>>[2]['webhooks']
+>[number];
 
-function injectorAnnotations({ certificates, namespace }: WebhookInput): Readonly<Record<string, string>> {
-  if (certificates.kind === 'service-ca') return { 'service.beta.openshift.io/inject-cabundle': 'true' };
-  if (certificates.kind === 'cert-manager')
-    return { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` };
-  return {};
+/** What the injector of the CA writes, `caBundle`, is not rendered, so that no GitOps tool takes it away. */
+function hook(
+  namespace: string,
+  certificates: CertificateSource,
+  { namespaces, excludedNamespaces = [] }: WebhookInput,
+): MutatingWebhook {
+  return {
+    name: BASE_HOOK,
+    clientConfig: {
+      service: { name: WEBHOOK, namespace, path: '/inject', port: 443 },
+      ...(certificates.kind === 'manual' ? { caBundle: certificates.caBundle } : {}),
+    },
+    rules: [NEW_PODS],
+    ...podSelectors([...new Set([namespace, ...excludedNamespaces])], namespaces),
+    matchConditions: [NOT_MIRROR],
+    failurePolicy: 'Ignore',
+    matchPolicy: 'Equivalent',
+    reinvocationPolicy: 'IfNeeded',
+    sideEffects: 'None',
+    timeoutSeconds: 3,
+    admissionReviewVersions: ['v1'],
+  };
 }

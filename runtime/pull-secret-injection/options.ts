@@ -3,9 +3,8 @@
 import { z } from 'zod';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
-import { isRecord, recordOf, scalarText } from '../core/record.ts';
 import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
-import { type ProfileSource, readProfile } from './kinds/profile.ts';
+import { type ProfileSecret, type ProfileSource, type ReadProfile, readProfile } from './kinds/profile.ts';
 import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
 import { DEFAULT_REMOVALS, type RemovalLimits } from './removal-breaker.ts';
 
@@ -71,73 +70,6 @@ export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exempti
   return isOutside(pod.namespace, options)
     ? 'excluded-namespace'
     : exemption(pod, excludedNamespaces(options));
-}
-
-// Profiles of one fleet that bring different Secrets under one name to the same namespaces: the API server would refuse the later one
-// (`collision.ts`), and whoever renders is told before.
-
-/** A profile as it is written in a fleet. */
-interface Written {
-  readonly name: string;
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
-/** The later profile, by its place, the earlier one, and the name that both want. */
-export interface Rivalry {
-  readonly index: number;
-  readonly other: string;
-  readonly secret: string;
-}
-
-/**
- * Every pair. Whether two selectors meet is told as the policy tells it: when one asks for no more than the other.
- */
-export function rivalries(profiles: readonly Written[]): readonly Rivalry[] {
-  return profiles.flatMap((later, index) =>
-    profiles.slice(0, index).flatMap((earlier) => {
-      if (later.spec['successor'] === earlier.name || earlier.spec['successor'] === later.name) return [];
-      const [a, b] = [selectorOf(later), selectorOf(earlier)];
-      if (!asksNoMore(a, b) && !asksNoMore(b, a)) return [];
-      const theirs = broughtBy(earlier);
-      const secret = [...broughtBy(later)].find(
-        ([name, sources]) => (theirs.get(name) ?? sources) !== sources,
-      );
-      return secret === undefined ? [] : [{ index, other: earlier.name, secret: secret[0] }];
-    }),
-  );
-}
-
-/** Sources by the name of the Secret, of what a profile brings. */
-function broughtBy({ spec }: Written): ReadonlyMap<string, string> {
-  const secrets = spec['mode'] === 'Inject' || !Array.isArray(spec['secrets']) ? [] : spec['secrets'];
-  return new Map(
-    secrets.filter(isRecord).flatMap(({ name, sources }) => {
-      if (!Array.isArray(sources) || sources.length === 0) return [];
-      const text = sources.map(recordOf).map((one) => [one['namespace'], one['name']]);
-      return [[scalarText(name), JSON.stringify(text)] as const];
-    }),
-  );
-}
-
-interface Selector {
-  readonly labels: Readonly<Record<string, unknown>>;
-  readonly expressions: readonly string[];
-}
-
-function selectorOf({ spec }: Written): Selector {
-  const { matchLabels, matchExpressions } = recordOf(spec['namespaceSelector']);
-  return {
-    labels: recordOf(matchLabels),
-    expressions: Array.isArray(matchExpressions) ? matchExpressions.map((one) => JSON.stringify(one)) : [],
-  };
-}
-
-/** Every namespace that `b` selects, `a` selects too. */
-function asksNoMore(a: Selector, b: Selector): boolean {
-  return (
-    Object.entries(a.labels).every(([key, value]) => b.labels[key] === value) &&
-    a.expressions.every((one) => b.expressions.includes(one))
-  );
 }
 
 // What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant.
@@ -274,15 +206,69 @@ export function certificateProblems({
   ];
 }
 
-/** What a profile of the fleet brings Secrets from. */
-export function sourcesOf({ name, spec }: ProfileInput): readonly ProfileSource[] {
-  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
-  return read.ok && read.profile.distributes ? read.profile.secrets.flatMap(({ sources }) => sources) : [];
+/** The Secrets that a profile of the fleet brings, each with sources; none of an invalid one. */
+function broughtBy(input: ProfileInput): readonly ProfileSecret[] {
+  const read = readInput(input);
+  if (!read.ok || !read.profile.distributes) return [];
+  return read.profile.secrets.filter(({ sources }) => sources.length > 0);
 }
 
-export function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {
-  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
-  return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
+function readInput({ name, spec }: ProfileInput): ReadProfile {
+  return readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+}
+
+/** What a profile of the fleet brings Secrets from. */
+export function sourcesOf(input: ProfileInput): readonly ProfileSource[] {
+  return broughtBy(input).flatMap(({ sources }) => sources);
+}
+
+/** What is wrong with the profiles, by themselves, with each other, and with what the fleet lets the reconciler do. */
+export function profileProblems({
+  profiles = [],
+  secretNames,
+  namespaces,
+}: PullSecretInjectionInput): readonly SectionProblem[] {
+  return profiles.flatMap((input, index) => {
+    const read = readInput(input);
+    const homes = new Set(sourcesOf(input).map(({ namespace }) => namespace));
+    const texts = [
+      ...(read.ok ? [] : read.problems),
+      ...broughtBy(input)
+        .filter(({ name }) => secretNames?.includes(name) === false)
+        .map(
+          ({ name }) =>
+            `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
+        ),
+      ...profiles.slice(0, index).flatMap((earlier) => rivalry(input, earlier)),
+      ...[...homes]
+        .filter((home) => namespaces?.includes(home) === false)
+        .map((home) => `has a source in namespace "${home}", which namespaces does not name: add it there`),
+    ];
+    return texts.map((text) => ({ path: ['profiles', index], text }));
+  });
+}
+
+/**
+ * Two profiles that bring different Secrets under one name to the same namespaces. Whether their selectors meet is told as the
+ * admission policy of collisions tells it: when one asks for no more than the other.
+ */
+function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
+  const [a, b] = [readInput(later), readInput(earlier)];
+  if (!a.ok || !b.ok || a.profile.successor === earlier.name || b.profile.successor === later.name) return [];
+  const [mine, theirs] = [a.profile.namespaceSelector, b.profile.namespaceSelector].map(
+    (requirements) => new Set(requirements.map((one) => JSON.stringify(one))),
+  );
+  if (mine === undefined || theirs === undefined) return [];
+  if (!mine.isSubsetOf(theirs) && !theirs.isSubsetOf(mine)) return [];
+  const found = broughtBy(later).find(({ name, sources }) =>
+    broughtBy(earlier).some(
+      (other) => other.name === name && JSON.stringify(other.sources) !== JSON.stringify(sources),
+    ),
+  );
+  if (found === undefined) return [];
+  return [
+    `brings another Secret "${found.name}" than profile "${earlier.name}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
+  ];
 }
 
 /** Who makes the serving certificate and tells the API server whom to trust. */

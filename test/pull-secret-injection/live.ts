@@ -45,7 +45,7 @@ export async function startPlane(
     ),
   );
   const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
-  const guard = [...dryRunPolicy({ serviceAccount }), ...guardPolicy({ serviceAccount })];
+  const guard = [...dryRunPolicy(serviceAccount), ...guardPolicy(serviceAccount)];
   const consent = [...consentPolicy(), ...grantConsentPolicy(), ...collisionPolicy()];
   for (const object of [...consent, ...sidecarSetConsentPolicy(), ...guard]) await plane.apply(object);
   await eventually(() => guarded(plane), { withinMs: 60_000, everyMs: 100 });

@@ -48,11 +48,10 @@ export async function webhookHost(plane: ControlPlane): Promise<WebhookHost> {
   mkdirSync(certificates);
   const caBundle = Buffer.from(authority.certificate).toString('base64');
   // What the charts grant, and nothing else.
-  const objects = webhookObjects({
-    namespace: 'pullwright-system',
-    image: 'unused',
-    certificates: { kind: 'manual', caBundle },
-  });
+  const objects = webhookObjects(
+    { certificates: { kind: 'manual', caBundle } },
+    { namespace: 'pullwright-system', image: 'unused' },
+  );
   const role = objects.find(({ kind }) => kind === 'ClusterRole')?.['rules'] as [];
   const user = await plane.user({ name: 'webhook', by: 'token', cluster: role });
   const configuration = objects.find(({ kind }) => kind === 'MutatingWebhookConfiguration') as TestObject;

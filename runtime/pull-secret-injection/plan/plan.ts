@@ -3,7 +3,12 @@
  *
  * Source of the rule: the SidecarSet proposal (`mergeSidecarSecrets`) and its implementation in Kruise.
  */
-import { type Labels, selects } from '../../core/kubernetes/label-selector.ts';
+import {
+  type LabelRequirement,
+  type Labels,
+  NAMESPACE_NAME_LABEL,
+  selects,
+} from '../../core/kubernetes/label-selector.ts';
 import { compareProfiles, type PullSecretProfile } from '../kinds/profile.ts';
 import {
   compareSidecarSets,
@@ -179,6 +184,55 @@ export interface PlannedPod extends PodIdentity {
 
 /** Label of OpenKruise's own namespace, which its webhook leaves alone: it could not start without itself. */
 export const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
+
+// Which pods the API server gives to the policy and to the webhook: what {@link exemption} says, as far as it can be rendered.
+
+/** The resource rule. */
+export const NEW_PODS: {
+  readonly apiGroups: string[];
+  readonly apiVersions: string[];
+  readonly operations: string[];
+  readonly resources: string[];
+  readonly scope: string;
+} = {
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  operations: ['CREATE'],
+  resources: ['pods'],
+  scope: 'Namespaced',
+};
+
+/** The match condition. */
+export const NOT_MIRROR: { readonly name: string; readonly expression: string } = {
+  name: 'not-mirror',
+  expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
+};
+
+interface MatchExpressions {
+  readonly matchExpressions: readonly LabelRequirement[];
+}
+
+/**
+ * The selectors.
+ *
+ * @param excluded pods of these namespaces are left alone
+ * @param only pods of other namespaces are left alone; empty: all are meant
+ */
+export function podSelectors(
+  excluded: readonly string[],
+  only: readonly string[] = [],
+  more: readonly LabelRequirement[] = [],
+): { readonly namespaceSelector: MatchExpressions; readonly objectSelector: MatchExpressions } {
+  const notFalse: LabelRequirement = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
+  const byName = (operator: 'In' | 'NotIn', names: readonly string[]): readonly LabelRequirement[] =>
+    names.length === 0 ? [] : [{ key: NAMESPACE_NAME_LABEL, operator, values: names.toSorted() }];
+  return {
+    namespaceSelector: {
+      matchExpressions: [notFalse, ...more, ...byName('In', only), ...byName('NotIn', excluded)],
+    },
+    objectSelector: { matchExpressions: [notFalse] },
+  };
+}
 
 /** Whether the pod is left alone whatever the plan says. */
 export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {

@@ -5,18 +5,19 @@
  * whole list from CEL maps: typed initialisers crash the request handler of 1.36.3, and an apply configuration may not
  * touch the list.
  */
-import { type LabelRequirement, NAMESPACE_NAME_LABEL } from '../../core/kubernetes/label-selector.ts';
+import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
 import type { EnforcingAccount } from './accounts.ts';
 import {
-  INJECT_LABEL,
   INJECTED_ANNOTATION,
   INJECTED_PATH,
   type InjectionPlan,
   KRUISE_PLANE,
   MAX_INJECTED_TEXT,
-  MIRROR_ANNOTATION,
+  NEW_PODS,
+  NOT_MIRROR,
+  podSelectors,
 } from './plan.ts';
 
 export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
@@ -32,14 +33,9 @@ export interface PolicyOptions {
   readonly enforcing?: readonly EnforcingAccount[];
 }
 
+/** The policy and its binding, and how many characters of CEL it has. */
 export type CompiledPolicy =
-  | {
-      readonly ok: true;
-      readonly policy: KubeObject;
-      readonly binding: KubeObject;
-      /** Characters of CEL. */
-      readonly size: number;
-    }
+  | { readonly ok: true; readonly policy: KubeObject; readonly binding: KubeObject; readonly size: number }
   | { readonly ok: false; readonly problem: string };
 
 /** The CEL parser of the API server refuses an expression above 100000 code points. */
@@ -72,7 +68,13 @@ export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptio
       `the selectors need ${size} characters of CEL, at most ${MAX_POLICY} fit into one policy`,
     );
   }
-  return { ok: true, size, policy: policyOf(wants, options), binding: bindingOf(options.apiVersion) };
+  const binding = {
+    apiVersion: options.apiVersion,
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: INJECTION_POLICY_NAME },
+    spec: { policyName: INJECTION_POLICY_NAME },
+  };
+  return { ok: true, size, policy: policyOf(wants, options), binding };
 }
 
 function tooLarge(what: string): CompiledPolicy {
@@ -100,7 +102,7 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
     { name: 'by', text: `[${lists.join(', ')}].flatten()` },
     { name: 'want', text: 'variables.by.map(b, b["names"]).flatten().distinct()' },
     { name: 'add', text: 'variables.want.filter(n, !(n in variables.have))' },
-    { name: 'refused', text: (options.enforcing ?? []).length === 0 ? 'false' : REFUSED },
+    { name: 'refused', text: wants.some(({ name }) => name === 'enforcing') ? REFUSED : 'false' },
     { name: 'text', text: TEXT },
   ];
   return {
@@ -110,18 +112,19 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
     spec: {
       failurePolicy: 'Ignore',
       reinvocationPolicy: 'Never',
-      matchConstraints: matchConstraints(options.excludedNamespaces, options.onlyNamespaces),
-      matchConditions: [
-        {
-          name: 'not-mirror',
-          expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
-        },
-      ],
+      matchConstraints: {
+        matchPolicy: 'Equivalent',
+        ...podSelectors(options.excludedNamespaces, options.onlyNamespaces, [NOT_KRUISE]),
+        resourceRules: [NEW_PODS],
+      },
+      matchConditions: [NOT_MIRROR],
       variables: variables.map(({ name, text }) => ({ name, expression: text })),
       mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: PATCH } }],
     },
   };
 }
+
+const NOT_KRUISE: LabelRequirement = { key: KRUISE_PLANE.key, operator: 'NotIn', values: [KRUISE_PLANE.value] };
 
 /** The account would refuse the pod for a name that it does not list: then nothing is added, as in the webhook. */
 const REFUSED =
@@ -160,42 +163,6 @@ function enforcingVariables(accounts: readonly EnforcingAccount[]): readonly Var
   ];
 }
 
-function matchConstraints(
-  excludedNamespaces: readonly string[],
-  onlyNamespaces: readonly string[] = [],
-): Readonly<Record<string, unknown>> {
-  const notFalse = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
-  const notKruise = { key: KRUISE_PLANE.key, operator: 'NotIn', values: [KRUISE_PLANE.value] };
-  const names = [...excludedNamespaces].sort();
-  const byName = [
-    { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [...onlyNamespaces].sort() },
-    { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: names },
-  ].filter(({ values }) => values.length > 0);
-  return {
-    matchPolicy: 'Equivalent',
-    namespaceSelector: { matchExpressions: [notFalse, notKruise, ...byName] },
-    objectSelector: { matchExpressions: [notFalse] },
-    resourceRules: [
-      {
-        apiGroups: [''],
-        apiVersions: ['v1'],
-        operations: ['CREATE'],
-        resources: ['pods'],
-        scope: 'Namespaced',
-      },
-    ],
-  };
-}
-
-function bindingOf(apiVersion: string): KubeObject {
-  return {
-    apiVersion,
-    kind: 'MutatingAdmissionPolicyBinding',
-    metadata: { name: INJECTION_POLICY_NAME },
-    spec: { policyName: INJECTION_POLICY_NAME },
-  };
-}
-
 function profileTerm(profile: InjectionPlan['profiles'][number]): string {
   const condition = allOf([
     ...profile.selector.map((one) => requirementTerm(one, 'variables.l')),
@@ -209,48 +176,41 @@ function profileTerm(profile: InjectionPlan['profiles'][number]): string {
 }
 
 /** SidecarSets look at each other: a canary hides its base, and without a container in any of them none injects. */
-function sidecarSetVariables(plan: InjectionPlan): readonly Variable[] {
-  const sets = plan.sidecarSets;
+function sidecarSetVariables({ sidecarSets: sets, withoutContainers }: InjectionPlan): readonly Variable[] {
   if (sets.length === 0) return [];
-  const conditions = sets.map((set) => allOf([...setTerms(set)]));
-  const effective = sets.map((set, at) => effectiveTerm(set, at, sets));
-  const lists = sets.map((set, at) =>
-    when(effective[at] ?? 'false', `sidecarset/${set.name}`, set.imagePullSecrets),
+  const effective = sets.map(({ name }, at) =>
+    allOf([
+      `variables.sets[${at}]`,
+      ...sets.flatMap(({ canaryOf }, index) => (canaryOf === name ? [`!variables.sets[${index}]`] : [])),
+    ]),
+  );
+  const lists = sets.map(({ name, imagePullSecrets }, at) =>
+    when(effective[at] ?? 'false', `sidecarset/${name}`, imagePullSecrets),
   );
   const bringing = effective.filter((_, at) => (sets[at]?.containers ?? 0) > 0);
   const all = `[${lists.join(', ')}].flatten()`;
+  const isBringing = bringing.length === 0 ? 'false' : `[${bringing.join(', ')}].exists(m, m)`;
   return [
-    { name: 'sets', text: `[${conditions.join(', ')}]` },
-    {
-      name: 'sidecarsets',
-      text: plan.withoutContainers
-        ? all
-        : `(${bringing.length === 0 ? 'false' : `[${bringing.join(', ')}].exists(m, m)`} ? ${all} : [])`,
-    },
+    { name: 'sets', text: `[${sets.map(setCondition).join(', ')}]` },
+    { name: 'sidecarsets', text: withoutContainers ? all : `(${isBringing} ? ${all} : [])` },
   ];
 }
 
-function setTerms(set: SidecarSet): readonly string[] {
+function setCondition(set: SidecarSet): string {
   const { selector, namespaceSelector: namespaces } = set;
-  if (!selector.ok || selector.requirements.length === 0 || namespaces?.ok === false) return ['false'];
-  return [
-    ...selector.requirements.map((one) => requirementTerm(one, 'variables.l')),
+  if (!selector.ok || selector.requirements.length === 0 || namespaces?.ok === false) return 'false';
+  return allOf([
+    podsTerm(set, 'variables.l'),
     ...(namespaces?.requirements ?? []).map((one) => requirementTerm(one, 'variables.nl')),
-    ...onlyTerms(set),
-  ];
+  ]);
 }
 
-function onlyTerms({ only }: SidecarSet): readonly string[] {
-  if (only === undefined) return [];
-  const meets = allOf(only.requirements.map((one) => requirementTerm(one, 'variables.l')));
-  return [only.meeting ? `(${meets})` : `!(${meets})`];
-}
-
-function effectiveTerm(set: SidecarSet, at: number, sets: readonly SidecarSet[]): string {
-  const canaries = sets.flatMap((other, index) =>
-    other.canaryOf === set.name ? [`!variables.sets[${index}]`] : [],
-  );
-  return allOf([`variables.sets[${at}]`, ...canaries]);
+/** The pods that a set with a selector concerns, by their labels, in CEL. */
+export function podsTerm({ selector, only }: SidecarSet, map: string): string {
+  const own = allOf((selector.ok ? selector.requirements : []).map((one) => requirementTerm(one, map)));
+  if (only === undefined) return own;
+  const meets = allOf(only.requirements.map((one) => requirementTerm(one, map)));
+  return `${own} && ${only.meeting ? '' : '!'}(${meets})`;
 }
 
 /** One requirement over a map of labels, in CEL. */
@@ -262,7 +222,8 @@ export function requirementTerm({ key, operator, values = [] }: LabelRequirement
   return `${operator === 'NotIn' ? '!' : ''}(${present} && ${member})`;
 }
 
-function allOf(terms: readonly string[]): string {
+/** All of them. */
+export function allOf(terms: readonly string[]): string {
   return terms.length === 0 ? 'true' : terms.join(' && ');
 }
 

@@ -5,7 +5,7 @@
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { InjectionPlan } from './plan.ts';
-import { requirementTerm } from './policy.ts';
+import { allOf, podsTerm, requirementTerm } from './policy.ts';
 
 /** The entry that is rendered. */
 export const BASE_HOOK = 'inject.pullwright.dev';
@@ -79,28 +79,18 @@ function groupsOf(plan: InjectionPlan): readonly (readonly Adder[])[] {
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 }
 
-function addersOf(plan: InjectionPlan): readonly Adder[] {
-  const profiles = plan.profiles.map(({ selector, namespaceSelector, secrets }): Adder => {
-    const names = secrets.map(({ name }) => name);
-    return { namespaces: namespaceSelector, condition: allOf(selector), names };
+function addersOf({ profiles, sidecarSets, withoutContainers }: InjectionPlan): readonly Adder[] {
+  const ofProfiles = profiles.map(({ selector, namespaceSelector, secrets }): Adder => {
+    const condition = allOf(selector.map((one) => requirementTerm(one, 'l')));
+    return { namespaces: namespaceSelector, condition, names: secrets.map(({ name }) => name) };
   });
-  const isAnybodyBringing =
-    plan.withoutContainers || plan.sidecarSets.some(({ containers }) => containers > 0);
-  if (!isAnybodyBringing) return profiles;
-  const sets = plan.sidecarSets.flatMap(
-    ({ selector, namespaceSelector, only, imagePullSecrets: names }): readonly Adder[] => {
-      if (!selector.ok || selector.requirements.length === 0 || namespaceSelector?.ok === false) return [];
-      const meets = only === undefined ? 'true' : allOf(only.requirements);
-      const condition = `${allOf(selector.requirements)} && ${only?.meeting === false ? '!' : ''}(${meets})`;
-      return [{ namespaces: namespaceSelector?.requirements ?? [], condition, names }];
-    },
-  );
-  return [...profiles, ...sets];
-}
-
-function allOf(requirements: readonly LabelRequirement[]): string {
-  if (requirements.length === 0) return 'true';
-  return requirements.map((one) => requirementTerm(one, 'l')).join(' && ');
+  if (!withoutContainers && !sidecarSets.some(({ containers }) => containers > 0)) return ofProfiles;
+  const ofSets = sidecarSets.flatMap((set): readonly Adder[] => {
+    const { selector, namespaceSelector: namespaces, imagePullSecrets: names } = set;
+    if (!selector.ok || selector.requirements.length === 0 || namespaces?.ok === false) return [];
+    return [{ namespaces: namespaces?.requirements ?? [], condition: podsTerm(set, 'l'), names }];
+  });
+  return [...ofProfiles, ...ofSets];
 }
 
 /** A pod that somebody adds something to: a name that it lacks, or, as long as it repeats names, the list without repetitions. */
