@@ -13,9 +13,10 @@ import {
   imageReference,
   labelMap,
 } from '../core/kubernetes/fields.ts';
-import { labelSelectorSchema, readOptions, type SelectorInput } from '../core/kubernetes/kind.ts';
+import { labelSelectorSchema, type SelectorInput } from '../core/kubernetes/kind.ts';
 import { type LabelRequirement, readSelector } from '../core/kubernetes/label-selector.ts';
 import type { Resources, Toleration } from '../core/kubernetes/objects.ts';
+import { readOptions } from '../core/kubernetes/read-spec.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';

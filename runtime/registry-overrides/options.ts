@@ -1,7 +1,7 @@
 /** Options of the registry overrides reconciler, read from the configuration of `reconcile`. */
 import { z } from 'zod';
 import type { OwnershipMode } from '../core/kubernetes/hypershift.ts';
-import { readOptions } from '../core/kubernetes/kind.ts';
+import { readOptions } from '../core/kubernetes/read-spec.ts';
 
 export interface RegistryOverridesOptions {
   /** `auto` observes the Deployments that HyperShift's operators are seen to write, else owns. @default {'auto'} */

@@ -78,7 +78,7 @@ table<Row>(
       name: 'a profile without a selector of pods',
       reason: 'synth refuses what the API server does',
       config: { profiles: [{ name: 'team', spec: { namespaceSelector: {}, secrets: [{ name: 'reg' }] } }] },
-      says: [/^spec\.selector: required value/],
+      says: [/^spec\.selector: spec\.selector is required/],
     },
   ],
   ({ config, says }) => {

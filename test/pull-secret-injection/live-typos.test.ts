@@ -63,7 +63,7 @@ const SLIPS: Readonly<Record<string, Slip>> = {
     spec: WITHOUT_SELECTOR,
     strict: /spec\.selector is required/,
     loose: /spec\.selector is required/,
-    reader: /^spec\.selector: required value/,
+    reader: /^spec\.selector: spec\.selector is required/,
   },
   'no selector of namespaces': {
     spec: WITHOUT_NAMESPACES,
@@ -81,7 +81,7 @@ const SLIPS: Readonly<Record<string, Slip>> = {
     spec: { ...GOOD, mode: 'Distribute', secrets: [{ name: 'reg' }] },
     strict: /mode Distribute needs sources for every secret/,
     loose: /mode Distribute needs sources for every secret/,
-    reader: /^spec\.secrets\[0\]\.sources: must name a source: spec\.mode is Distribute/,
+    reader: /^spec\.secrets: mode Distribute needs sources for every secret/,
   },
   'source in place of sources': {
     spec: { ...GOOD, secrets: [{ name: 'reg', source: { namespace: 'platform', name: 'quay' } }] },

@@ -38,19 +38,19 @@ table<BadCase>(
       name: 'our own label',
       reason: 'copies are found and pruned by it',
       copies: { labels: { 'pullwright.dev/owner': 'me' } },
-      text: 'spec.copies.labels: "pullwright.dev/owner" is reserved',
+      text: 'spec.copies.labels: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
     },
     {
       name: 'our own annotation',
       reason: 'it says what the copy was granted by',
       copies: { annotations: { 'pullwright.dev/profile': 'me' } },
-      text: 'spec.copies.annotations: "pullwright.dev/profile" is reserved',
+      text: 'spec.copies.annotations: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
     },
     {
       name: 'the mark of whoever manages it',
       reason: 'it is ours',
       copies: { labels: { 'app.kubernetes.io/managed-by': 'me' } },
-      text: 'spec.copies.labels: "app.kubernetes.io/managed-by" is reserved',
+      text: 'spec.copies.labels: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
     },
     {
       name: 'a key with a space',
@@ -86,7 +86,7 @@ table<BadCase>(
       name: 'a delay without a removal',
       reason: 'who writes it means something else',
       copies: { removeAfter: '1h' },
-      text: 'spec.copies.removeAfter: has no meaning without onSourceDeleted: Remove',
+      text: 'spec.copies.removeAfter: removeAfter has no meaning without onSourceDeleted: Remove',
     },
     {
       name: 'a delay in words',

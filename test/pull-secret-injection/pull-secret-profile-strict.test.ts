@@ -46,7 +46,7 @@ table<StrictCase>(
       name: 'distribution without sources',
       reason: 'nothing would be brought',
       spec: { ...GOOD, mode: 'Distribute' },
-      problem: /^spec\.secrets\[0\]\.sources: must name a source/,
+      problem: /^spec\.secrets: mode Distribute needs sources for every secret$/,
     },
     {
       name: 'no selector of namespaces',
@@ -59,14 +59,13 @@ table<StrictCase>(
       name: 'an empty line for a selector',
       reason: 'null is no way to say all',
       spec: { ...GOOD, selector: null },
-      problem:
-        /^spec\.selector: required value: must be a label selector; \{\} selects all pods of these namespaces$/,
+      problem: /^spec\.selector: spec\.selector is required: \{\} selects all pods of these namespaces$/,
     },
     {
       name: 'no selector of pods',
       reason: 'a line that was forgotten would select every pod',
       spec: { namespaceSelector: {}, secrets: GOOD.secrets },
-      problem: /^spec\.selector: required value/,
+      problem: /^spec\.selector: spec\.selector is required/,
     },
     {
       name: 'a label without its value',

@@ -3,10 +3,9 @@
  * built by `runtime/core/kubernetes/pull-status.ts`; this is the schema that the API server holds it against.
  */
 import { z } from 'zod';
-import { CATEGORY, conditionsSchema, crd } from './kind.ts';
+import { conditionsSchema, defineKind } from './kind.ts';
 import type { KubeObject } from './object.ts';
-import { labels } from './objects.ts';
-import { MAX_VERDICTS, PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from './pull-status.ts';
+import { MAX_VERDICTS, PULL_STATUS_KIND } from './pull-status.ts';
 
 const verdict = z.strictObject({
   subject: z.string().max(1024).describe('What is judged: a registry, an image, a node, a namespace'),
@@ -54,39 +53,17 @@ const status = z
   })
   .optional();
 
-const schema = z.strictObject({ status }).meta({
-  description:
-    'Says what became of an object that has no status of its own. Written by Pullwright; edits are lost.',
-});
-
 /** The CustomResourceDefinition of `PullStatus`. */
 export function pullStatusCrd(): KubeObject {
-  const [group = '', version = ''] = PULL_STATUS_API_VERSION.split('/');
-  return crd({
-    group,
+  return defineKind({
     kind: PULL_STATUS_KIND,
     plural: 'pullstatuses',
-    shortNames: ['pst'],
-    categories: [CATEGORY],
+    shortName: 'pst',
     scope: 'Namespaced',
-    labels: labels({ name: 'pullstatus', component: 'crd' }),
-    versions: [
-      {
-        name: version,
-        schema,
-        printerColumns: [
-          { name: 'About', type: 'string', jsonPath: '.status.about.kind' },
-          { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-          { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-          {
-            name: 'Status',
-            type: 'string',
-            jsonPath: '.status.conditions[?(@.type=="Ready")].message',
-            priority: 1,
-          },
-          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-        ],
-      },
-    ],
-  });
+    description:
+      'Says what became of an object that has no status of its own. Written by Pullwright; edits are lost.',
+    columns: [{ name: 'About', type: 'string', jsonPath: '.status.about.kind' }],
+    messageColumn: 'Status',
+    status,
+  }).crd();
 }

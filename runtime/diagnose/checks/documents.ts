@@ -5,7 +5,7 @@ import { matchImageFault, matchImageHint } from '../../core/docker-config/match-
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { labelSelectorSchema, shapeProblems } from '../../core/kubernetes/kind.ts';
+import { labelSelectorSchema } from '../../core/kubernetes/kind.ts';
 import {
   NAMESPACE_NAME_LABEL,
   readSelector,
@@ -20,6 +20,7 @@ import {
   type KubeObject,
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
+import { shapeProblems } from '../../core/kubernetes/read-spec.ts';
 import { recordOf, scalarText } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { nameFault } from '../../credential-provider/kind.ts';
@@ -342,7 +343,7 @@ function grantProblems(object: KubeObject): readonly Judged[] {
       const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
       return { severity: 'warning', code: 'LabelMustBeTrusted', path: 'spec.namespaceSelector', message };
     }),
-    ...patternProblems(grant.to.patterns, 'spec.namespaces'),
+    ...patternProblems(grant.patterns, 'spec.namespaces'),
   ];
 }
 

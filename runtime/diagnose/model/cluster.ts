@@ -337,12 +337,12 @@ function secretOf(object: SecretObject, copyOf: CopyOf): ReportSecret {
 }
 
 function grantOf(object: KubeObject): Parts['grants'][number] {
-  const { name, secrets, profiles, to, problems } = readPullSecretGrant(object);
+  const { name, secrets, profiles, patterns, selector, problems } = readPullSecretGrant(object);
   return {
     name,
     secrets,
     profiles,
-    to: [...to.patterns, ...(to.selectors.length === 0 ? [] : ['namespaces with the labels that it names'])],
+    to: [...patterns, ...(selector === undefined ? [] : ['namespaces with the labels that it names'])],
     problems,
   };
 }

@@ -5,17 +5,15 @@
  * Source of the shape: `ReferenceGrant` of the Gateway API.
  */
 import { z } from 'zod';
+import { goGlob } from '../../core/go/glob.ts';
 import {
-  CATEGORY,
-  conditionsSchema,
-  crd,
+  defineKind,
   labelSelectorSchema,
-  mustBe,
   namedList,
-  noDuplicates,
-  observedGenerationSchema,
-  readSpec,
-  refuse,
+  OWN_GROUP,
+  OWN_VERSION,
+  statusSchema,
+  withRules,
 } from '../../core/kubernetes/kind.ts';
 import {
   type LabelRequirement,
@@ -26,7 +24,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { labels } from '../../core/kubernetes/objects.ts';
+import { mustBe, noDuplicates } from '../../core/kubernetes/read-spec.ts';
 
 /**
  * Label keys that selectors of grants may use unless configured otherwise: a tenant who labels its own namespace must not be able to help
@@ -34,50 +32,11 @@ import { labels } from '../../core/kubernetes/objects.ts';
  */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
-/** To which namespaces a grant gives. */
-export interface Grant {
-  /** Names and globs. */
-  readonly patterns: readonly string[];
-  readonly selectors: readonly (readonly LabelRequirement[])[];
-}
-
-/** Whether the namespace may have a copy. */
-export function grants(grant: Grant, namespace: string, labels: Labels): boolean {
-  if (grant.patterns.some((pattern) => matchesGlob(pattern, namespace))) return true;
-  // The name counts as the label that the API server sets, whatever a manifest in a folder says.
-  const seen = { ...labels, [NAMESPACE_NAME_LABEL]: namespace };
-  return grant.selectors.some((requirements) => selects(requirements, seen));
-}
-
-/** `*` is any text, `?` any one character. Steps back to the last star only, so the time is bounded by the product of lengths. */
-function matchesGlob(glob: string, name: string): boolean {
-  let at = 0;
-  let star = -1;
-  let resume = 0;
-  for (let index = 0; index < name.length; ) {
-    if (glob[at] === '*') {
-      star = at;
-      at += 1;
-      resume = index;
-    } else if (at < glob.length && (glob[at] === '?' || glob[at] === name[index])) {
-      at += 1;
-      index += 1;
-    } else if (star >= 0) {
-      resume += 1;
-      index = resume;
-      at = star + 1;
-    } else return false;
-  }
-  return /^\**$/.test(glob.slice(at));
-}
-
-export const GRANT_API_VERSION = 'pullwright.dev/v1alpha1';
+export const GRANT_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
 export const GRANT_KIND = 'PullSecretGrant';
 /** The policy of consent makes one check for each. */
 export const MAX_GRANTED_SECRETS = 16;
-export const MAX_GRANTED_PROFILES = 64;
-export const MAX_GRANTED_NAMESPACES = 256;
-/** In `spec.profiles`: whichever profile asks. */
+/** In `spec.profiles`: any profile. */
 export const ANY_PROFILE = '*';
 
 /** A grant, read. */
@@ -88,14 +47,17 @@ export interface PullSecretGrant {
   readonly secrets: readonly string[];
   /** Names of profiles, `sidecarset/NAME`, or {@link ANY_PROFILE}. */
   readonly profiles: readonly string[];
-  readonly to: Grant;
+  /** To which namespaces: names and globs. */
+  readonly patterns: readonly string[];
+  /** And those that meet these; undefined: no others. */
+  readonly selector: readonly LabelRequirement[] | undefined;
   /** Nothing that kubectl applied was dropped on the way: otherwise it is not known what its owner means. */
   readonly isWhole: boolean;
   /** What of it grants nothing, and why. With problems in its shape the whole of it grants nothing. */
   readonly problems: readonly string[];
 }
 
-/** Who asks for what, and for which namespace. */
+/** A Secret that a profile is to bring to a namespace. */
 export interface GrantRequest {
   readonly secret: string;
   readonly profile: string;
@@ -103,32 +65,34 @@ export interface GrantRequest {
   readonly labels: Labels;
 }
 
-/** Whether the grant gives the Secret to the profile, to whatever namespace. */
-export function isGrantedTo(
-  { profiles, secrets }: PullSecretGrant,
-  { secret, profile }: Pick<GrantRequest, 'secret' | 'profile'>,
-): boolean {
-  return (profiles.includes(profile) || profiles.includes(ANY_PROFILE)) && secrets.includes(secret);
-}
-
 /** Whether the grant covers the request. */
-export function grantsTo(grant: PullSecretGrant, request: GrantRequest): boolean {
-  return isGrantedTo(grant, request) && grants(grant.to, request.namespace, request.labels);
+export function grantsTo(
+  { profiles, secrets, patterns, selector }: PullSecretGrant,
+  { secret, profile, namespace, labels }: GrantRequest,
+): boolean {
+  if (!secrets.includes(secret) || ![profile, ANY_PROFILE].some((name) => profiles.includes(name)))
+    return false;
+  const isNamed = patterns.some((pattern) => {
+    const found = goGlob(pattern, namespace);
+    return found.ok && found.match;
+  });
+  // The name counts as the label that the API server sets, whatever a manifest in a folder says.
+  return (
+    isNamed || (selector !== undefined && selects(selector, { ...labels, [NAMESPACE_NAME_LABEL]: namespace }))
+  );
 }
-
-// The kind `PullSecretGrant`: schema, rules that span fields, and columns of `kubectl get`.
 
 const named = (description: string) =>
   z.strictObject({ name: z.string().min(1).max(253).describe(description) });
 
-const spec = z
-  .strictObject({
+const spec = withRules(
+  z.strictObject({
     secrets: namedList(named('Name of a Secret in the namespace of the grant'), MAX_GRANTED_SECRETS).describe(
       'What may be copied; it need not exist yet',
     ),
     profiles: namedList(
       named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'),
-      MAX_GRANTED_PROFILES,
+      64,
     ).describe('Who may bring it'),
     namespaces: z
       .array(
@@ -138,7 +102,7 @@ const spec = z
           .max(63)
           .regex(/^[a-z0-9*?-]+$/, mustBe('a namespace name or a pattern')),
       )
-      .max(MAX_GRANTED_NAMESPACES)
+      .max(256)
       .superRefine(noDuplicates)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe(
@@ -150,21 +114,33 @@ const spec = z
         'Where to, by labels of the namespace that the operator of the cluster trusts; {} is everywhere',
       )
       .optional(),
-  })
-  .superRefine(({ namespaces = [], namespaceSelector }, context) => {
-    if (namespaces.length === 0 && namespaceSelector === undefined)
-      refuse(context, 'must name at least one namespace, or spec.namespaceSelector must be set', [
-        'namespaces',
-      ]);
-  })
-  .meta({
-    'x-kubernetes-validations': [
-      {
-        rule: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
-        message: 'namespaces or namespaceSelector must say where to',
-      },
-    ],
-  });
+  }),
+  [
+    {
+      cel: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
+      message: 'namespaces or namespaceSelector must say where to',
+      holds: ({ namespaces = [], namespaceSelector }) =>
+        namespaces.length > 0 || namespaceSelector !== undefined,
+      at: 'namespaces',
+    },
+  ],
+);
+
+const kind = defineKind({
+  kind: GRANT_KIND,
+  shortName: 'pgrant',
+  scope: 'Namespaced',
+  description:
+    'The consent of the owner of Secrets: which of the Secrets beside it may be brought, by which profiles, to which namespaces. It outlives the Secrets; deleting it takes the copies away.',
+  columns: [],
+  spec,
+  status: statusSchema(),
+});
+
+/** The CustomResourceDefinition of `PullSecretGrant`. */
+export function pullSecretGrantCrd(): KubeObject {
+  return kind.crd();
+}
 
 /**
  * Reads a grant. Total: what cannot be read grants nothing and is in `problems`.
@@ -174,57 +150,20 @@ export function readPullSecretGrant(
   trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
 ): PullSecretGrant {
   const { namespace = '', name } = object.metadata;
-  const { spec: read, problems, isWhole } = readSpec(object, spec);
+  const { spec: read, problems, isWhole } = kind.read(object);
   const { secrets = [], profiles = [], namespaces: patterns = [] } = read ?? {};
   const selector = readSelector(read?.namespaceSelector);
-  const requirements = selector.ok ? selector.requirements : [];
-  const strange = selectorKeys(requirements).find((key) => !trustedKeys.includes(key));
+  const requirements = selector.ok ? selector.requirements : undefined;
+  const strange = selectorKeys(requirements ?? []).find((key) => !trustedKeys.includes(key));
   const mistrusted = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;
-  const isSelecting = read?.namespaceSelector !== undefined && strange === undefined;
   return {
     namespace,
     name,
     secrets: secrets.map((one) => one.name),
     profiles: profiles.map((one) => one.name),
-    to: { patterns, selectors: isSelecting ? [requirements] : [] },
+    patterns,
+    selector: strange === undefined ? requirements : undefined,
     isWhole,
     problems: strange === undefined ? problems : [...problems, mistrusted],
   };
-}
-
-const status = z
-  .strictObject({
-    observedGeneration: observedGenerationSchema(-1),
-    conditions: conditionsSchema().optional(),
-  })
-  .meta({ default: { observedGeneration: -1 } })
-  .optional();
-
-/** The CustomResourceDefinition of `PullSecretGrant`. */
-export function pullSecretGrantCrd(): KubeObject {
-  const [group = '', version = ''] = GRANT_API_VERSION.split('/');
-  const condition = (field: string): string => `.status.conditions[?(@.type=="Ready")].${field}`;
-  return crd({
-    group,
-    kind: GRANT_KIND,
-    shortNames: ['pgrant'],
-    categories: [CATEGORY],
-    scope: 'Namespaced',
-    labels: labels({ name: 'pullsecretgrant', component: 'crd' }),
-    versions: [
-      {
-        name: version,
-        schema: z.strictObject({ spec, status }).meta({
-          description:
-            'The consent of the owner of Secrets: which of the Secrets beside it may be brought, by which profiles, to which namespaces. It outlives the Secrets; deleting it takes the copies away.',
-        }),
-        printerColumns: [
-          { name: 'Ready', type: 'string', jsonPath: condition('status') },
-          { name: 'Reason', type: 'string', jsonPath: condition('reason') },
-          { name: 'Message', type: 'string', jsonPath: condition('message'), priority: 1 },
-          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-        ],
-      },
-    ],
-  });
 }

@@ -6,18 +6,15 @@
 import { z } from 'zod';
 import { parseGoDuration } from '../../core/go/duration.ts';
 import {
-  atMost,
-  CATEGORY,
-  conditionsSchema,
-  crd,
+  defineKind,
   labelSelectorSchema,
-  mustBe,
   NO_NULLS,
   namedList,
-  observedGenerationSchema,
-  readSpec,
-  refuse,
+  OWN_GROUP,
+  OWN_VERSION,
   type SelectorInput,
+  statusSchema,
+  withRules,
 } from '../../core/kubernetes/kind.ts';
 import {
   isLabelKey,
@@ -26,7 +23,7 @@ import {
   readSelector,
 } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
-import { labels } from '../../core/kubernetes/objects.ts';
+import { atMost, mustBe, refuse } from '../../core/kubernetes/read-spec.ts';
 
 // `spec.copies` of a profile: what its copies carry besides the credential, and what becomes of them when a source is deleted.
 
@@ -49,7 +46,7 @@ const MAX_ANNOTATION_LENGTH = 1024;
 const RESERVED_PREFIX = 'pullwright.dev/';
 const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
-export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
+export const PROFILE_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
 export const PROFILE_KIND = 'PullSecretProfile';
 
 /** The consent policy makes one check per source. */
@@ -137,38 +134,33 @@ const secret = z.strictObject({
     ),
 });
 
-const marks = (max: number): z.ZodRecord<z.ZodString, z.ZodString> =>
-  z
-    .record(z.string(), z.string().max(max).meta({ nullable: true }))
-    .superRefine(atMost(MAX_COPY_MARKS))
-    .superRefine((map, context) => {
-      for (const key of Object.keys(map)) {
-        if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is no valid key`);
-        else if (key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
-          refuse(context, `"${key}" is reserved`);
-      }
-    })
-    .meta({
-      maxProperties: MAX_COPY_MARKS,
-      'x-kubernetes-validations': [
-        NO_NULLS,
-        {
-          rule: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
-          message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
-        },
-      ],
-    });
-
-const copies = z
-  .strictObject({
-    labels: marks(63)
+const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.ZodString, z.ZodString> =>
+  withRules(
+    z
+      .record(z.string(), z.string().max(max).meta({ nullable: true }))
+      .superRefine(atMost(MAX_COPY_MARKS))
       .superRefine((map, context) => {
         for (const [key, text] of Object.entries(map))
-          if (!isLabelValue(text)) refuse(context, `"${key}" has a value that is no label value`);
-      })
-      .describe('Labels of the copies')
+          if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is no valid key`);
+          else if (!isValue(text)) refuse(context, `"${key}" has a value that is no label value`);
+      }),
+    [
+      NO_NULLS,
+      {
+        cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
+        message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
+        holds: (map: object) =>
+          !Object.keys(map).some((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key)),
+      },
+    ],
+  ).meta({ maxProperties: MAX_COPY_MARKS });
+
+const copies = withRules(
+  z.strictObject({
+    labels: marks(63, isLabelValue).describe('Labels of the copies').optional(),
+    annotations: marks(MAX_ANNOTATION_LENGTH, () => true)
+      .describe('Annotations of the copies')
       .optional(),
-    annotations: marks(MAX_ANNOTATION_LENGTH).describe('Annotations of the copies').optional(),
     onSourceDeleted: z
       .enum(['Keep', 'Remove'])
       .default('Keep')
@@ -179,22 +171,19 @@ const copies = z
       .regex(/^(0|(\d+(ms|s|m|h))+)$/, mustBe('a duration such as "30m" or "24h"'))
       .describe(`How long after the deletion, such as 30m; by default ${DEFAULT_REMOVE_AFTER}`)
       .optional(),
-  })
-  .superRefine(({ onSourceDeleted, removeAfter }, context) => {
-    if (removeAfter !== undefined && onSourceDeleted !== 'Remove')
-      refuse(context, 'has no meaning without onSourceDeleted: Remove', ['removeAfter']);
-  })
-  .meta({
-    'x-kubernetes-validations': [
-      {
-        rule: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
-        message: 'removeAfter has no meaning without onSourceDeleted: Remove',
-      },
-    ],
-  });
+  }),
+  [
+    {
+      cel: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
+      message: 'removeAfter has no meaning without onSourceDeleted: Remove',
+      holds: ({ onSourceDeleted, removeAfter }) => removeAfter === undefined || onSourceDeleted === 'Remove',
+      at: 'removeAfter',
+    },
+  ],
+);
 
-const spec = z
-  .strictObject({
+const spec = withRules(
+  z.strictObject({
     order: z
       .int()
       .min(-1_000_000)
@@ -223,35 +212,30 @@ const spec = z
       .max(253)
       .describe('Name of the profile that takes over the Secret names which this one holds')
       .optional(),
-  })
-  .superRefine(({ selector, mode, secrets }, context) => {
-    if (selector === undefined && mode !== 'Distribute')
-      refuse(context, 'required value: must be a label selector; {} selects all pods of these namespaces', [
-        'selector',
-      ]);
-    const bare = secrets.findIndex(({ sources = [] }) => sources.length === 0);
-    if (mode === 'Distribute' && bare >= 0)
-      refuse(context, 'must name a source: spec.mode is Distribute', ['secrets', bare, 'sources']);
-    const all = secrets.reduce((sum, { sources = [] }) => sum + sources.length, 0);
-    if (all > MAX_SOURCES_IN_ALL)
-      refuse(context, `${all} sources in all, at most ${MAX_SOURCES_IN_ALL} are allowed`, ['secrets']);
-  })
-  .meta({
-    'x-kubernetes-validations': [
-      {
-        rule: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
-        message: `at most ${MAX_SOURCES_IN_ALL} sources in all; split the profile`,
-      },
-      {
-        rule: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
-        message: 'mode Distribute needs sources for every secret',
-      },
-      {
-        rule: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
-        message: 'spec.selector is required: {} selects all pods of these namespaces',
-      },
-    ],
-  });
+  }),
+  [
+    {
+      cel: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
+      message: `at most ${MAX_SOURCES_IN_ALL} sources in all; split the profile`,
+      holds: ({ secrets }) =>
+        secrets.reduce((sum, { sources = [] }) => sum + sources.length, 0) <= MAX_SOURCES_IN_ALL,
+      at: 'secrets',
+    },
+    {
+      cel: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
+      message: 'mode Distribute needs sources for every secret',
+      holds: ({ mode, secrets }) =>
+        mode !== 'Distribute' || secrets.every(({ sources = [] }) => sources.length > 0),
+      at: 'secrets',
+    },
+    {
+      cel: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
+      message: 'spec.selector is required: {} selects all pods of these namespaces',
+      holds: ({ selector, mode }) => selector !== undefined || mode === 'Distribute',
+      at: 'selector',
+    },
+  ],
+);
 
 export type ReadProfile =
   | { readonly ok: true; readonly profile: PullSecretProfile }
@@ -261,7 +245,7 @@ export type ReadProfile =
  * Reads a profile. Total; all problems at once, each with its path.
  */
 export function readProfile(object: KubeObject): ReadProfile {
-  const { spec: read, problems } = readSpec(object, spec);
+  const { spec: read, problems } = kind.read(object);
   if (read === undefined) return { ok: false, problems };
   const { order, mode, secrets, suspend, successor } = read;
   const { name, creationTimestamp } = object.metadata;
@@ -295,71 +279,49 @@ function copiesOf(value: z.infer<typeof copies> | undefined): ProfileCopies {
 
 const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
 
-const status = z
-  .strictObject({
-    observedGeneration: observedGenerationSchema(-1),
-    namespaces: z
-      .strictObject({
-        selected: count.describe('Namespaces that the profile selects'),
-        current: count.describe('Of these, the ones that hold every Secret as it should be'),
-        blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
-      })
-      .describe('How many namespaces are served')
-      .optional(),
-    copies: z.string().max(32).describe('current/selected').optional(),
-    heldRemoval: z
-      .string()
-      .max(64)
-      .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
-      .optional(),
-    missingSources: z
-      .array(
-        z.strictObject({
-          source: z.string().max(320).describe('namespace/name of a source that was deleted'),
-          since: z.string().max(32).describe('When that was seen'),
-        }),
-      )
-      .max(MAX_SOURCES_IN_ALL)
-      .meta({ 'x-kubernetes-list-type': 'atomic' })
-      .describe('Sources that were there and are deleted')
-      .optional(),
-    conditions: conditionsSchema().optional(),
-  })
-  // A new object is in progress until somebody has looked at it.
-  .meta({ default: { observedGeneration: -1 } })
-  .optional();
+const status = statusSchema({
+  namespaces: z
+    .strictObject({
+      selected: count.describe('Namespaces that the profile selects'),
+      current: count.describe('Of these, the ones that hold every Secret as it should be'),
+      blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
+    })
+    .describe('How many namespaces are served')
+    .optional(),
+  copies: z.string().max(32).describe('current/selected').optional(),
+  heldRemoval: z
+    .string()
+    .max(64)
+    .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
+    .optional(),
+  missingSources: z
+    .array(
+      z.strictObject({
+        source: z.string().max(320).describe('namespace/name of a source that was deleted'),
+        since: z.string().max(32).describe('When that was seen'),
+      }),
+    )
+    .max(MAX_SOURCES_IN_ALL)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .describe('Sources that were there and are deleted')
+    .optional(),
+});
+
+const kind = defineKind({
+  kind: PROFILE_KIND,
+  shortName: 'pprof',
+  scope: 'Cluster',
+  description:
+    'Says which pods get which pull secrets, and where the secrets come from. Only imagePullSecrets are injected, never containers.',
+  columns: [
+    { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
+    { name: 'Copies', type: 'string', jsonPath: '.status.copies' },
+  ],
+  spec,
+  status,
+});
 
 /** The CustomResourceDefinition of `PullSecretProfile`. */
 export function pullSecretProfileCrd(): KubeObject {
-  const [group = '', version = ''] = PROFILE_API_VERSION.split('/');
-  return crd({
-    group,
-    kind: PROFILE_KIND,
-    shortNames: ['pprof'],
-    categories: [CATEGORY],
-    scope: 'Cluster',
-    labels: labels({ name: 'pullsecretprofile', component: 'crd' }),
-    versions: [
-      {
-        name: version,
-        schema: z.strictObject({ spec, status }).meta({
-          description:
-            'Says which pods get which pull secrets, and where the secrets come from. Only imagePullSecrets are injected, never containers.',
-        }),
-        printerColumns: [
-          { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
-          { name: 'Copies', type: 'string', jsonPath: '.status.copies' },
-          { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-          { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-          {
-            name: 'Message',
-            type: 'string',
-            jsonPath: '.status.conditions[?(@.type=="Ready")].message',
-            priority: 1,
-          },
-          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-        ],
-      },
-    ],
-  });
+  return kind.crd();
 }

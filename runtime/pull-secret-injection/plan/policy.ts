@@ -124,7 +124,11 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
   };
 }
 
-const NOT_KRUISE: LabelRequirement = { key: KRUISE_PLANE.key, operator: 'NotIn', values: [KRUISE_PLANE.value] };
+const NOT_KRUISE: LabelRequirement = {
+  key: KRUISE_PLANE.key,
+  operator: 'NotIn',
+  values: [KRUISE_PLANE.value],
+};
 
 /** The account would refuse the pod for a name that it does not list: then nothing is added, as in the webhook. */
 const REFUSED =

@@ -7,8 +7,8 @@
  */
 
 import { UsageError } from '../../core/errors.ts';
-import { readValue } from '../../core/kubernetes/kind.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../core/kubernetes/pull-status.ts';
+import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { OWNER_LABEL, type Reconciler, type Watch } from '../../engine/contract.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';

@@ -1,0 +1,260 @@
+/**
+ * Reading by the schemas of kinds: what the API server refuses under strict field validation is refused, because no API server has
+ * looked at manifests of a folder, and a field that is spelled wrong must not count as one that was left out.
+ *
+ * Source of the rule: `fieldValidation: Strict` of kube-apiserver over a structural schema. A null counts as a field that was left
+ * out, as the API server drops it. In a map it would be one label less to look at, and is refused, as the definitions of our kinds do.
+ */
+import { z } from 'zod';
+import { UsageError } from '../errors.ts';
+import { recordOf } from '../record.ts';
+import { type KubeObject, LAST_APPLIED } from './object.ts';
+
+const texts = z.record(z.string(), z.string().nullable());
+
+/** metav1.ObjectMeta. */
+const METADATA = z
+  .strictObject({
+    name: z.string(),
+    generateName: z.string(),
+    namespace: z.string(),
+    labels: texts,
+    annotations: texts,
+    finalizers: z.array(z.string()),
+    ownerReferences: z.array(z.unknown()),
+    uid: z.string(),
+    resourceVersion: z.string(),
+    generation: z.int(),
+    creationTimestamp: z.string(),
+    deletionTimestamp: z.string(),
+    deletionGracePeriodSeconds: z.int(),
+    managedFields: z.array(z.unknown()),
+    selfLink: z.string(),
+  })
+  .partial();
+
+/** The spec of an object of ours, with its defaults filled in; undefined when there is a problem. */
+export interface ReadSpec<T> {
+  readonly spec: T | undefined;
+  /** Each with its path. */
+  readonly problems: readonly string[];
+  /**
+   * No field that kubectl applied was dropped by the API server, as it does with unknown ones without strict field validation or by an older
+   * definition, and with a null in a patch: what is left may mean more than what was meant.
+   */
+  readonly isWhole: boolean;
+}
+
+/** Reads an object of a kind of ours. Total. */
+export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T> {
+  const whole = z.strictObject({
+    apiVersion: z.string(),
+    kind: z.string(),
+    metadata: METADATA,
+    spec,
+    status: z.unknown().optional(),
+  });
+  const read = readValue(object, whole, '');
+  const dropped = droppedFieldProblems(object, spec);
+  const problems = [...read.problems, ...dropped];
+  const { spec: found } = read.value ?? {};
+  return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
+}
+
+/** Reads a value; undefined when there is a problem. Total. */
+export function readValue<T>(
+  value: unknown,
+  schema: z.ZodType<T>,
+  path: string,
+): { readonly value: T | undefined; readonly problems: readonly string[] } {
+  const read = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  return { value: read.data, problems: problemsOf(read.error, schema, path) };
+}
+
+/**
+ * Options of a reconciler as `reconcile --config` has them, by the scope of a cluster. `clusters` holds maps of the same options by
+ * `<namespace>/<HostedCluster>`: each has the options of all, its own over them.
+ *
+ * @throws UsageError that names every wrong field
+ */
+export function readOptions<T>(
+  system: string,
+  { clusters = {}, ...common }: Readonly<Record<string, unknown>>,
+  schema: z.ZodType<T>,
+): (scope: string) => T {
+  const all = readValue(common, schema, '');
+  const maps = readValue(clusters, z.record(z.string(), z.looseObject({})), 'clusters');
+  const own = Object.entries(maps.value ?? {}).map(
+    ([scope, one]) => [scope, readValue({ ...common, ...one }, schema, `clusters["${scope}"]`)] as const,
+  );
+  const problems = [...all.problems, ...maps.problems, ...own.flatMap(([, read]) => read.problems)];
+  if (problems.length > 0)
+    throw new UsageError(`Cannot use the options of ${system}: ${problems.join('; ')}`);
+  const byScope = new Map(own);
+  return (scope) => (byScope.get(scope) ?? all).value as T;
+}
+
+function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readonly string[] {
+  const text: unknown = metadata.annotations?.[LAST_APPLIED];
+  if (typeof text !== 'string') return [];
+  return shapeProblems(recordOf(parsed(text))['spec'], spec, 'spec').map(
+    (problem) =>
+      `${problem}: kubectl applied it and the API server dropped it; correct it and apply the object again`,
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Every unknown field and every wrong type in `value`, each with its path. */
+export function shapeProblems(value: unknown, schema: z.ZodType, path: string): readonly string[] {
+  const { error } = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  const issues = (error?.issues ?? []).filter(
+    ({ code, input }) => code === 'unrecognized_keys' || (code === 'invalid_type' && input !== undefined),
+  );
+  return problemsOf({ issues }, schema, path);
+}
+
+/** The first issue of each path. */
+function problemsOf(
+  error: { readonly issues: readonly z.core.$ZodIssue[] } | undefined,
+  schema: z.ZodType,
+  root: string,
+): readonly string[] {
+  const byPath = new Map<string, readonly string[]>();
+  for (const issue of error?.issues ?? []) {
+    const path = pathText(schema, issue.path, root);
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
+    const problems = keys.map(
+      (key) => `${key === undefined ? path : fieldPath(path, key)}: ${issue.message}`,
+    );
+    if (!byPath.has(path)) byPath.set(path, problems);
+  }
+  return [...byPath.values()].flat();
+}
+
+function issueText(issue: z.core.$ZodRawIssue): string | undefined {
+  const { input } = issue;
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const { shape } = (issue.inst as z.ZodObject).def;
+      const known = Object.keys(shape).map((field) => `"${field}"`);
+      return `unknown field; must be one of ${known.join(', ')}`;
+    }
+    case 'invalid_type':
+      if (input === undefined) return 'required value';
+      if (input === null) return 'must not be null';
+      return `invalid value ${shownValue(input)}: must be ${TYPES[issue.expected] ?? `a ${issue.expected}`}`;
+    case 'invalid_value':
+      return `${shownValue(input)} is none of ${issue.values.join(', ')}`;
+    case 'too_small':
+    case 'too_big':
+      return boundText(issue);
+    case 'invalid_format':
+      return `invalid value ${shownValue(input)}: must match ${issue.pattern}`;
+    default:
+      return undefined;
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  int: 'an integer',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+function boundText(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooBig | z.core.$ZodIssueTooSmall>): string {
+  const [words, bound] = issue.code === 'too_big' ? ['at most', issue.maximum] : ['at least', issue.minimum];
+  if (Array.isArray(issue.input))
+    return `too ${issue.code === 'too_big' ? 'many' : 'few'}: ${issue.input.length}: must have ${words} ${bound} items`;
+  if (typeof issue.input !== 'string') return `must be ${words} ${bound}`;
+  return `too ${issue.code === 'too_big' ? 'long' : 'short'}: must have ${words} ${bound} characters`;
+}
+
+/** What a text that a pattern refuses must be. */
+export function mustBe(what: string): { readonly error: (issue: z.core.$ZodRawIssue) => string } {
+  return { error: ({ input }) => `invalid value ${shownValue(input)}: must be ${what}` };
+}
+
+function shownValue(value: unknown): string {
+  if (typeof value === 'string') return shownText(value);
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return Array.isArray(value) ? 'of type list' : 'of type object';
+}
+
+function shownText(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
+}
+
+const WRAPPERS = [z.ZodOptional, z.ZodExactOptional, z.ZodDefault, z.ZodPrefault, z.ZodReadonly];
+
+function unwrapped(schema: unknown): unknown {
+  let found = schema;
+  while (WRAPPERS.some((wrapper) => found instanceof wrapper)) found = (found as z.ZodOptional).unwrap();
+  return found;
+}
+
+function fieldPath(path: string, key: string): string {
+  if (!/^[\w-]{1,63}$/.test(key)) return `${path}[${shownText(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function pathText(schema: z.ZodType, path: readonly PropertyKey[], root: string): string {
+  let [text, at]: [string, unknown] = [root, schema];
+  for (const step of path) {
+    const here = unwrapped(at);
+    if (here instanceof z.ZodArray) [text, at] = [`${text}[${String(step)}]`, here.element];
+    else if (here instanceof z.ZodRecord)
+      [text, at] = [`${text}[${shownText(String(step))}]`, here.valueType];
+    else
+      [text, at] = [
+        fieldPath(text, String(step)),
+        here instanceof z.ZodObject ? here.shape[step as string] : undefined,
+      ];
+  }
+  return text;
+}
+
+/** Without the nulls that the API server drops. */
+function withoutNulls(value: unknown, schema: unknown): unknown {
+  const here = unwrapped(schema);
+  if (Array.isArray(value))
+    return here instanceof z.ZodArray ? value.map((one) => withoutNulls(one, here.element)) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value);
+  if (here instanceof z.ZodRecord)
+    return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one, here.valueType)]));
+  if (!(here instanceof z.ZodObject)) return value;
+  return Object.fromEntries(
+    entries.filter(([, one]) => one !== null).map(([key, one]) => [key, withoutNulls(one, here.shape[key])]),
+  );
+}
+
+/** Refuses texts that are there more than once. */
+export function noDuplicates(texts: readonly string[], context: z.core.$RefinementCtx): void {
+  for (const text of new Set(texts.filter((one, at) => texts.indexOf(one) !== at)))
+    refuse(context, `duplicate value: ${JSON.stringify(text)}`);
+}
+
+/** Refuses more entries than a schema of a map can say. */
+export function atMost(max: number): (map: object, context: z.core.$RefinementCtx) => void {
+  return (map, context) => {
+    const { length } = Object.keys(map);
+    if (length > max) refuse(context, `too many: ${length}: must have at most ${max} items`);
+  };
+}
+
+/** Adds a problem, at a path below. */
+export function refuse(
+  context: z.core.$RefinementCtx,
+  message: string,
+  path: readonly (string | number)[] = [],
+): void {
+  context.addIssue({ code: 'custom', message, path: [...path] });
+}
