@@ -30,7 +30,7 @@ test('patchImagePullSecrets() says the list anew when something is added, or whe
   const patched = (own: readonly string[], injected: readonly string[]): readonly string[] | undefined => {
     const pod = own.map((name) => ({ name }));
     const [patch] = patchImagePullSecrets(pod, mergeImagePullSecrets(pod, injected));
-    return patch?.value.map(({ name }) => name ?? '');
+    return (patch?.value as readonly { name?: string }[] | undefined)?.map(({ name }) => name ?? '');
   };
   assert.deepEqual(patched(['a'], ['b']), ['a', 'b']);
   assert.deepEqual(patched(['a', 'a'], []), ['a']);

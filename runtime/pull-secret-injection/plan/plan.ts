@@ -9,6 +9,7 @@ import {
   NAMESPACE_NAME_LABEL,
   selects,
 } from '../../core/kubernetes/label-selector.ts';
+import { textOf } from '../../core/record.ts';
 import { compareProfiles, type PullSecretProfile } from '../kinds/profile.ts';
 import {
   compareSidecarSets,
@@ -49,30 +50,25 @@ export function mergeImagePullSecrets(
   };
 }
 
+/** A JSON-patch operation. `add` on a member of an object replaces it if it is there. */
+export interface AddOperation {
+  readonly op: 'add';
+  readonly path: string;
+  readonly value: unknown;
+}
+
 /**
  * The patch that turns the pod's list into the merged one: nothing when it is that already, else one operation that sets
- * the whole list. `add` on an object member replaces it if it is there, so the same operation serves both cases.
+ * the whole list.
  */
 export function patchImagePullSecrets(
   pod: readonly LocalObjectReference[],
   { merged, added, deduplicated }: MergedPullSecrets,
-): readonly SetPullSecrets[] {
+): readonly AddOperation[] {
   if (added.length === 0 && !deduplicated) return [];
   const kept = new Map(pod.toReversed().map((reference) => [reference.name ?? '', reference]));
-  return [
-    {
-      op: 'add',
-      path: '/spec/imagePullSecrets',
-      value: merged.map((name) => kept.get(name) ?? { name }),
-    },
-  ];
-}
-
-/** The JSON-patch operation that sets the list. */
-export interface SetPullSecrets {
-  readonly op: 'add';
-  readonly path: '/spec/imagePullSecrets';
-  readonly value: readonly LocalObjectReference[];
+  const value = merged.map((name) => kept.get(name) ?? { name });
+  return [{ op: 'add', path: '/spec/imagePullSecrets', value }];
 }
 
 /** On a pod: the names that were added to it, and by whom. */
@@ -98,20 +94,19 @@ export function injectedText(
   before: unknown = '',
 ): string {
   const isAdded = new Set(added);
-  const earlier = new Set(typeof before === 'string' ? before.split('; ') : []);
   const wasAdded = new Set(
-    [...earlier].flatMap((part) => {
-      const [source = '', names = ''] = part.split(': ');
-      return names.split(', ').map((name) => `${source}: ${name}`);
-    }),
+    textOf(before)
+      .split('; ')
+      .flatMap((part) => {
+        const [source = '', names = ''] = part.split(': ');
+        return names.split(', ').map((name) => `${source}: ${name}`);
+      }),
   );
   const text = by
-    .map(({ source, names }) => ({
-      source,
-      names: names.filter((name) => isAdded.has(name) || wasAdded.has(`${source}: ${name}`)),
-    }))
-    .filter(({ names }) => names.length > 0)
-    .map(({ source, names }) => `${source}: ${names.join(', ')}`)
+    .flatMap(({ source, names }) => {
+      const given = names.filter((name) => isAdded.has(name) || wasAdded.has(`${source}: ${name}`));
+      return given.length === 0 ? [] : [`${source}: ${given.join(', ')}`];
+    })
     .join('; ');
   return text.length > MAX_INJECTED_TEXT ? `${text.slice(0, MAX_INJECTED_TEXT)}...` : text;
 }
@@ -120,7 +115,7 @@ export function injectedText(
 export function patchInjectedText(
   annotations: Readonly<Record<string, unknown>> | undefined,
   text: string,
-): SetAnnotations {
+): AddOperation {
   if (annotations === undefined)
     return { op: 'add', path: '/metadata/annotations', value: { [INJECTED_ANNOTATION]: text } };
   return { op: 'add', path: INJECTED_PATH, value: text };
@@ -128,15 +123,6 @@ export function patchInjectedText(
 
 /** Where {@link INJECTED_ANNOTATION} stands, for a JSON patch. */
 export const INJECTED_PATH = '/metadata/annotations/pullwright.dev~1injected-pull-secrets';
-
-/** The annotation alone, or with the map that was not there. */
-export type SetAnnotations =
-  | { readonly op: 'add'; readonly path: typeof INJECTED_PATH; readonly value: string }
-  | {
-      readonly op: 'add';
-      readonly path: '/metadata/annotations';
-      readonly value: Readonly<Record<string, string>>;
-    };
 
 // The injection plan: everything in a cluster that adds pull secrets to pods, in the order in which it does. One plan is
 // compiled to the admission policy, evaluated by the webhook, previewed offline and audited.

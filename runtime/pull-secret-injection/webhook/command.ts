@@ -11,7 +11,7 @@ import {
   count,
   type Flags,
   file,
-  folder,
+  folder as folderFlag,
   type Given,
   LOG_FLAGS,
   port,
@@ -28,7 +28,7 @@ const TABLE = {
     'Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the webhook stays out of it. A pod is never refused.',
   ],
   flags: {
-    'cert-dir': folder({ help: 'holds tls.crt and tls.key; read again when they change' }),
+    'cert-dir': folderFlag({ help: 'holds tls.crt and tls.key; read again when they change' }),
     port: count({ value: 'PORT', default: '9443', most: 65_535, help: 'HTTPS' }),
     'health-port': port({ default: '8081', help: '/healthz, /readyz and /metrics over HTTP' }),
     kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, that of the pod, else KUBECONFIG' }),
@@ -63,22 +63,9 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  const certificates = values['cert-dir'];
-  if (certificates === undefined) throw new UsageError('Cannot serve the webhook: expected --cert-dir DIR');
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const { 'cert-dir': folder } = flags;
+  if (folder === undefined) throw new UsageError('Cannot serve the webhook: expected --cert-dir DIR');
   const { runWebhook } = await import('./webhook.ts');
-  return runWebhook(
-    {
-      certificates: { certificate: `${certificates}/tls.crt`, key: `${certificates}/tls.key` },
-      port: values.port,
-      healthPort: values['health-port'],
-      kubeconfig: values.kubeconfig,
-      ownNamespace: values.namespace,
-      excludedNamespaces: values.exclude ?? [],
-      withoutContainers: values['without-containers'],
-      logLevel: values['log-level'],
-      logFormat: values['log-format'],
-    },
-    io,
-  );
+  return runWebhook({ ...flags, 'cert-dir': folder }, io);
 }

@@ -1,8 +1,8 @@
 /** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
 import type { Logger } from '../../core/logger.ts';
-import { isRecord } from '../../core/record.ts';
 import type { Metrics } from '../../engine/metrics.ts';
 import {
   type CertificateFiles,
@@ -12,18 +12,30 @@ import {
   untimely,
   watchPair,
 } from '../../node/https.ts';
+import type { AddOperation } from '../plan/plan.ts';
 
 // AdmissionReview v1: reading what the API server asks, and writing what it is told. Objects stay raw JSON, so that a field
 // that this program does not know survives the patch.
 
-/** What is asked, as far as webhooks here look. */
+const REVIEW = z.looseObject({
+  apiVersion: z.literal('admission.k8s.io/v1'),
+  request: z.looseObject({
+    uid: z.string(),
+    operation: z.string(),
+    resource: z.looseObject({ resource: z.unknown() }),
+    subResource: z.string().optional(),
+    namespace: z.string().optional(),
+    object: z.record(z.string(), z.unknown()),
+  }),
+});
+
+/** The part of a request that webhooks here read. */
 export interface AdmissionRequest {
   readonly uid: string;
   readonly operation: string;
-  readonly resource: { readonly group: string; readonly version: string; readonly resource: string };
-  readonly subResource?: string;
-  readonly namespace?: string;
-  readonly dryRun?: boolean;
+  readonly resource: { readonly resource?: unknown };
+  readonly subResource?: string | undefined;
+  readonly namespace?: string | undefined;
   /** The object as it would be stored. */
   readonly object: Readonly<Record<string, unknown>>;
 }
@@ -31,7 +43,7 @@ export interface AdmissionRequest {
 /** What is answered. Requests are never refused: what cannot be done is said in a warning. */
 export interface AdmissionAnswer {
   /** JSON patch; absent or empty: nothing changes. */
-  readonly patch?: readonly unknown[];
+  readonly patch?: readonly AddOperation[];
   /** Shown to whoever made the request. */
   readonly warnings?: readonly string[];
   /** For the metric: `injected`, `unchanged`, `skipped`. */
@@ -48,21 +60,11 @@ const MAX_WARNINGS = 8;
  * @returns undefined when the text is no AdmissionReview v1 with a request and an object
  */
 export function readReview(text: string): AdmissionRequest | undefined {
-  let review: unknown;
   try {
-    review = JSON.parse(text);
+    return REVIEW.safeParse(JSON.parse(text)).data?.request;
   } catch {
     return undefined;
   }
-  if (!isRecord(review) || review['apiVersion'] !== 'admission.k8s.io/v1') return undefined;
-  const request = review['request'];
-  if (!isRecord(request) || typeof request['uid'] !== 'string') return undefined;
-  if (!isRecord(request['object']) || !isRecord(request['resource'])) return undefined;
-  if (typeof request['operation'] !== 'string') return undefined;
-  // Absent, or a text: for objects without a namespace, and where it is no sub-resource.
-  if (['namespace', 'subResource'].some((name) => !['string', 'undefined'].includes(typeof request[name])))
-    return undefined;
-  return request as unknown as AdmissionRequest;
 }
 
 /** The body of the answer. */

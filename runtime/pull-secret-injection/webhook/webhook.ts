@@ -1,16 +1,9 @@
 /** The webhook as a running thing: caches of what the plan needs, and the handler over them. */
 
 import { once } from 'node:events';
-import { UsageError } from '../../core/errors.ts';
+import type { CommandIo } from '../../cli/command.ts';
 import type { Labels } from '../../core/kubernetes/label-selector.ts';
-import {
-  createLogger,
-  LOG_FORMATS,
-  LOG_LEVELS,
-  type LogFormat,
-  type Logger,
-  type LogLevel,
-} from '../../core/logger.ts';
+import { createLogger, type LogFormat, type LogLevel } from '../../core/logger.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache, type Source } from '../../engine/cache.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
@@ -19,7 +12,7 @@ import { kindKey, worldView } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
-import { type CertificateFiles, readPair } from '../../node/https.ts';
+import { readPair } from '../../node/https.ts';
 import { GRANT_KIND } from '../kinds/grant.ts';
 import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../options.ts';
 import {
@@ -28,12 +21,9 @@ import {
   injectedText,
   type LocalObjectReference,
   mergeImagePullSecrets,
-  type PlannedInjection,
   patchImagePullSecrets,
   patchInjectedText,
   planInjection,
-  type SetAnnotations,
-  type SetPullSecrets,
 } from '../plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../plan/policy.ts';
 import { refusesNames } from '../reconciler/accounts.ts';
@@ -79,52 +69,43 @@ export interface AdmissionInput {
   readonly options: InjectionOptions;
 }
 
-export interface PodAnswer {
-  readonly outcome: 'injected' | 'unchanged' | 'skipped';
-  readonly patch: readonly (SetPullSecrets | SetAnnotations)[];
-  readonly warnings: readonly string[];
-}
+export type PodAnswer = Required<AdmissionAnswer>;
 
 const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
 
 /** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
-export function policyInjects(reader: Reader): boolean {
+function policyInjects(reader: Reader): boolean {
   const apiVersion = policyVersion(reader);
-  if (apiVersion === undefined) return false;
-  const ref = { role: 'hosted' as const, apiVersion, name: INJECTION_POLICY_NAME };
   return (
-    reader.get({ ...ref, kind: 'MutatingAdmissionPolicy' }) !== undefined &&
-    reader.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined
+    apiVersion !== undefined &&
+    ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].every(
+      (kind) => reader.get({ role: 'hosted', apiVersion, kind, name: INJECTION_POLICY_NAME }) !== undefined,
+    )
   );
 }
 
 /** Decides for one pod. */
-export function admitPod(reader: Reader, input: AdmissionInput): PodAnswer {
-  const { namespace, namespaceLabels, plan, options } = input;
-  const { metadata = {} } = input.pod;
-  const { labels = {}, annotations = {} } = metadata;
-  const seen = { namespace, namespaceLabels, labels, annotations };
-  if (isOver(input.pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
+export function admitPod(
+  reader: Reader,
+  { pod, namespace, namespaceLabels, plan, options }: AdmissionInput,
+): PodAnswer {
+  const { metadata: { labels = {}, annotations } = {}, spec = {} } = pod;
+  const seen = { namespace, namespaceLabels, labels, annotations: annotations ?? {} };
+  if (isOver(pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
   const planned = planInjection(plan, seen);
   if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
-  return inject(reader, namespace, input.pod, planned);
-}
-
-function inject(
-  reader: Reader,
-  namespace: string,
-  { metadata: { annotations } = {}, spec = {} }: AdmittedPod,
-  { names, by }: PlannedInjection,
-): PodAnswer {
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
-  const merged = mergeImagePullSecrets(own, names);
+  const merged = mergeImagePullSecrets(own, planned.names);
+  const { added } = merged;
   if (refusesNames(reader, namespace, account, merged.merged)) {
-    const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
-    return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
+    const warning = `pull secrets ${added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
+    return { ...SKIPPED, warnings: added.length === 0 ? [] : [warning] };
   }
-  const note = (): SetAnnotations =>
-    patchInjectedText(annotations, injectedText(by, merged.added, annotations?.[INJECTED_ANNOTATION]));
-  const patch = [...patchImagePullSecrets(own, merged), ...(merged.added.length === 0 ? [] : [note()])];
+  const patch = [...patchImagePullSecrets(own, merged)];
+  if (added.length > 0) {
+    const text = injectedText(planned.by, added, annotations?.[INJECTED_ANNOTATION]);
+    patch.push(patchInjectedText(annotations, text));
+  }
   return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
 }
 
@@ -219,53 +200,51 @@ export class InjectionWebhook {
 
 // Puts the webhook together and runs it until it is told to stop.
 
-export interface WebhookProcessOptions {
-  readonly certificates: CertificateFiles;
+/** As the flags of the command say. */
+export interface WebhookSettings {
+  readonly 'cert-dir': string;
   readonly port: number;
   /** Undefined: no probes. */
-  readonly healthPort: number | undefined;
+  readonly 'health-port': number | undefined;
   readonly kubeconfig: string | undefined;
-  readonly ownNamespace: string;
-  readonly excludedNamespaces: readonly string[];
-  readonly withoutContainers: boolean;
-  readonly logLevel: string;
-  readonly logFormat: string;
-  /** @default {10000} */
-  readonly reloadEveryMs?: number;
-}
-
-/** What a process has of the world. */
-export interface ProcessIo {
-  readonly stdout: { write(text: string): unknown };
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
+  readonly namespace: string;
+  readonly exclude: readonly string[] | undefined;
+  readonly 'without-containers': boolean;
+  readonly 'log-level': LogLevel;
+  readonly 'log-format': LogFormat;
 }
 
 /** Serves until the signal; resolves with the exit code. */
-export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo): Promise<number> {
-  const log = loggerOf(options, io);
-  const metrics = createMetrics();
-  const connection = await loadConnection(options.kubeconfig, io.env);
-  const client = new HttpKubeClient({
-    connection,
-    userAgent: `pullwright-webhook/${VERSION}`,
+export async function runWebhook(
+  settings: WebhookSettings,
+  { stdout, env, signal }: Pick<CommandIo, 'stdout' | 'env' | 'signal'>,
+): Promise<0> {
+  const log = createLogger({
+    write: (line) => stdout.write(line),
+    format: settings['log-format'],
+    level: () => settings['log-level'],
   });
-  const { ownNamespace, excludedNamespaces, withoutContainers } = options;
+  const metrics = createMetrics();
+  const connection = await loadConnection(settings.kubeconfig, env);
+  const client = new HttpKubeClient({ connection, userAgent: `pullwright-webhook/${VERSION}` });
   const webhook = new InjectionWebhook(client, {
     ...DEFAULT_OPTIONS,
-    ownNamespace,
-    excludedNamespaces,
-    withoutContainers,
+    ownNamespace: settings.namespace,
+    excludedNamespaces: settings.exclude ?? [],
+    withoutContainers: settings['without-containers'],
     admission: 'webhook',
   });
+  const folder = settings['cert-dir'];
+  const files = { certificate: `${folder}/tls.crt`, key: `${folder}/tls.key` };
+  const port = settings['health-port'];
   let probes: ProbeServer | undefined;
   let server: WebhookServer | undefined;
   try {
     // Wrong files are said before anything is waited for.
-    await readPair(options.certificates);
-    if (options.healthPort !== undefined)
+    await readPair(files);
+    if (port !== undefined)
       probes = await serveProbes({
-        port: options.healthPort,
+        port,
         checks: {
           '/healthz': () => undefined,
           '/readyz': () =>
@@ -273,20 +252,19 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
         },
         metrics: () => metrics.render(),
       });
-    // An answer from half-filled caches would be a wrong one. Nobody listens until they are full: the Service sends nothing to a
-    // pod that is not ready, and whoever asks all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
+    // An answer from half-filled caches would be a wrong one. Nothing listens until they are full: the Service sends nothing to a
+    // pod that is not ready, and the API server that calls all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
     if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
-    await webhook.synced(io.signal);
-    if (io.signal.aborted) return 0;
+    await webhook.synced(signal);
+    if (signal.aborted) return 0;
     server = await serveWebhook({
-      port: options.port,
-      files: options.certificates,
-      ...(options.reloadEveryMs === undefined ? {} : { reloadEveryMs: options.reloadEveryMs }),
+      port: settings.port,
+      files,
       handlers: { '/inject': (request) => webhook.admit(request) },
       log,
       metrics,
     });
-    await stopped(io.signal);
+    if (!signal.aborted) await once(signal, 'abort');
     log.info('webhook stops');
     await server.close();
     return 0;
@@ -294,21 +272,4 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     await probes?.close();
     webhook.close();
   }
-}
-
-function loggerOf({ logLevel, logFormat }: WebhookProcessOptions, io: ProcessIo): Logger {
-  if (!LOG_LEVELS.includes(logLevel as LogLevel))
-    throw new UsageError(`Cannot use --log-level "${logLevel}": expected one of ${LOG_LEVELS.join(', ')}`);
-  if (!LOG_FORMATS.includes(logFormat as LogFormat))
-    throw new UsageError(`Cannot use --log-format "${logFormat}": expected one of ${LOG_FORMATS.join(', ')}`);
-  return createLogger({
-    write: (line) => io.stdout.write(line),
-    format: logFormat as LogFormat,
-    level: () => logLevel as LogLevel,
-  });
-}
-
-async function stopped(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

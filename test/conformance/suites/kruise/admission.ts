@@ -96,7 +96,9 @@ function admit(input: AdmissionCase): Expected {
   return {
     mutated: sets.length > 0,
     imagePullSecrets:
-      patch?.path !== '/spec/imagePullSecrets' ? own : patch.value.map((reference) => reference.name ?? ''),
+      patch === undefined
+        ? own
+        : (patch.value as readonly { name?: string }[]).map((reference) => reference.name ?? ''),
     injectedSidecarSets: sets,
   };
 }
