@@ -6,7 +6,16 @@ import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
 import { type ProfileSecret, type ProfileSource, type ReadProfile, readProfile } from './kinds/profile.ts';
 import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
-import { DEFAULT_REMOVALS, type RemovalLimits } from './removal-breaker.ts';
+
+/** How much may go without a confirmation. A change is held when it removes more than both. */
+export interface RemovalLimits {
+  /** Share of the copies of a profile, between 0 and 1. */
+  readonly share: number;
+  /** Number of copies. */
+  readonly copies: number;
+}
+
+const DEFAULT_REMOVALS: RemovalLimits = { share: 0.2, copies: 10 };
 
 export interface InjectionOptions {
   /** Namespace of our own pods: never injected into. */

@@ -6,7 +6,7 @@ import { ClusterCache, type Selection } from '../../runtime/engine/cache.ts';
 import { isLightened, OnDemandValues } from '../../runtime/engine/on-demand-values.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
-import { compose } from '../../runtime/pull-secret-injection/reconciler/compose.ts';
+import { compose } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 

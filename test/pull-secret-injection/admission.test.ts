@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { PullSecretProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
-import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/accounts.ts';
 import {
   INJECTED_ANNOTATION,
   injectedText,
@@ -13,6 +12,7 @@ import {
   mergeImagePullSecrets,
   planInjection,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';

@@ -10,7 +10,7 @@ import {
   compose,
   SECRET_TYPE,
   type SourceSecret,
-} from '../../runtime/pull-secret-injection/reconciler/compose.ts';
+} from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 

@@ -5,7 +5,6 @@ import {
   pullSecretInjection,
   reconcilers,
 } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { removalHash, removesMany } from '../../runtime/pull-secret-injection/removal-breaker.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,
@@ -54,9 +53,11 @@ table<LimitCase>(
     { name: '11 of 11', reason: 'more than ten and more than a fifth', gone: 11, all: 11, held: true },
     { name: '11 of 55', reason: 'a fifth is not more than a fifth', gone: 11, all: 55, held: false },
     { name: '11 of 54', reason: 'more than a fifth', gone: 11, all: 54, held: true },
-    { name: '0 of 0', reason: 'nothing is removed', gone: 0, all: 0, held: false },
   ],
-  ({ gone, all, held }) => assert.equal(removesMany(gone, all, { share: 0.2, copies: 10 }), held),
+  ({ gone, all, held }) => {
+    const after = scene([...teams(all), team, quay]).after(teams(gone, { team: 'b' }));
+    assert.equal(copies(after, all), held ? all : all - gone);
+  },
 );
 
 interface ChangeCase extends Case {
@@ -202,12 +203,6 @@ test('the annotation lets the removal go on, and no later one', () => {
   assert.equal(copies(later, 12), 12, 'a later removal is another one');
 });
 
-test('the next removal has another hash', () => {
-  const one = { uid: 'u', spec: { a: 1 }, since: '2026-11-21T00:00:00Z' };
-  assert.notEqual(removalHash(one), removalHash({ ...one, since: '2026-11-22T00:00:00Z' }));
-  assert.notEqual(removalHash(one), removalHash({ ...one, spec: { a: 2 } }));
-});
-
 test('a rotation and a new namespace go on while a removal is held', () => {
   const before = scene([...teams(12), team, quay]);
   const after = before.after([changed(before, { namespaceSelector: { matchLabels: { team: 'x' } } })]);
@@ -271,5 +266,38 @@ table<OptionCase>(
   ],
   ({ removals, text }) => assert.throws(() => reconcilers({ removals }), text),
 );
+
+test('namespaces that change within a minute are one change, and what is left of it waits until it is confirmed', () => {
+  const steps = (seconds: number): Scene => {
+    let seen = scene([...teams(12), team, quay]);
+    for (const one of teams(12, { team: 'b' })) seen = seen.later(seconds, [one]);
+    return seen;
+  };
+  assert.equal(copies(steps(7), 12), 0, 'no ten within a minute');
+  const quick = steps(1);
+  assert.equal(copies(quick, 12), 2, 'ten are never many, the eleventh is');
+  assert.equal(ready(statusOf(quick)), 'False RemovalHeld');
+  assert.match(readyMessage(statusOf(quick)), /removes 2 of 2 copies, the rest of a larger change: "team-10/);
+  const old = quick.later(3600, []);
+  assert.equal(copies(old, 12), 2, 'they wait, however long');
+  assert.equal(copies(old.after([]), 12), 2, 'and a restart forgets nothing');
+  const hash = statusOf(old)?.heldRemoval;
+  const stored = old.store.get({ ...team, name: 'team' });
+  assert.ok(stored !== undefined && hash !== undefined);
+  const annotations = { 'pullwright.dev/confirm-removal': hash };
+  const confirmed = old.later(1, [{ ...stored, metadata: { ...stored.metadata, annotations } }]);
+  assert.equal(copies(confirmed, 12), 0);
+  assert.equal(conditionOf(statusOf(confirmed), 'RemovalHeld'), undefined);
+});
+
+test('a namespace that gets its copy back is none of those that lost it', () => {
+  let seen = scene([...teams(12), team, quay]);
+  for (let round = 0; round < 20; round++) {
+    seen = seen.later(1, teams(1, { team: 'b' }));
+    assert.equal(copies(seen, 12), 11, `round ${round}`);
+    seen = seen.later(1, teams(1));
+    assert.equal(copies(seen, 12), 12, `round ${round}`);
+  }
+});
 
 test.run();

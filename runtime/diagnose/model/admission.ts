@@ -8,7 +8,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { isRecord, recordOf, textOf } from '../../core/record.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 import type { Reader } from '../../engine/contract.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
@@ -21,7 +21,6 @@ import {
 } from '../../pull-secret-injection/kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS, type SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-secret-injection/options.ts';
-import { accountRefuses, ENFORCE_MOUNTABLE_SECRETS } from '../../pull-secret-injection/plan/accounts.ts';
 import {
   injectionPlan,
   type PlannedPod,
@@ -29,6 +28,7 @@ import {
   WEBHOOK_NAME,
 } from '../../pull-secret-injection/plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../../pull-secret-injection/plan/policy.ts';
+import { accountRefuses } from '../../pull-secret-injection/reconciler/accounts.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconcile.ts';
 import {
   KRUISE_WEBHOOK_CONFIGURATION,
@@ -252,17 +252,8 @@ export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly
     .filter(({ inForce }) => inForce)
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const { account, listed } = pod;
-  if (account === undefined) return names;
-  const ofAccount = account['imagePullSecrets'];
-  const references: readonly { readonly name?: string }[] = Array.isArray(ofAccount)
-    ? ofAccount.filter(isRecord)
-    : [];
-  const strict = {
-    name: account.metadata.name,
-    imagePullSecrets: references,
-    enforceMountable: account.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
-  };
-  return accountRefuses(strict, [...listed, ...names.map(({ name }) => name)]) ? [] : names;
+  const wanted = [...listed, ...names.map(({ name }) => name)];
+  return account !== undefined && accountRefuses(account, wanted) ? [] : names;
 }
 
 function sourceObject(source: string): string {

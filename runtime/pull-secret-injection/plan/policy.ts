@@ -8,7 +8,6 @@
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
-import type { EnforcingAccount } from './accounts.ts';
 import {
   INJECTED_ANNOTATION,
   INJECTED_PATH,
@@ -21,6 +20,21 @@ import {
 } from './plan.ts';
 
 export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
+
+/**
+ * An account that carries this annotation with the value `true` refuses pods that name a Secret which it does not list.
+ *
+ * Source of the rule: the ServiceAccount admission plugin of kube-apiserver 1.36. It runs before mutating policies and
+ * webhooks, copies the account's list only into a pod that has none, and validates after all mutation.
+ */
+export const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
+
+/** An account with {@link ENFORCE_MOUNTABLE_SECRETS}, and the names that it lists. */
+export interface EnforcingAccount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly listed: readonly string[];
+}
 
 export interface PolicyOptions {
   /** `admissionregistration.k8s.io/v1` or `/v1beta1`. */

@@ -19,6 +19,7 @@ const MAX_EXPRESSION = 60_000;
 /** An element of `webhooks`, as far as it is looked at. */
 export interface Hook {
   readonly name: string;
+  readonly clientConfig?: { readonly caBundle?: string };
   readonly namespaceSelector?: { readonly matchExpressions?: readonly unknown[] };
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }

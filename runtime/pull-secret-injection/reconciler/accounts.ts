@@ -4,25 +4,21 @@ import { type ConditionInput, readiness } from '../../core/kubernetes/conditions
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted } from '../../core/text.ts';
-import type { Apply, Reader, Result, StatusPatch } from '../../engine/contract.ts';
+import type { Reader, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import { namespaceRef } from '../names.ts';
 import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
-import { accountRefuses, ENFORCE_MOUNTABLE_SECRETS, type EnforcingAccount } from '../plan/accounts.ts';
-import type { LocalObjectReference } from '../plan/plan.ts';
-import { isTerminating, namespaceLabels, profilesIn } from './view.ts';
+import { ENFORCE_MOUNTABLE_SECRETS, type EnforcingAccount } from '../plan/policy.ts';
+import { isTerminating, namespaceLabels, namesText, profilesIn, remembered } from './view.ts';
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
-function accountsIn(reader: Reader, namespace?: string): readonly KubeObject[] {
-  return reader.list({ ...KIND, ...(namespace === undefined ? {} : { namespace }) });
-}
-
-/** The references that an account lists. */
-function referencesOf(account: KubeObject): readonly LocalObjectReference[] {
-  const references = account['imagePullSecrets'];
-  return Array.isArray(references) ? (references as readonly LocalObjectReference[]) : [];
+/** The names that an account lists. */
+export function listedBy(account: KubeObject | undefined): readonly string[] {
+  const references = account?.['imagePullSecrets'];
+  if (!Array.isArray(references)) return [];
+  return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
 }
 
 /** Whether pods of the account are refused when they name what it does not list. */
@@ -37,100 +33,87 @@ export function refusesNames(
   name: string,
   names: readonly string[],
 ): boolean {
-  const object = reader.get({ ...KIND, namespace, name });
-  if (object === undefined || !isEnforcing(object)) return false;
-  return accountRefuses({ name, imagePullSecrets: referencesOf(object), enforceMountable: true }, names);
+  const account = reader.get({ ...KIND, namespace, name });
+  return account !== undefined && accountRefuses(account, names);
+}
+
+/** Whether the account would refuse a pod that names one of `names`. */
+export function accountRefuses(account: KubeObject, names: readonly string[]): boolean {
+  const listed = new Set(listedBy(account));
+  return isEnforcing(account) && names.some((name) => !listed.has(name));
 }
 
 const enforcing = new WeakMap<readonly KubeObject[], readonly EnforcingAccount[]>();
 
 /** The accounts that enforce mountable secrets, by namespace and name. Looked for once until an account changes. */
 export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
-  const objects = accountsIn(reader);
-  const known = enforcing.get(objects);
-  if (known !== undefined) return known;
-  const found = objects.filter(isEnforcing).map((object) => ({
-    namespace: object.metadata.namespace ?? '',
-    name: object.metadata.name,
-    listed: referencesOf(object).map(({ name }) => name ?? ''),
-  }));
-  enforcing.set(objects, found);
-  return found;
+  const objects = reader.list(KIND);
+  return remembered(enforcing, objects, () =>
+    objects.filter(isEnforcing).map((account) => ({
+      namespace: account.metadata.namespace ?? '',
+      name: account.metadata.name,
+      listed: listedBy(account),
+    })),
+  );
 }
 
 /** Whether there is anything to look at in the accounts of the namespace. */
 export function accountsMatter(reader: Reader, namespace: string): boolean {
-  return accountsIn(reader, namespace).some(isEnforcing);
+  return reader.list({ ...KIND, namespace }).some(isEnforcing);
 }
 
-/** What an account says that concerns anybody here; empty for nearly all of them. */
+/** What an account says that decides about its pods; empty for nearly all of them. */
 export function accountSays(object: KubeObject | undefined): string {
   return object === undefined || !isEnforcing(object) ? '' : JSON.stringify(object['imagePullSecrets'] ?? []);
 }
 
-/** What should be true of the accounts of one namespace. */
+/** Whether the profile adds names to pods of the namespace, whatever labels those have. */
+function reaches(
+  { injects, suspended, namespaceSelector }: PullSecretProfile,
+  namespace: KubeObject | undefined,
+  options: InjectionOptions,
+): boolean {
+  if (namespace === undefined || isTerminating(namespace)) return false;
+  if (!injects || suspended || options.admission === 'none') return false;
+  const { name } = namespace.metadata;
+  const labels = namespaceLabels(namespace);
+  const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
+  return selects(namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
+}
+
+/** Names of the profile that pods of an enforcing account would be refused for. */
+function withheld({ listed }: EnforcingAccount, { secrets }: PullSecretProfile): readonly string[] {
+  return secrets.map(({ name }) => name).filter((name) => !listed.includes(name));
+}
+
+/** What should be true of the accounts of one namespace: those whose pods get nothing have a PullStatus beside them. */
 export function reconcileAccounts(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
-  const accounts = accountsIn(reader, name).filter(
-    ({ metadata }) => metadata.deletionTimestamp === undefined,
-  );
-  const profiles = servingPods(reader, namespace, options);
-  const reports = accounts.flatMap((account) => reportOf(reader, account, profiles, options));
-  return {
-    apply: reports.map(({ apply }) => apply),
-    status: reports.map(({ status }) => status),
-  };
-}
-
-/** Profiles that add names to pods of the namespace, whatever labels those have. */
-function servingPods(
-  reader: Reader,
-  namespace: KubeObject,
-  options: InjectionOptions,
-): readonly PullSecretProfile[] {
-  const labels = namespaceLabels(namespace);
-  const pod = { namespace: namespace.metadata.name, labels: {}, annotations: {}, namespaceLabels: labels };
-  if (exemptionOf(pod, options) !== undefined) return [];
-  return profilesIn(reader).filter(
-    (profile) => profile.injects && !profile.suspended && selects(profile.namespaceSelector, labels),
-  );
-}
-
-/** Names that pods of an enforcing account would be refused for, with the profile that would add each. */
-function withheld(
-  account: EnforcingAccount,
-  profiles: readonly PullSecretProfile[],
-): readonly { readonly profile: string; readonly name: string }[] {
-  return profiles.flatMap(({ name: profile, secrets }) =>
-    secrets.flatMap(({ name }) => (account.listed.includes(name) ? [] : [{ profile, name }])),
-  );
-}
-
-function reportOf(
-  reader: Reader,
-  account: KubeObject,
-  profiles: readonly PullSecretProfile[],
-  options: InjectionOptions,
-): readonly { readonly apply: Apply; readonly status: StatusPatch }[] {
-  const { name, namespace = '' } = account.metadata;
-  const found = enforcingIn(reader).find((one) => one.namespace === namespace && one.name === name);
-  const names = found === undefined || options.admission === 'none' ? [] : withheld(found, profiles);
-  if (names.length === 0) return [];
-  const reason = 'MountableSecretsEnforced';
-  const message = `ServiceAccount "${name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
-  const said = reportPullStatus(reader, 'hosted', {
-    reporter: RECONCILER_NAME,
-    about: { apiVersion: 'v1', kind: account.kind, namespace, name },
-    conditions: readiness('stalled', { reason, message }),
-    verdicts: names.map((one) => ({
-      subject: one.name,
-      verdict: 'Warning',
-      reason,
-      message: `is not given to pods of ServiceAccount "${name}", which does not list it (profile "${one.profile}")`,
-    })),
-  });
-  return [said];
+  const profiles = profilesIn(reader).filter((profile) => reaches(profile, namespace, options));
+  const reports = enforcingIn(reader)
+    .filter((account) => account.namespace === name)
+    .flatMap((account) => {
+      const reason = 'MountableSecretsEnforced';
+      const verdicts = profiles.flatMap((profile) =>
+        withheld(account, profile).map((subject) => ({
+          subject,
+          verdict: 'Warning' as const,
+          reason,
+          message: `is not given to pods of ServiceAccount "${account.name}", which does not list it (profile "${profile.name}")`,
+        })),
+      );
+      if (verdicts.length === 0) return [];
+      const message = `ServiceAccount "${account.name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
+      const said = reportPullStatus(reader, 'hosted', {
+        reporter: RECONCILER_NAME,
+        about: { apiVersion: 'v1', kind: 'ServiceAccount', namespace: name, name: account.name },
+        conditions: readiness('stalled', { reason, message }),
+        verdicts,
+      });
+      return [said];
+    });
+  return { apply: reports.map(({ apply }) => apply), status: reports.map(({ status }) => status) };
 }
 
 /** What a profile says of accounts whose pods it leaves out. Their owners are told in a PullStatus: it is no trouble of the platform's. */
@@ -139,31 +122,15 @@ export function accountConditions(
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly ConditionInput[] {
-  if (!profile.injects || profile.suspended || options.admission === 'none') return [];
-  const found = enforcingIn(reader).filter(
-    (account) =>
-      withheld(account, [profile]).length > 0 && isServed(reader, profile, options, account.namespace),
-  );
-  if (found.length === 0) return [];
-  const names = found.map(({ namespace, name }) => `${namespace}/${name}`);
-  const message = `Pods of ${counted(names.length, 'ServiceAccount')} get nothing, because ${names.length === 1 ? 'it enforces' : 'they enforce'} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${someOf(names)}; their owners list it, or take the annotation off`;
+  const names = enforcingIn(reader)
+    .filter(
+      (account) =>
+        withheld(account, profile).length > 0 &&
+        reaches(profile, reader.get(namespaceRef(account.namespace)), options),
+    )
+    .map(({ namespace, name }) => `${namespace}/${name}`);
+  if (names.length === 0) return [];
+  const enforce = names.length === 1 ? 'it enforces' : 'they enforce';
+  const message = `Pods of ${counted(names.length, 'ServiceAccount')} get nothing, because ${enforce} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${namesText(names)}; their owners list it, or take the annotation off`;
   return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
-}
-
-function isServed(
-  reader: Reader,
-  profile: PullSecretProfile,
-  options: InjectionOptions,
-  name: string,
-): boolean {
-  const namespace = reader.get(namespaceRef(name));
-  if (namespace === undefined || isTerminating(namespace)) return false;
-  const labels = namespaceLabels(namespace);
-  const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
-  return selects(profile.namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
-}
-
-function someOf(names: readonly string[]): string {
-  const shown = names.slice(0, 5).map((name) => `"${name}"`);
-  return `${shown.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
 }

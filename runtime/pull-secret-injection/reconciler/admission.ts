@@ -6,7 +6,7 @@ import type { Action, Reader, Ref, Result } from '../../engine/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { compileInjectionPolicy } from '../plan/policy.ts';
+import { compileInjectionPolicy, INJECTION_POLICY_NAME } from '../plan/policy.ts';
 import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
 import { enforcingIn } from './accounts.ts';
 import { planIn } from './view.ts';
@@ -43,6 +43,15 @@ export function isMirrored(reader: Reader, options: InjectionOptions): boolean {
   return wantedHooks(reader, reader.get(REF), options) === undefined;
 }
 
+/** The webhook's configuration, and its first entry. */
+export function renderedWebhook(reader: Reader): {
+  readonly metadata: KubeObject['metadata'] | undefined;
+  readonly hook: Hook | undefined;
+} {
+  const configuration = reader.get(REF);
+  return { metadata: configuration?.metadata, hook: hooksOf(configuration)[0] };
+}
+
 /** What the answer to a trial depends on: the entry as it was rendered. */
 export function renderedHook(reader: Reader): string {
   const configuration = reader.get(REF);
@@ -63,6 +72,18 @@ function wantedHooks(
   const present = hooksOf(configuration);
   const wanted = mirroredHooks(planIn(reader, options), present);
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
+}
+
+/** The policy and its binding, each undefined where it is not there. */
+export function policyObjects(reader: Reader): readonly (KubeObject | undefined)[] {
+  const ref = {
+    role: 'hosted',
+    apiVersion: policyVersion(reader) ?? '',
+    name: INJECTION_POLICY_NAME,
+  } as const;
+  return ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) =>
+    reader.get({ ...ref, kind }),
+  );
 }
 
 const VERSIONS: readonly string[] = [

@@ -85,30 +85,17 @@ function saysNew(changed: Ref, reader: Reader, options: InjectionOptions): boole
   return before === undefined || said.get(id) !== before;
 }
 
-const sizes = new WeakMap<InjectionOptions, { readonly small: boolean; readonly at: number }>();
-
-/** Whether counting all namespaces is cheap. Asked for every copy that is written, so the answer holds for a second. */
-function isSmall(reader: Reader, options: InjectionOptions): boolean {
-  const at = reader.now.getTime();
-  const known = sizes.get(options);
-  if (known !== undefined && Math.abs(at - known.at) < 1000) return known.small;
-  const { length } = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
-  const small = length <= options.promptNamespaces;
-  sizes.set(options, { small, at });
-  return small;
-}
-
 class Keys {
-  readonly #world: Reader;
+  readonly #reader: Reader;
   readonly #options: InjectionOptions;
 
   constructor(reader: Reader, options: InjectionOptions) {
-    this.#world = reader;
+    this.#reader = reader;
     this.#options = options;
   }
 
   key(name: string, namespace?: string): Request {
-    return { scope: this.#world.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
+    return { scope: this.#reader.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
   }
 
   /** Its copies, and its pods. */
@@ -123,7 +110,7 @@ class Keys {
   /** Pods that were found without names: whether new ones would be better off depends on who injects. */
   reportedPods(): readonly Request[] {
     if (!this.#options.audit) return [];
-    return this.#world
+    return this.#reader
       .list({ role: 'hosted', apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND })
       .filter(({ metadata }) => metadata.name === pullStatusName('PodList', metadata.namespace ?? ''))
       .map(({ metadata }) => this.key('pods', metadata.namespace));
@@ -131,17 +118,17 @@ class Keys {
 
   /** The accounts of one namespace, where there is anything to look at. */
   accounts(namespace: string): readonly Request[] {
-    return accountsMatter(this.#world, namespace) ? [this.key('accounts', namespace)] : [];
+    return accountsMatter(this.#reader, namespace) ? [this.key('accounts', namespace)] : [];
   }
 
   /** Nearly all accounts concern nobody. What an enforcing one lists decides what the policy gives to its pods. */
   account(changed: Ref): readonly Request[] {
     const { namespace = '' } = changed;
-    const object = this.#world.get(changed);
+    const object = this.#reader.get(changed);
     const pods = object !== undefined && isPlanned(object) ? [this.key('pods', namespace)] : [];
     const said = saidBefore.get(this.#options) ?? new Map<string, string>();
     saidBefore.set(this.#options, said);
-    const id = [this.#world.scope.name, 'account', namespace, changed.name].join(' ');
+    const id = [this.#reader.scope.name, 'account', namespace, changed.name].join(' ');
     const [before, now] = [said.get(id) ?? '', accountSays(object)];
     if (now === '') said.delete(id);
     else said.set(id, now);
@@ -153,7 +140,7 @@ class Keys {
   declaration(changed: Ref): readonly Request[] {
     const isProfile = changed.kind === PROFILE_KIND;
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
-    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    if (!saysNew(changed, this.#reader, this.#options)) return [own];
     const others = isProfile ? this.profiles() : [];
     const grants = this.grantsTo(isProfile ? changed.name : `sidecarset/${changed.name}`);
     return [own, ...this.everyNamespace(), ...this.policy(), ...others, ...grants];
@@ -168,14 +155,14 @@ class Keys {
   }
 
   sets(): readonly Request[] {
-    return sidecarSetObjects(this.#world).map(({ metadata }) => this.key(`sidecarset/${metadata.name}`));
+    return sidecarSetObjects(this.#reader).map(({ metadata }) => this.key(`sidecarset/${metadata.name}`));
   }
 
   /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
   profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Request[] {
-    const bringing = distributionIn(this.#world).distributors.filter(isSidecarSet);
+    const bringing = distributionIn(this.#reader).distributors.filter(isSidecarSet);
     return [
-      ...profilesIn(this.#world)
+      ...profilesIn(this.#reader)
         .filter(concerned)
         .map((profile) => this.key(`profile/${profile.name}`)),
       ...bringing.filter(concerned).map((set) => this.key(set.name)),
@@ -184,12 +171,12 @@ class Keys {
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
   counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
-    return isSmall(this.#world, this.#options) ? this.profiles(concerned) : [];
+    return this.#namespaces().length <= this.#options.promptNamespaces ? this.profiles(concerned) : [];
   }
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
   secret({ namespace = '', name }: Ref): readonly Request[] {
-    const { distributors, byName } = distributionIn(this.#world);
+    const { distributors, byName } = distributionIn(this.#reader);
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) =>
         sources.some((source) => source.namespace === namespace && source.name === name),
@@ -202,10 +189,10 @@ class Keys {
   /** Consent concerns every namespace that a source beside it is brought to, and the grants that share its Secrets. */
   grant(changed: Ref): readonly Request[] {
     const own = this.key(`grant/${changed.name}`, changed.namespace);
-    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    if (!saysNew(changed, this.#reader, this.#options)) return [own];
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) => sources.some((source) => source.namespace === changed.namespace));
-    const { distributors } = distributionIn(this.#world);
+    const { distributors } = distributionIn(this.#reader);
     return [own, ...this.#served(distributors.filter(uses)), ...this.profiles(uses)];
   }
 
@@ -221,7 +208,7 @@ class Keys {
 
   #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Request[] {
     const where = namespace === undefined ? {} : { namespace };
-    return this.#world
+    return this.#reader
       .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, ...where })
       .filter((object) => concerned(readPullSecretGrant(object)))
       .map(({ metadata }) => this.key(`grant/${metadata.name}`, metadata.namespace));
@@ -235,6 +222,6 @@ class Keys {
   }
 
   #namespaces(): ReturnType<Reader['list']> {
-    return this.#world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+    return this.#reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   }
 }

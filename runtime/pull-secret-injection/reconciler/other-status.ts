@@ -13,13 +13,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { Reader, Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
-import {
-  ANY_PROFILE,
-  GRANT_API_VERSION,
-  GRANT_KIND,
-  type PullSecretGrant,
-  readPullSecretGrant,
-} from '../kinds/grant.ts';
+import { ANY_PROFILE, GRANT_API_VERSION, GRANT_KIND, readPullSecretGrant } from '../kinds/grant.ts';
 import {
   isDrawn,
   namesGiven,
@@ -38,6 +32,7 @@ import {
   countNamespaces,
   distributing,
   eventsOf,
+  NOT_TRIED,
   platformTrouble,
   profileRef,
   RECOUNT_MS,
@@ -47,10 +42,10 @@ import {
 import { heldCondition, heldRemoval, heldText } from './removals.ts';
 import {
   bringerName,
-  type Distributor,
   distributionIn,
   KRUISE_NAMESPACE,
   kruiseInjects,
+  namesText,
   planIn,
   revisionsOf,
   sidecarSetObjects,
@@ -61,74 +56,60 @@ import {
 /** What should be true of the report on a SidecarSet. */
 export function reconcileSidecarSet(reader: Reader, name: string, options: InjectionOptions): Result {
   const object = sidecarSetObjects(reader).find((candidate) => candidate.metadata.name === name);
-  if (object === undefined) return {};
-  return kruiseInjects(reader) ? reportBeside(reader, object, options) : ownStatus(reader, object, options);
-}
-
-function ownStatus(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
-  const { apiVersion, kind, metadata } = object;
-  const copies = copiesOf(reader, object, options);
+  const isKruises = kruiseInjects(reader);
+  const { ownNamespace: namespace } = options;
+  if (object === undefined || (isKruises && reader.get(namespaceRef(namespace)) === undefined)) return {};
+  // A set that says where its secrets come from brings them.
+  const one = distributionIn(reader).distributors.find((candidate) => candidate.name === bringerName(object));
+  const isBringing = one !== undefined && !one.suspended && one.secrets.length > 0;
+  const count = isBringing ? countNamespaces(reader, one, options) : undefined;
   const held = heldCondition(object, heldRemoval(reader, object, options));
-  const { conditions, trials } = conditionsOf(reader, object, options, { copies, held });
-  const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
+  const causes = count === undefined ? [] : causeConditions(count);
+  const { apiVersion, kind } = object;
+  // As of a profile: an event for each cause, the counts as metrics, and another look.
+  const isQuiet = count === undefined && held.length === 0;
+  const told: Result = isQuiet
+    ? {}
+    : {
+        events: eventsOf({ role: 'hosted', apiVersion, kind, name }, [...held, ...causes]),
+        ...(isBringing && count !== undefined ? { metrics: samplesOf(reader, one, count) } : {}),
+        requeueAfterMs: count && distributing(count) ? COUNT_AGAIN_MS : RECOUNT_MS,
+      };
+  if (isKruises) {
+    const said = reportPullStatus(reader, 'hosted', {
+      reporter: RECONCILER_NAME,
+      about: { apiVersion, kind, namespace, name },
+      conditions: [...summarize(BESIDE, { held, count }), ...held, ...causes],
+      verdicts: [],
+    });
+    return { apply: [said.apply], status: [said.status], ...told };
+  }
+  const facts = injectionFacts(reader, object, options);
+  const { trials, tried } = facts;
+  const summary = summarize(SUMMARY, { ...facts, tried, held, count });
   return {
-    ...statusOf(reader, object, { conditions }),
+    ...statusOf(reader, object, [...summary, ...held, CONTAINERS, ...causes]),
     dryRuns: trials,
-    ...tellCopies(reader, ref, copies, held),
+    ...told,
   };
 }
 
-/** What a set that says where its secrets come from brings, and how far that is. */
-interface Copies {
-  readonly one: Distributor;
-  readonly count: Count;
+const CONTAINERS: ConditionInput = {
+  type: 'ContainersInjected',
+  status: 'False',
+  reason: 'SecretsOnly',
+  message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
+};
+
+/** Of the copies of a set. */
+interface CopyFacts {
+  /** What is said of a removal that waits. */
+  readonly held: readonly ConditionInput[];
+  /** Of its copies, when it brings any. */
+  readonly count: Count | undefined;
 }
 
-function copiesOf(reader: Reader, object: KubeObject, options: InjectionOptions): Copies | undefined {
-  const name = bringerName(object);
-  const one = distributionIn(reader).distributors.find((candidate) => candidate.name === name);
-  if (one === undefined || one.suspended || one.secrets.length === 0) return undefined;
-  return { one, count: countNamespaces(reader, one, options) };
-}
-
-/** As of a profile: an event for each cause, the counts as metrics, and another look. */
-function tellCopies(
-  reader: Reader,
-  regarding: Ref,
-  copies: Copies | undefined,
-  held: readonly ConditionInput[],
-): Result {
-  if (copies === undefined)
-    return held.length === 0 ? {} : { events: eventsOf(regarding, held), requeueAfterMs: RECOUNT_MS };
-  const { one, count } = copies;
-  return {
-    events: eventsOf(regarding, [...held, ...causeConditions(count)]),
-    metrics: samplesOf(reader, one, count),
-    requeueAfterMs: distributing(count) === undefined ? RECOUNT_MS : COUNT_AGAIN_MS,
-  };
-}
-
-function reportBeside(reader: Reader, object: KubeObject, options: InjectionOptions): Result {
-  const namespace = options.ownNamespace;
-  if (reader.get(namespaceRef(namespace)) === undefined) return {};
-  const { apiVersion, kind, metadata } = object;
-  const copies = copiesOf(reader, object, options);
-  const held = heldCondition(object, heldRemoval(reader, object, options));
-  const said = reportPullStatus(reader, 'hosted', {
-    reporter: RECONCILER_NAME,
-    about: { apiVersion, kind, namespace, name: metadata.name },
-    conditions: [
-      ...summarize(BESIDE, { held, count: copies?.count }),
-      ...held,
-      ...(copies === undefined ? [] : causeConditions(copies.count)),
-    ],
-    verdicts: [],
-  });
-  const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
-  return { apply: [said.apply], status: [said.status], ...tellCopies(reader, ref, copies, held) };
-}
-
-const BESIDE: readonly SummaryRow<Pick<SetFacts, 'held' | 'count'>>[] = [
+const BESIDE: readonly SummaryRow<CopyFacts>[] = [
   ['stalled', ({ held }) => heldText(held)],
   ['stalled', ({ count }) => count && platformTrouble(count)],
   ['progressing', ({ count }) => count && distributing(count)],
@@ -144,35 +125,14 @@ const BESIDE: readonly SummaryRow<Pick<SetFacts, 'held' | 'count'>>[] = [
   ],
 ];
 
-function conditionsOf(
-  reader: Reader,
-  object: KubeObject,
-  options: InjectionOptions,
-  { copies, held }: { readonly copies: Copies | undefined; readonly held: readonly ConditionInput[] },
-): { readonly conditions: readonly ConditionInput[]; readonly trials: TriedPod['trials'] } {
-  const { set } = sidecarSetOf(object);
-  const containers: ConditionInput = {
-    type: 'ContainersInjected',
-    status: 'False',
-    reason: 'SecretsOnly',
-    message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
-  };
-  const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
-  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };
-  const trouble = troubleOf(reader, subject, options);
-  const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
-  const isTriable = trouble === undefined && unknown === undefined;
-  const { tried, trials } = isTriable ? triedOf(reader, object, variants[0], options) : NOT_TRIED;
-  return {
-    conditions: [
-      ...summarize(SUMMARY, { trouble, unknown, tried, subject, held, count: copies?.count }),
-      ...held,
-      containers,
-      ...(copies === undefined ? [] : causeConditions(copies.count)),
-    ],
-    trials,
-  };
+/** Of the names that a set gives to pods. */
+interface InjectionFacts extends TriedPod {
+  readonly subject: Subject;
+  readonly trouble: ConditionText | undefined;
+  readonly unknown: ConditionText | undefined;
 }
+
+type SetFacts = CopyFacts & InjectionFacts;
 
 /** A set, what it comes to with its pin put in, and the revision that it is pinned to, if that is there. */
 interface Subject {
@@ -181,15 +141,21 @@ interface Subject {
   readonly pinned: SidecarSetRevision | undefined;
 }
 
-interface SetFacts {
-  readonly trouble: ConditionText | undefined;
-  readonly unknown: ConditionText | undefined;
-  readonly tried: TriedPod['tried'];
-  readonly subject: Subject;
-  /** What is said of a removal of its copies that waits. */
-  readonly held: readonly ConditionInput[];
-  /** Of its copies, when it brings any. */
-  readonly count: Count | undefined;
+function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOptions): InjectionFacts {
+  const set = sidecarSetOf(object);
+  const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };
+  const trouble = troubleOf(reader, subject, options);
+  const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
+  const [first] = variants;
+  // A pod with its names, where an API server has stored the set and it names anything.
+  const isTried =
+    trouble === undefined && unknown === undefined && object.metadata.creationTimestamp !== undefined;
+  const { tried, trials } =
+    isTried && first?.imagePullSecrets.some((one) => one !== '') === true
+      ? trySet(reader, first, object, options)
+      : NOT_TRIED;
+  return { subject, trouble, unknown, tried, trials };
 }
 
 const SUMMARY: readonly SummaryRow<SetFacts>[] = [
@@ -208,20 +174,6 @@ const SUMMARY: readonly SummaryRow<SetFacts>[] = [
     }),
   ],
 ];
-
-const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
-
-/** A pod with its names, where an API server has stored the set and it names anything. */
-function triedOf(
-  reader: Reader,
-  object: KubeObject,
-  set: SidecarSet | undefined,
-  options: InjectionOptions,
-): TriedPod {
-  const isTried =
-    object.metadata.creationTimestamp !== undefined && set?.imagePullSecrets.some((one) => one !== '');
-  return set === undefined || isTried !== true ? NOT_TRIED : trySet(reader, set, object, options);
-}
 
 /** What cannot be told for all pods at once. */
 function unknownOf(
@@ -290,7 +242,7 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
 
 // The status of one PullSecretGrant: whether it can be read, and whether there is what it grants.
 
-/** What should be true of the status of a grant. */
+/** What should be true of the status of a grant. It may come before what it grants; then it says what it waits for. */
 export function reconcileGrant(
   reader: Reader,
   namespace: string,
@@ -300,69 +252,33 @@ export function reconcileGrant(
   const ref: Ref = { role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, namespace, name };
   const object = reader.get(ref);
   if (object === undefined) return {};
-  const grant = readPullSecretGrant(object, options.trustedLabelKeys);
-  const facts = { world: reader, grant, options };
-  return statusOf(reader, object, {
-    conditions: summarize(GRANT_SUMMARY, facts, object.metadata.generation),
-  });
-}
-
-interface GrantFacts {
-  readonly world: Reader;
-  readonly grant: PullSecretGrant;
-  readonly options: InjectionOptions;
-}
-
-/** A grant may come before what it grants; then it says what it waits for. */
-const GRANT_SUMMARY: readonly SummaryRow<GrantFacts>[] = [
-  ['stalled', ({ grant: { problems } }) => invalid(problems)],
-  ['stalled', unreadSecrets],
-  ['progressing', absentSecrets],
-  ['progressing', strangeProfiles],
-  ['ready', granted],
-];
-
-function invalid(problems: readonly string[]): ConditionText | undefined {
-  return problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') };
-}
-
-function unreadSecrets({ world: reader, grant, options }: GrantFacts): ConditionText | undefined {
-  const { namespace } = grant;
-  const [message] = grant.secrets.flatMap((name) => unreadText(reader, { namespace, name }, options) ?? []);
-  return message === undefined ? undefined : { reason: 'SourceUnread', message };
-}
-
-function absentSecrets({ world: reader, grant }: GrantFacts): ConditionText | undefined {
-  const absent = grant.secrets.filter((name) => reader.get(secretRef(grant.namespace, name)) === undefined);
-  return waiting('SourceMissing', 'Secret', absent);
-}
-
-function strangeProfiles({ world: reader, grant }: GrantFacts): ConditionText | undefined {
-  const known = new Set(distributionIn(reader).distributors.map(({ name }) => name));
-  const strange = grant.profiles.filter(
-    (name) => name !== ANY_PROFILE && !known.has(name) && reader.get(profileRef(name)) === undefined,
+  const { problems, secrets, profiles } = readPullSecretGrant(object, options.trustedLabelKeys);
+  const known = new Set(distributionIn(reader).distributors.map((one) => one.name));
+  const [unread] = secrets.flatMap(
+    (secret) => unreadText(reader, { namespace, name: secret }, options) ?? [],
   );
-  return waiting('ProfileMissing', 'profile', strange);
+  const absent = secrets.filter((secret) => reader.get(secretRef(namespace, secret)) === undefined);
+  const strange = profiles.filter(
+    (one) => one !== ANY_PROFILE && !known.has(one) && reader.get(profileRef(one)) === undefined,
+  );
+  const whom = profiles.map((one) => (one === ANY_PROFILE ? 'any profile' : `"${one}"`)).join(', ');
+  const rows: readonly SummaryRow<undefined>[] = [
+    ['stalled', () => said('GrantInvalid', problems.join('; '))],
+    ['stalled', () => said('SourceUnread', unread ?? '')],
+    ['progressing', () => waiting('SourceMissing', 'Secret', absent)],
+    ['progressing', () => waiting('ProfileMissing', 'profile', strange)],
+    ['ready', () => said('Granted', `${counted(secrets.length, 'Secret')} may be brought by ${whom}`)],
+  ];
+  return statusOf(reader, object, summarize(rows, undefined, object.metadata.generation));
 }
 
-function granted({ grant }: GrantFacts): ConditionText {
-  const profiles = grant.profiles
-    .map((name) => (name === ANY_PROFILE ? 'any profile' : `"${name}"`))
-    .join(', ');
-  return {
-    reason: 'Granted',
-    message: `${counted(grant.secrets.length, 'Secret')} may be brought by ${profiles}`,
-  };
+function said(reason: string, message: string): ConditionText | undefined {
+  return message === '' ? undefined : { reason, message };
 }
 
 function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {
   if (names.length === 0) return undefined;
-  const list = names
-    .slice(0, 10)
-    .map((name) => `"${name}"`)
-    .join(', ');
-  return {
-    reason,
-    message: `The ${kind} ${list} ${names.length === 1 ? 'does' : 'do'} not exist; the grant holds as soon as ${names.length === 1 ? 'it does' : 'they do'}`,
-  };
+  const [verb, pronoun] = names.length === 1 ? ['does', 'it does'] : ['do', 'they do'];
+  const message = `The ${kind} ${namesText(names)} ${verb} not exist; the grant holds as soon as ${pronoun}`;
+  return { reason, message };
 }

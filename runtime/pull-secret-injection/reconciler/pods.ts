@@ -9,21 +9,19 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
-import type { AdmissionDryRun, Apply, Reader, Result, Sample } from '../../engine/contract.ts';
+import type { AdmissionDryRun, Apply, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
 import { namespaceRef } from '../names.ts';
 import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
-import { INJECTION_POLICY_NAME } from '../plan/policy.ts';
-import { refusesNames } from './accounts.ts';
-import { isMirrored, policyVersion, renderedHook } from './admission.ts';
+import { listedBy, refusesNames } from './accounts.ts';
+import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';
 
 // Whether new pods get names, by what stands in the cluster and not by what was configured.
 
-const ADMISSION = 'admissionregistration.k8s.io';
 export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -49,88 +47,56 @@ function no(reason: string, message: string): InjectionState {
 }
 
 function policyState(reader: Reader): InjectionState {
-  const apiVersion = policyVersion(reader);
-  if (apiVersion === undefined)
+  if (policyVersion(reader) === undefined)
     return no(
       'PolicyNotServed',
       'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
     );
-  const ref = { role: 'hosted', apiVersion, name: INJECTION_POLICY_NAME } as const;
-  const policy = reader.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
-  const binding = reader.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' });
-  if (policy === undefined || binding === undefined)
-    return no(
-      'PolicyPending',
-      policy === undefined
-        ? 'The admission policy is not there yet'
-        : 'The admission policy has no binding yet, and changes no pod',
-    );
+  const [policy, binding] = policyObjects(reader);
+  if (policy === undefined) return no('PolicyPending', 'The admission policy is not there yet');
+  if (binding === undefined)
+    return no('PolicyPending', 'The admission policy has no binding yet, and changes no pod');
   // It has no status that would say whether its expressions can be evaluated: a pod that is tried shows that.
   return { status: 'True', reason: 'Policy', message: 'New pods get the names from the admission policy' };
 }
 
-interface Hook {
-  readonly clientConfig?: { readonly caBundle?: string };
-}
-
 function webhookState(reader: Reader): InjectionState {
-  const configuration = reader.get({
-    role: 'hosted',
-    apiVersion: `${ADMISSION}/v1`,
-    kind: 'MutatingWebhookConfiguration',
-    name: WEBHOOK_NAME,
-  });
-  const hooks = (configuration?.['webhooks'] ?? []) as readonly Hook[];
-  const [hook] = Array.isArray(hooks) ? hooks : [];
+  const { metadata, hook } = renderedWebhook(reader);
   if (hook === undefined)
     return no(
       'WebhookMissing',
       `There is no MutatingWebhookConfiguration "${WEBHOOK_NAME}"; apply the rendered one`,
     );
-  if ((hook.clientConfig?.caBundle ?? '') === '' && configuration?.metadata.creationTimestamp !== undefined)
+  if ((hook.clientConfig?.caBundle ?? '') === '' && metadata?.creationTimestamp !== undefined)
     return no(
       'WebhookUntrusted',
       `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; see to its certificate source`,
     );
   if (!reader.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
-    return {
-      status: 'Unknown',
-      reason: 'WebhookNotSeen',
-      message: 'Whether a webhook answers cannot be seen from here',
-    };
-  const ready = readyEndpoints(reader);
+    return unknown('WebhookNotSeen', 'Whether a webhook answers cannot be seen from here');
+  const endpoints = reader
+    .list({ role: 'hosted', ...ENDPOINT_SLICES })
+    .flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : []))
+    .map((endpoint: { conditions?: { ready?: boolean } } | null) => endpoint?.conditions?.ready);
+  // A slice that does not say counts as ready, as for kube-proxy.
+  const ready = endpoints.filter((isReady) => isReady !== false).length;
   if (ready === 0)
     return no(
       'WebhookDown',
       `No pod of the Service "${WEBHOOK_NAME}" is ready: new pods pass as they are. What it waits for is in the log of Deployment "${WEBHOOK_NAME}"`,
     );
-  return {
-    status: 'True',
-    reason: 'Webhook',
-    message: `New pods get the names from the webhook (${ready} ready)`,
-  };
-}
-
-function readyEndpoints(reader: Reader): number {
-  return reader.list({ role: 'hosted', ...ENDPOINT_SLICES }).reduce((sum, slice) => {
-    const endpoints = slice['endpoints'];
-    const list = Array.isArray(endpoints)
-      ? (endpoints as readonly { conditions?: { ready?: boolean } }[])
-      : [];
-    // A slice that does not say counts as ready, as for kube-proxy.
-    return sum + list.filter(({ conditions }) => conditions?.ready !== false).length;
-  }, 0);
+  const message = `New pods get the names from the webhook (${ready} ready)`;
+  return { status: 'True', reason: 'Webhook', message };
 }
 
 /** What should be true of the pods of one namespace. */
 export function reconcilePods(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
-  const plan = planIn(reader, options);
-  const found = uninjectedPods(reader, namespace, plan, options);
-  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(reader, one));
-  const created = found.filter((one) => !isPlanned(one.pod));
-  if (created.length === 0) return { apply: previews };
+  const found = uninjectedPods(reader, namespace, planIn(reader, options), options);
+  const [planned, created] = [true, false].map((is) => found.filter(({ pod }) => isPlanned(pod) === is));
+  const previews = (planned ?? []).flatMap((one) => previewOf(reader, one));
+  if (created === undefined || created.length === 0) return { apply: previews };
   const stuck = created.filter((one) => one.stuck).length;
   const hindrance = hindranceIn(reader, options);
   const said = reportPullStatus(reader, 'hosted', {
@@ -139,8 +105,12 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
     conditions: summary(created.length, stuck, hindrance),
     verdicts: created.map((one) => verdictOf(one, hindrance)),
   });
-  const sample = (state: 'stuck' | 'running', value: number): Sample =>
-    podsSample({ scope: reader.scope.name, namespace: name, state }, value);
+  const sample = (state: 'stuck' | 'running', value: number): Sample => ({
+    name: 'pullwright_uninjected_pods',
+    help: 'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same',
+    value,
+    labels: { scope: reader.scope.name, namespace: name, state },
+  });
   return {
     apply: [...previews, said.apply],
     status: [said.status],
@@ -148,18 +118,18 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
   };
 }
 
-/** A pod that runs is nobody's trouble: every profile finds pods that were there before it, our own agents among them. */
+/** A pod that runs needs no action: every profile finds pods that were there before it, our own agents among them. */
 function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
   const reason = 'PodsUninjected';
   const lack = `${counted(pods, 'pod lacks', 'pods lack')} pull secrets that profiles add`;
-  if (stuck === 0) {
-    const message = `${lack}; none is kept from pulling, and new pods get them`;
-    return readiness('ready', { reason, message });
-  }
+  if (stuck === 0)
+    return readiness('ready', {
+      reason,
+      message: `${lack}; none is kept from pulling, and new pods get them`,
+    });
   const remedy =
     hindrance === undefined ? 'recreate what is stuck' : `new ones would lack them too: ${hindrance}`;
-  const message = `${lack}, and ${stuck} cannot pull; ${remedy}`;
-  return readiness('stalled', { reason, message });
+  return readiness('stalled', { reason, message: `${lack}, and ${stuck} cannot pull; ${remedy}` });
 }
 
 /** Why a new pod would be no better off. A policy that is being made is there in a moment. */
@@ -168,14 +138,8 @@ function hindranceIn(reader: Reader, options: InjectionOptions): string | undefi
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
-function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
-  const help =
-    'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same';
-  return { name: 'pullwright_uninjected_pods', help, value, labels };
-}
-
 /** Running and starting pods of the namespace that lack what the plan adds. */
-export function uninjectedPods(
+function uninjectedPods(
   reader: Reader,
   namespace: KubeObject,
   plan: InjectionPlan,
@@ -191,23 +155,17 @@ export function uninjectedPods(
     const { names, by } = planInjection(plan, seen);
     const has = new Set(pullSecretsOf(pod));
     const missing = names.filter((secret) => !has.has(secret));
-    // Nobody would add them to a new one either: its account is spoken of instead.
-    if (missing.length === 0 || isLeftOut(reader, pod, missing)) return [];
+    // They would not be added to a new one either: its account is spoken of instead.
+    const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
+    if (missing.length === 0 || isLeftOut) return [];
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
     return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
   });
 }
 
-function isLeftOut(reader: Reader, pod: KubeObject, missing: readonly string[]): boolean {
-  const names = [...pullSecretsOf(pod), ...missing];
-  return refusesNames(reader, pod.metadata.namespace ?? '', accountOf(pod), names);
-}
-
 /** The names in `spec.imagePullSecrets`. */
-export function pullSecretsOf(pod: KubeObject): readonly string[] {
-  const references = (pod.spec as { imagePullSecrets?: unknown } | undefined)?.imagePullSecrets;
-  if (!Array.isArray(references)) return [];
-  return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
+function pullSecretsOf({ spec }: KubeObject): readonly string[] {
+  return listedBy(spec as KubeObject | undefined);
 }
 
 interface PodStatus {
@@ -241,23 +199,25 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
   const listed = pullSecretsOf(pod);
-  const own = (listed.length > 0 ? listed : accountSecrets(reader, pod)).map((secret) => ({ name: secret }));
-  const { merged } = mergeImagePullSecrets(own, missing);
+  const account: Ref = {
+    role: 'hosted',
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    namespace,
+    name: accountOf(pod),
+  };
+  // To a pod without a list of its own the API server gives that of the service account, before anything injects.
+  const own = listed.length > 0 ? listed : listedBy(reader.get(account));
+  const { merged } = mergeImagePullSecrets(
+    own.map((secret) => ({ name: secret })),
+    missing,
+  );
   return [
     {
       part: { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
       fields: { spec: { imagePullSecrets: merged.map((secret) => ({ name: secret })) } },
     },
   ];
-}
-
-/** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
-function accountSecrets(reader: Reader, pod: KubeObject): readonly string[] {
-  const { namespace = '' } = pod.metadata;
-  const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
-  const account = reader.get({ ...ref, name: accountOf(pod) });
-  const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
-  return (references ?? []).map((reference) => reference.name ?? '');
 }
 
 function accountOf(pod: KubeObject): string {
@@ -281,7 +241,7 @@ function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string
 /**
  * The least labels that meet every requirement; undefined when none can. Total, linear in the size of the requirements of each key.
  */
-export function exampleLabels(requirements: readonly LabelRequirement[]): Labels | undefined {
+function exampleLabels(requirements: readonly LabelRequirement[]): Labels | undefined {
   const byKey = Map.groupBy(requirements, ({ key }) => key);
   const labels: Record<string, string> = {};
   for (const [key, own] of byKey) {
@@ -307,88 +267,130 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
 // A pod that is made up to try whether new pods get the names of a profile or a SidecarSet: in the first namespace that it
 // selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
 
-/** A pod that is to be tried, and where. */
-export type Trial = AdmissionDryRun & { readonly namespace: string };
+/** What is asked, and what is known of the answer. */
+export interface TriedPod {
+  readonly tried: InjectionState | undefined;
+  readonly trials: NonNullable<Result['dryRuns']>;
+}
 
-/** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
-export function trialOf(
+/** Which pod to try: labels that are selected, the names it should come back with, and whether a namespace is meant. */
+interface Attempt {
+  readonly labels: Labels | undefined;
+  readonly wants: readonly string[];
+  readonly isMeant: (namespaceLabels: Labels) => boolean;
+}
+
+/** Tries a pod of a profile, while everything that can be looked at says that names are injected: else there is nothing to try. */
+export function tryPods(
   reader: Reader,
-  profile: PullSecretProfile,
+  { selector, namespaceSelector, secrets }: PullSecretProfile,
+  object: KubeObject,
   options: InjectionOptions,
-): Trial | undefined {
-  const labels = exampleLabels(profile.selector);
-  if (labels === undefined) return undefined;
-  const wants = profile.secrets.map((secret) => secret.name);
-  return trialWhere(reader, options, { labels, wants }, (own, name) => {
-    return selects(profile.namespaceSelector, own) && !refusesNames(reader, name, 'default', wants);
-  });
+): TriedPod {
+  const attempt = {
+    labels: exampleLabels(selector),
+    wants: secrets.map((secret) => secret.name),
+    isMeant: (labels: Labels) => selects(namespaceSelector, labels),
+  };
+  return tryAttempt(reader, attempt, before(object, 'Injecting'), options);
 }
 
 /**
- * The same for a SidecarSet with its pin put in. Sets look at each other: where another one stands in for this one, or none brings a
- * container, nothing is tried.
+ * The same for a SidecarSet with its pin put in, whose `Ready` says it. Sets look at each other: where another one stands in for this one,
+ * or none brings a container, nothing is tried.
  */
-export function trialOfSet(
+export function trySet(
   reader: Reader,
   { name, imagePullSecrets, selector, only }: SidecarSet,
+  object: KubeObject,
   options: InjectionOptions,
-): Trial | undefined {
-  if (!selector.ok) return undefined;
-  const labels = exampleLabels([
-    ...selector.requirements,
-    ...(only?.meeting === true ? only.requirements : []),
-  ]);
-  const wants = imagePullSecrets.filter((secret) => secret !== '');
-  if (labels === undefined) return undefined;
+): TriedPod {
   const plan = planIn(reader, options);
-  return trialWhere(reader, options, { labels, wants }, (own, namespace) => {
-    const { by } = planInjection(plan, { labels, namespaceLabels: own });
-    return (
-      by.some(({ source }) => source === `sidecarset/${name}`) &&
-      !refusesNames(reader, namespace, 'default', wants)
-    );
-  });
+  const requirements = [
+    ...(selector.ok ? selector.requirements : []),
+    ...(only?.meeting === true ? only.requirements : []),
+  ];
+  const labels = selector.ok ? exampleLabels(requirements) : undefined;
+  const attempt = {
+    labels,
+    wants: imagePullSecrets.filter((secret) => secret !== ''),
+    isMeant: (namespaceLabels: Labels) =>
+      planInjection(plan, { labels: labels ?? {}, namespaceLabels }).by.some(
+        ({ source }) => source === `sidecarset/${name}`,
+      ),
+  };
+  return tryAttempt(reader, attempt, before(object, 'Ready'), options);
+}
+
+/** @param earlier what an earlier process found: it counts until this one has an answer */
+function tryAttempt(
+  reader: Reader,
+  attempt: Attempt,
+  earlier: InjectionState | undefined,
+  options: InjectionOptions,
+): TriedPod {
+  const state = injectionState(reader, options);
+  if (state.status !== 'True') return { tried: undefined, trials: [] };
+  const pending = earlier ?? unknown('NotTriedYet', 'A pod is being tried');
+  // Until pods are sent to the webhook there is nothing to try.
+  const isWebhook = options.admission === 'webhook';
+  if (isWebhook && !isMirrored(reader, options)) return { tried: pending, trials: [] };
+  const trial = trialOf(reader, attempt, options);
+  if (trial === undefined)
+    return {
+      tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
+      trials: [],
+    };
+  const where = `in namespace "${trial.pod.metadata.namespace}"`;
+  const answer = reader.dryRun(trial);
+  const trials = [trial];
+  if (answer === undefined) return { tried: pending, trials };
+  if (!answer.ok)
+    return { tried: unknown('NotTried', `A pod could not be tried ${where}: ${answer.reason}`), trials };
+  if (answer.lacks.length === 0)
+    return { tried: { ...state, message: `${state.message}: one was tried ${where}` }, trials };
+  const certificate = isWebhook
+    ? 'whether its certificate is made by the caBundle for the name of the Service, at whether the API server reaches it, and at '
+    : '';
+  const message = `A pod that was tried ${where} lacks ${answer.lacks.join(', ')}: look at ${certificate}what else changes pods at admission`;
+  return { tried: no('NotInjected', message), trials };
 }
 
 /** A certificate that was exchanged, or a way to the webhook that is closed, shows nowhere else. */
 const WEBHOOK_LASTS_MS = 600_000;
 
-/** In the first namespace that is meant and takes injected pods. */
-function trialWhere(
+/** In the first namespace that is meant and takes injected pods; undefined when there is none, or the selector selects no labels. */
+function trialOf(
   reader: Reader,
+  { labels, wants, isMeant }: Attempt,
   options: InjectionOptions,
-  { labels, wants }: { readonly labels: Labels; readonly wants: readonly string[] },
-  isMeant: (labels: Labels, name: string) => boolean,
-): Trial | undefined {
+): AdmissionDryRun | undefined {
+  if (labels === undefined) return undefined;
   const found = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
+    const { name } = object.metadata;
     const own = namespaceLabels(object);
-    const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
-    const isTaken = exemptionOf(pod, options) === undefined && !isTerminating(object);
-    return isTaken && isMeant(own, object.metadata.name);
+    const pod = { namespace: name, labels, annotations: {}, namespaceLabels: own };
+    return (
+      exemptionOf(pod, options) === undefined &&
+      !isTerminating(object) &&
+      isMeant(own) &&
+      !refusesNames(reader, name, 'default', wants)
+    );
   });
   if (found === undefined) return undefined;
-  const { name } = found.metadata;
+  const isWebhook = options.admission === 'webhook';
   return {
     role: 'hosted',
-    namespace: name,
-    pod: podIn(name, labels),
+    pod: podIn(found.metadata.name, labels),
     wants,
-    change: changeOf(reader, options),
-    ...(options.admission === 'webhook' ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
+    // What injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one.
+    change: isWebhook
+      ? renderedHook(reader)
+      : policyObjects(reader)
+          .map((object) => String(object?.metadata.uid))
+          .join(' '),
+    ...(isWebhook ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
   };
-}
-
-/** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */
-function changeOf(reader: Reader, { admission }: InjectionOptions): string {
-  if (admission !== 'policy') return renderedHook(reader);
-  const ref = {
-    role: 'hosted',
-    apiVersion: policyVersion(reader) ?? '',
-    name: INJECTION_POLICY_NAME,
-  } as const;
-  return ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding']
-    .map((kind) => String(reader.get({ ...ref, kind })?.metadata.uid))
-    .join(' ');
 }
 
 /** As the strictest of the Pod Security Standards wants it. */
@@ -414,76 +416,6 @@ function podIn(namespace: string, labels: Labels): KubeObject {
   };
 }
 
-// What came of trying whether new pods get the names of a profile or a SidecarSet, and what is to be tried.
-
-/** What is asked, and what is known of the answer. */
-export interface TriedPod {
-  readonly tried: InjectionState | undefined;
-  readonly trials: NonNullable<Result['dryRuns']>;
-}
-
-/** A profile as it is read, and as it is stored. */
-interface Subject {
-  readonly profile: PullSecretProfile;
-  readonly object: KubeObject;
-  readonly options: InjectionOptions;
-}
-
-/** Only while everything that can be looked at says that names are injected: else there is nothing to try. */
-export function tryPods(reader: Reader, { profile, object, options }: Subject): TriedPod {
-  return tryTrial(reader, trialOf(reader, profile, options), before(object, 'Injecting'), options);
-}
-
-/** The same for a SidecarSet, whose `Ready` says it. */
-export function trySet(
-  reader: Reader,
-  set: SidecarSet,
-  object: KubeObject,
-  options: InjectionOptions,
-): TriedPod {
-  return tryTrial(reader, trialOfSet(reader, set, options), before(object, 'Ready'), options);
-}
-
-function tryTrial(
-  reader: Reader,
-  trial: Trial | undefined,
-  earlier: InjectionState | undefined,
-  options: InjectionOptions,
-): TriedPod {
-  const state = injectionState(reader, options);
-  if (state.status !== 'True') return { tried: undefined, trials: [] };
-  // Until pods are sent to the webhook there is nothing to try: what an earlier generation found still counts.
-  if (options.admission === 'webhook' && !isMirrored(reader, options))
-    return { tried: earlier ?? PENDING, trials: [] };
-  if (trial === undefined)
-    return {
-      tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
-      trials: [],
-    };
-  const answer = reader.dryRun(trial);
-  const { namespace } = trial;
-  const trials = [trial];
-  if (answer === undefined) return { tried: earlier ?? PENDING, trials };
-  if (!answer.ok)
-    return {
-      tried: unknown('NotTried', `A pod could not be tried in namespace "${namespace}": ${answer.reason}`),
-      trials,
-    };
-  if (answer.lacks.length === 0)
-    return {
-      tried: { ...state, message: `${state.message}: one was tried in namespace "${namespace}"` },
-      trials,
-    };
-  const remedy =
-    options.admission === 'webhook'
-      ? 'look at whether its certificate is made by the caBundle for the name of the Service, at whether the API server reaches it, and at what else changes pods at admission'
-      : 'look at what else changes pods at admission';
-  const message = `A pod that was tried in namespace "${namespace}" lacks ${answer.lacks.join(', ')}: ${remedy}`;
-  return { tried: { status: 'False', reason: 'NotInjected', message }, trials };
-}
-
-const PENDING: InjectionState = unknown('NotTriedYet', 'A pod is being tried');
-
 function unknown(reason: string, message: string): InjectionState {
   return { status: 'Unknown', reason, message };
 }
@@ -502,7 +434,7 @@ function before({ metadata, status }: KubeObject, said: 'Injecting' | 'Ready'): 
 // A pod that was admitted without the names it should have.
 
 /** A pod that lacks names. */
-export interface UninjectedPod {
+interface UninjectedPod {
   readonly pod: KubeObject;
   readonly missing: readonly string[];
   /** Profiles and SidecarSets that would have added them. */

@@ -10,6 +10,7 @@ import {
   summarize,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { recordOf } from '../../core/record.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
@@ -20,9 +21,9 @@ import { namespaceRef, secretRef } from '../names.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
 import { accountConditions } from './accounts.ts';
 import { type Copy, type CopyContext, copyOf, type Trouble } from './copies.ts';
-import { missingSources } from './missing-sources.ts';
-import { type InjectionState, injectionState, tryPods } from './pods.ts';
-import { type HeldRemoval, heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './removals.ts';
+import { type InjectionState, injectionState, type TriedPod, tryPods } from './pods.ts';
+import { heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './removals.ts';
+import { missingSources } from './sources.ts';
 import {
   type Distribution,
   type Distributor,
@@ -31,9 +32,7 @@ import {
   namespaceLabels,
   namesText,
   profileOf,
-  profilesIn,
   serves,
-  unreadableIn,
 } from './view.ts';
 
 // What is said of copies, by cause, of a profile as of a SidecarSet that says where its secrets come from.
@@ -77,47 +76,15 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
   return { type, status: 'True', reason: 'AsWanted', message: well };
 }
 
-/** What cannot be told where nobody is served. */
-export const NOTHING_SELECTED: ConditionText = {
+/** What cannot be told where no namespace is served. */
+const NOTHING_SELECTED: ConditionText = {
   reason: 'NothingSelected',
   message: 'No namespace is selected: nothing could be checked',
 };
 
 // What is said of one profile: a condition for each cause, and `Ready`, which sums up what the platform can do something about.
 
-/** What decides besides the profile and its namespaces. */
-export interface ProfileContext {
-  readonly options: InjectionOptions;
-  readonly generation: number | undefined;
-  /** What is said of a removal that waits. */
-  readonly held: readonly ConditionInput[];
-  /** What came of trying it; undefined where nothing is tried: in a folder, or while nothing injects. */
-  readonly tried: InjectionState | undefined;
-}
-
-/** Everything. */
-export function profileConditions(
-  reader: Reader,
-  profile: PullSecretProfile,
-  count: Count,
-  { options, generation, held, tried }: ProfileContext,
-): readonly ConditionInput[] {
-  const injecting = injectingOf(reader, profile, options, tried);
-  const causes = profile.distributes ? causeConditions(count) : [];
-  const present = presentCondition(profile, count);
-  const accounts = accountConditions(reader, profile, options);
-  return [
-    ...summarize(SUMMARY, { profile, count, injecting, present, held, accounts }, generation),
-    ...held,
-    injecting,
-    ...causes,
-    ...present,
-    ...servedCondition(reader, profile, options),
-    ...accounts,
-  ];
-}
-
-/** Whether new pods get the names. */
+/** Whether new pods get the names. @param tried what came of trying it; undefined where nothing is tried */
 function injectingOf(
   reader: Reader,
   profile: PullSecretProfile,
@@ -133,28 +100,26 @@ function injectingOf(
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
-/** Secrets that pods are given the names of and that nobody brings here: they are looked for where pods will look. */
-function presentCondition(profile: PullSecretProfile, count: Count): readonly ConditionInput[] {
+/** Secrets that pods are given the names of and that others bring: they are looked for where pods will look. */
+function presentCondition(
+  profile: PullSecretProfile,
+  { selected, absent }: Count,
+): readonly ConditionInput[] {
   const type = 'SecretsPresent';
-  const { selected, absent } = count;
   if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
     return [];
   if (selected === 0) return [{ type, status: 'Unknown', ...NOTHING_SELECTED }];
-  if (absent.namespaces === 0)
-    return [
-      {
-        type,
-        status: 'True',
-        reason: 'Present',
-        message:
-          selected === 1
-            ? 'The one namespace that is selected has the Secrets that others bring'
-            : `All ${selected} namespaces have the Secrets that others bring`,
-      },
-    ];
+  if (absent.namespaces === 0) {
+    const message = `${all(selected, ['has', 'have'])} the Secrets that others bring`;
+    return [{ type, status: 'True', reason: 'Present', message }];
+  }
   // Only Secrets of one type are read, so that their absence is not proven.
   const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${counted(selected, 'namespace')}, first in "${absent.first}"; bring it, or name its sources`;
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
+}
+
+function all(selected: number, [one, many]: readonly [one: string, many: string]): string {
+  return selected === 1 ? `The one namespace that is selected ${one}` : `All ${selected} namespaces ${many}`;
 }
 
 /** Namespaces that it selects and that this system does not work in. Of its own choice nothing is wrong with the profile. */
@@ -183,60 +148,45 @@ interface Summary {
   readonly accounts: readonly ConditionInput[];
 }
 
+const SUSPENDED = {
+  reason: 'Suspended',
+  message: 'spec.suspend is set: nothing is injected or brought up to date',
+};
+
+function isPending({ injecting }: Summary): boolean {
+  return injecting.reason === 'PolicyPending';
+}
+
 /** What the platform must do something about comes first; nothing concludes well from what cannot be told. */
 const SUMMARY: readonly SummaryRow<Summary>[] = [
   ['stalled', ({ held }) => heldText(held)],
-  ['stalled', suspendedBy],
-  ['stalled', causesBy],
-  ['stalled', offBy],
-  ['unknown', unknownBy],
-  ['progressing', distributingBy],
-  ['progressing', pendingBy],
-  ['ready', readyBy],
+  ['stalled', ({ profile }) => (profile.suspended ? SUSPENDED : undefined)],
+  ['stalled', ({ profile, count }) => (profile.distributes ? platformTrouble(count) : undefined)],
+  [
+    'stalled',
+    (facts) =>
+      facts.profile.injects && facts.injecting.status === 'False' && !isPending(facts)
+        ? facts.injecting
+        : undefined,
+  ],
+  ['unknown', ({ count }) => (count.selected === 0 ? NOTHING_SELECTED : undefined)],
+  ['unknown', ({ injecting, present }) => [injecting, ...present].find(({ status }) => status === 'Unknown')],
+  ['progressing', ({ profile, count }) => (profile.distributes ? distributing(count) : undefined)],
+  ['progressing', (facts) => (isPending(facts) ? facts.injecting : undefined)],
+  [
+    'ready',
+    ({ profile, count, accounts }) => {
+      const theirs = accounts.map(({ type }) => `; see ${type}`);
+      const isBlocked = count.blocked > 0 || theirs.length > 0;
+      const message = `${readyText(profile, count)}${theirs.join('')}`;
+      return { reason: isBlocked ? 'BlockedByTenants' : 'Current', message };
+    },
+  ],
 ];
-
-function suspendedBy({ profile }: Summary): ConditionText | undefined {
-  if (!profile.suspended) return undefined;
-  return { reason: 'Suspended', message: 'spec.suspend is set: nothing is injected or brought up to date' };
-}
-
-function causesBy({ profile, count }: Summary): ConditionText | undefined {
-  return profile.distributes ? platformTrouble(count) : undefined;
-}
-
-function offBy({ profile, injecting }: Summary): ConditionText | undefined {
-  const isOff = injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending';
-  return isOff ? injecting : undefined;
-}
-
-function unknownBy({ count, injecting, present }: Summary): ConditionText | undefined {
-  if (count.selected === 0) return NOTHING_SELECTED;
-  return [injecting, ...present].find(({ status }) => status === 'Unknown');
-}
-
-function distributingBy({ profile, count }: Summary): ConditionText | undefined {
-  return profile.distributes ? distributing(count) : undefined;
-}
-
-function pendingBy({ profile, injecting }: Summary): ConditionText | undefined {
-  return profile.injects && injecting.reason === 'PolicyPending' ? injecting : undefined;
-}
-
-function readyBy({ profile, count, accounts }: Summary): ConditionText {
-  const theirs = accounts.map(({ type }) => `; see ${type}`);
-  const isBlocked = count.blocked > 0 || theirs.length > 0;
-  return {
-    reason: isBlocked ? 'BlockedByTenants' : 'Current',
-    message: `${readyText(profile, count)}${theirs.join('')}`,
-  };
-}
 
 function readyText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
   if (!distributes) return counted(selected, 'namespace is selected', 'namespaces are selected');
-  if (blocked === 0)
-    return selected === 1
-      ? 'The one namespace that is selected holds the Secrets'
-      : `All ${selected} namespaces hold the Secrets`;
+  if (blocked === 0) return `${all(selected, ['holds', 'hold'])} the Secrets`;
   return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
 }
 
@@ -262,19 +212,18 @@ interface Standing {
   readonly current: boolean;
   readonly troubles: readonly Trouble[];
   /** The first Secret that somebody else is to bring and that is not seen. */
-  readonly absent?: string;
+  readonly absent?: string | undefined;
 }
 
-interface Remembered {
-  /** Consent, sources of the profile, then what stands in the namespace under the names of its secrets. */
-  readonly seen: readonly unknown[];
-  readonly standing: Standing;
+/** What was found for the namespaces of a profile. */
+interface Memory {
+  readonly distribution: Distribution;
+  readonly options: InjectionOptions;
+  /** With consent, sources of the profile, and what stands in the namespace under the names of its secrets. */
+  readonly found: WeakMap<KubeObject, { readonly seen: readonly unknown[]; readonly standing: Standing }>;
 }
 
-const remembered = new WeakMap<
-  Distribution,
-  WeakMap<InjectionOptions, WeakMap<PullSecretProfile, WeakMap<KubeObject, Remembered>>>
->();
+const memories = new WeakMap<PullSecretProfile, Memory>();
 
 const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
 
@@ -313,28 +262,28 @@ function standingsOf(
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
   const distribution = distributionIn(reader);
-  const consent = [
+  const sources = profile.secrets.flatMap((secret) => secret.sources);
+  const shared = [
     reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
-    [...unreadableIn(reader)].join(),
+    ...sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
+    // A grant that goes with its namespace is not withdrawn.
+    ...sources.map(({ namespace }) => homeOf(reader, namespace)),
   ];
-  const sources = profile.secrets.flatMap((secret) =>
-    secret.sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
-  );
-  // A grant that goes with its namespace is not withdrawn.
-  const homes = profile.secrets.flatMap((secret) =>
-    secret.sources.map(({ namespace }) => homeOf(reader, namespace)),
-  );
-  const memory = memoryOf(distribution, options, profile);
+  const before = memories.get(profile);
+  const memory: Memory =
+    before?.distribution === distribution && before.options === options
+      ? before
+      : { distribution, options, found: new WeakMap() };
+  memories.set(profile, memory);
   return reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
-    const standing = profile.secrets.map((secret) => reader.get(secretRef(name, secret.name)));
-    const refused = profile.secrets.map((secret) => reader.refusal(secretRef(name, secret.name))?.code);
-    const seen = [...consent, ...sources, ...homes, ...standing, ...refused];
-    const known = memory.get(namespace);
-    if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
-    const found = look({ world: reader, distribution, namespace, options }, profile);
-    memory.set(namespace, { seen, standing: found });
-    return [name, found];
+    const refs = profile.secrets.map((secret) => secretRef(name, secret.name));
+    const seen = [...shared, ...refs.flatMap((ref) => [reader.get(ref), reader.refusal(ref)?.code])];
+    const known = memory.found.get(namespace);
+    if (known?.seen.every((object, at) => object === seen[at]) === true) return [name, known.standing];
+    const standing = look({ reader, distribution, namespace, options }, profile);
+    memory.found.set(namespace, { seen, standing });
+    return [name, standing];
   });
 }
 
@@ -343,55 +292,22 @@ function homeOf(reader: Reader, name: string): string {
   return namespace === undefined ? '' : `${namespace.metadata.uid} ${isTerminating(namespace)}`;
 }
 
-function memoryOf(
-  distribution: Distribution,
-  options: InjectionOptions,
-  profile: PullSecretProfile,
-): WeakMap<KubeObject, Remembered> {
-  const byOptions = within(remembered, distribution, () => new WeakMap());
-  return within(
-    within(byOptions, options, () => new WeakMap()),
-    profile,
-    () => new WeakMap(),
-  );
-}
-
-function within<K extends WeakKey, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
-  const known = map.get(key) ?? make();
-  map.set(key, known);
-  return known;
-}
-
-function sameObjects(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((object, at) => object === b[at]);
-}
-
 function look(context: CopyContext, profile: PullSecretProfile): Standing {
-  const { world: reader, namespace } = context;
-  if (!serves(profile, namespaceLabels(namespace), context.options) || isTerminating(namespace))
-    return UNSELECTED;
-  const absent = absentOf(context, profile);
-  if (!profile.distributes) return { selected: true, current: false, troubles: [], ...absent };
-  const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
+  const { reader, namespace, options } = context;
+  if (!serves(profile, namespaceLabels(namespace), options) || isTerminating(namespace)) return UNSELECTED;
+  const [brought, others] = [true, false].map((is) =>
+    profile.secrets.filter(({ sources }) => (profile.distributes && sources.length > 0) === is),
+  );
+  const isAbsent = (name: string): boolean =>
+    reader.get(secretRef(namespace.metadata.name, name)) === undefined;
+  const absent = profile.injects ? others?.find(({ name }) => isAbsent(name))?.name : undefined;
+  const copies = (brought ?? []).flatMap((secret) => copyOf(context, profile, secret) ?? []);
   return {
     selected: true,
-    current: copies.every((copy) => isCurrent(reader, copy)),
+    current: profile.distributes && copies.every((copy) => isCurrent(reader, copy)),
     troubles: copies.flatMap(({ trouble }) => trouble ?? []),
-    ...absent,
+    absent,
   };
-}
-
-function absentOf(
-  { world: reader, namespace }: CopyContext,
-  profile: PullSecretProfile,
-): { readonly absent?: string } {
-  if (!profile.injects) return {};
-  const brought = profile.secrets.filter(({ sources }) => profile.distributes && sources.length > 0);
-  const found = profile.secrets.find(
-    (secret) =>
-      !brought.includes(secret) && reader.get(secretRef(namespace.metadata.name, secret.name)) === undefined,
-  );
-  return found === undefined ? {} : { absent: found.name };
 }
 
 function isCurrent(reader: Reader, copy: Copy): boolean {
@@ -416,61 +332,67 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   const object = reader.get(profileRef(name));
   if (object === undefined) return {};
   const read = profileOf(object);
-  const { generation } = object.metadata;
+  const { generation, creationTimestamp } = object.metadata;
   if (!read.ok) {
     const invalid = { reason: 'Invalid', message: read.problems.join('; ') };
-    return statusOf(reader, object, {
-      conditions: readiness('stalled', invalid, generation),
-    });
+    return statusOf(reader, object, readiness('stalled', invalid, generation));
   }
-  const profile = profilesIn(reader).find((one) => one.name === name) ?? read.profile;
+  const { profile } = read;
   const count = countNamespaces(reader, profile, options);
   const removal = heldRemoval(reader, object, options);
-  const isTried = isLive(object) && profile.injects && !profile.suspended;
-  const { tried, trials } = isTried ? tryPods(reader, { profile, object, options }) : NOT_TRIED;
-  const conditions = profileConditions(reader, profile, count, {
-    options,
-    generation,
+  // In a folder there is no API server to ask.
+  const isTried = creationTimestamp !== undefined && profile.injects && !profile.suspended;
+  const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
+  const facts: Summary = {
+    profile,
+    count,
     held: heldCondition(object, removal),
-    tried,
-  });
-  const summary = conditions.find(({ type }) => type === 'Ready');
+    injecting: injectingOf(reader, profile, options, tried),
+    present: presentCondition(profile, count),
+    accounts: accountConditions(reader, profile, options),
+  };
+  const summary = summarize(SUMMARY, facts, generation);
+  const conditions = [
+    ...summary,
+    ...facts.held,
+    facts.injecting,
+    ...(profile.distributes ? causeConditions(count) : []),
+    ...facts.present,
+    ...servedCondition(reader, profile, options),
+    ...facts.accounts,
+  ];
   return {
-    ...statusOf(reader, object, {
-      conditions,
+    ...statusOf(reader, object, conditions, {
       ...countsOf(profile, count),
-      ...heldOf(object, removal),
-      ...missingOf(reader, object, profile, options),
+      ...rememberedOf(reader, object, profile, options),
+      // A status is merged: what is not said stays.
+      ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
+        ? {}
+        : { heldRemoval: removal?.hash ?? '' }),
     }),
     dryRuns: trials,
     metrics: samplesOf(reader, profile, count),
     events: eventsOf(profileRef(name), conditions),
-    requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
+    requeueAfterMs: summary[0]?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
   };
 }
 
-/** An API server has stored it, and can be asked. */
-function isLive({ metadata }: KubeObject): boolean {
-  return metadata.creationTimestamp !== undefined;
-}
+/** What is said where nothing is tried: in a folder, or while nothing injects. */
+export const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
-const NOT_TRIED = { tried: undefined, trials: [] } as const;
-
-function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<string, unknown>> {
-  const { selected, current, blocked } = count;
-  const brings = profile.distributes && profile.secrets.some(({ sources }) => sources.length > 0);
+function countsOf(
+  { distributes, secrets }: PullSecretProfile,
+  { selected, current, blocked }: Count,
+): Readonly<Record<string, unknown>> {
+  const brings = distributes && secrets.some(({ sources }) => sources.length > 0);
   return {
-    namespaces: {
-      selected,
-      current,
-      ...(blocked === 0 ? {} : { blocked }),
-    },
+    namespaces: { selected, current, ...(blocked === 0 ? {} : { blocked }) },
     copies: brings ? `${current}/${selected}` : '-',
   };
 }
 
 /** Since when sources are gone; said only where it decides about copies. */
-function missingOf(
+function rememberedOf(
   reader: Reader,
   object: KubeObject,
   profile: PullSecretProfile,
@@ -478,15 +400,8 @@ function missingOf(
 ): Readonly<Record<string, unknown>> {
   const keeps = profile.copies.removeAfterMs === undefined;
   const missing = keeps ? [] : missingSources(reader, profile, object, options);
-  const { missingSources: before } = (object.status ?? {}) as { missingSources?: unknown };
-  return missing.length === 0 && before === undefined ? {} : { missingSources: missing };
-}
-
-/** What names the removal, until it is done or taken back. */
-function heldOf({ status }: KubeObject, removal: HeldRemoval | undefined): Readonly<Record<string, unknown>> {
-  if (removal !== undefined) return { heldRemoval: removal.hash };
-  // A status is merged: what is not said stays.
-  return ((status ?? {}) as { heldRemoval?: unknown }).heldRemoval === undefined ? {} : { heldRemoval: '' };
+  const isSaid = missing.length > 0 || recordOf(object.status)['missingSources'] !== undefined;
+  return isSaid ? { missingSources: missing } : {};
 }
 
 /** The counts as metrics. */
@@ -525,14 +440,16 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
     }));
 }
 
-/** The status of an object of ours: conditions keep the time of their last transition. */
+/**
+ * The status of an object of ours: conditions keep the time of their last transition.
+ *
+ * @param fields what it says besides
+ */
 export function statusOf(
   reader: Reader,
   { apiVersion, kind, metadata, status }: KubeObject,
-  {
-    conditions,
-    ...rest
-  }: { readonly conditions: readonly ConditionInput[]; readonly [field: string]: unknown },
+  conditions: readonly ConditionInput[],
+  fields: Readonly<Record<string, unknown>> = {},
 ): Result {
   const { namespace, name, generation } = metadata;
   const where = namespace === undefined ? { name } : { namespace, name };
@@ -543,7 +460,7 @@ export function statusOf(
         ref: { role: 'hosted', apiVersion, kind, ...where },
         status: {
           ...(generation === undefined ? {} : { observedGeneration: generation }),
-          ...rest,
+          ...fields,
           conditions: nextConditions(before, conditions, reader.now),
         },
       },

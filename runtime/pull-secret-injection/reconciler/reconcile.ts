@@ -17,13 +17,13 @@ import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME 
 import { WEBHOOK_NAME } from '../plan/plan.ts';
 import { reconcileAccounts } from './accounts.ts';
 import { reconcilePolicy } from './admission.ts';
-import { SECRET_TYPE } from './compose.ts';
 import { keysFor } from './keys.ts';
 import { reconcileNamespace } from './namespace.ts';
 import { reconcileGrant, reconcileSidecarSet } from './other-status.ts';
 import { ENDPOINT_SLICES, reconcilePods, SERVICE_NAME_LABEL } from './pods.ts';
 import { reconcileProfile } from './profile-status.ts';
-import { KRUISE_WEBHOOK_CONFIGURATION, sourcesIn } from './view.ts';
+import { SECRET_TYPE } from './sources.ts';
+import { distributionIn, KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
@@ -111,7 +111,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     watches: readsOf(options),
     workers: WORKERS,
     debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_DEBOUNCE_MS : 0),
-    secretsToRead: (reader) => sourcesIn(reader),
+    secretsToRead: (reader) => distributionIn(reader).sources,
     requestsFor: (changed, reader) => keysFor(changed, reader, options),
     reconcile: (reader, key) => {
       const [sort, ...rest] = key.name.split('/');

@@ -3,6 +3,7 @@
  * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile says that it is meant.
  */
 
+import { createHash } from 'node:crypto';
 import {
   type Condition,
   type ConditionInput,
@@ -17,8 +18,6 @@ import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile
 import { SOURCE_NAMESPACE_ANNOTATION } from '../kinds/sidecar-set.ts';
 import type { InjectionOptions } from '../options.ts';
 import { DISTRIBUTE_LABEL } from '../plan/plan.ts';
-import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../removal-breaker.ts';
-import { consentTo } from './consent.ts';
 import {
   type Copy,
   type CopyContext,
@@ -29,7 +28,7 @@ import {
   ownCopies,
   writerOf,
 } from './copies.ts';
-import { expiryOf } from './missing-sources.ts';
+import { consentTo, expiryOf } from './sources.ts';
 import {
   bringerName,
   type Distribution,
@@ -37,15 +36,18 @@ import {
   isTerminating,
   kruiseInjects,
   namespaceLabels,
+  namesText,
+  remembered,
   SET_PREFIX,
   serves,
   sidecarSetObjects,
 } from './view.ts';
 
-// A removal that is held: since when, by what is said of who brings the copies, and how that is said.
+/** On the profile: the hash of the removal that may go on. */
+const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
 
 /** What one profile or SidecarSet would lose. */
-export interface Removal {
+interface Removal {
   /** Copies that there are, those that go included. */
   readonly all: number;
   /** `namespace/name` of those that go. */
@@ -64,21 +66,15 @@ export interface HeldRemoval extends Removal {
 export const REMOVAL_HELD = 'RemovalHeld';
 
 /** Since when a removal is held: the transition of the condition, which therefore stays until the last copy is gone. */
-export function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
-  const { conditions } = (statusOf(reader, object, options) ?? {}) as { conditions?: readonly Condition[] };
-  return conditions?.find(({ type, status }) => type === REMOVAL_HELD && status === 'True')
-    ?.lastTransitionTime;
-}
-
-/** What the reconciler says of it: of a SidecarSet, whose status is Kruise's where Kruise injects, beside it. */
-function statusOf(
-  reader: Reader,
-  object: KubeObject,
-  { ownNamespace: namespace }: InjectionOptions,
-): unknown {
-  if (object.kind === PROFILE_KIND || !kruiseInjects(reader)) return object.status;
-  return reader.get(pullStatusRef('hosted', { kind: object.kind, namespace, name: object.metadata.name }))
-    ?.status;
+function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
+  const { kind, metadata } = object;
+  // Of a SidecarSet, whose status is Kruise's where Kruise injects, it is said beside it.
+  const about = { kind, namespace: options.ownNamespace, name: metadata.name };
+  const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
+  const { status } = (isBeside ? reader.get(pullStatusRef('hosted', about)) : object) ?? {};
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] };
+  const held = conditions?.find((one) => one.type === REMOVAL_HELD && one.status === 'True');
+  return held?.lastTransitionTime;
 }
 
 /** Which copies stay for now, and how to say that they may go. */
@@ -91,13 +87,8 @@ export function heldCondition(
   const of = `${gone.length} of ${counted(all, 'copy', 'copies')}`;
   if (confirmed)
     return [{ type: REMOVAL_HELD, status: 'True', reason: 'Confirmed', message: `${of} may go` }];
-  const some = gone
-    .slice(0, 5)
-    .map((copy) => `"${copy}"`)
-    .join(', ');
-  const more = gone.length > 5 ? ` and ${gone.length - 5} more` : '';
   const larger = rest ? ', the rest of a larger change' : '';
-  const message = `removes ${of}${larger}: ${some}${more} ${gone.length === 1 ? 'stays' : 'stay'} until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on ${kind} "${metadata.name}" confirms it`;
+  const message = `removes ${of}${larger}: ${namesText(gone)} ${gone.length === 1 ? 'stays' : 'stay'} until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on ${kind} "${metadata.name}" confirms it`;
   return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
 }
 
@@ -107,19 +98,18 @@ export function heldText(held: readonly ConditionInput[]): ConditionText | undef
   return waits === undefined ? undefined : { reason: REMOVAL_HELD, message: waits.message };
 }
 
-const NOTHING: Removal = { all: 0, gone: [] };
-
 /**
  * Copies in one namespace that would go although nobody took them back, and that wait for a confirmation.
  *
  * @param planned what becomes of the Secrets there
  */
 export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
+  const { reader, options } = context;
   return goingIn(context, planned).filter((copy) => {
-    const bringer = bringerOf(context.world, copy);
+    const bringer = bringerOf(reader, copy);
     if (bringer === undefined) return false;
-    const removal = heldRemoval(context.world, bringer, context.options);
-    if (removal === undefined) goneLately(context, bringer).set(idOf(copy), context.world.now.getTime());
+    const removal = heldRemoval(reader, bringer, options);
+    if (removal === undefined) goneLately(reader, bringer, options).set(idOf(copy), reader.now.getTime());
     return removal?.confirmed === false;
   });
 }
@@ -130,48 +120,65 @@ export function heldRemoval(
   bringer: KubeObject,
   options: InjectionOptions,
 ): HeldRemoval | undefined {
-  const removal = removalsIn(reader, options).get(bringerName(bringer)) ?? NOTHING;
-  if (removal.gone.length === 0) return undefined;
-  const { uid = '', annotations } = bringer.metadata;
+  const removal = removalsIn(reader, options).get(bringerName(bringer));
+  if (removal === undefined || removal.gone.length === 0) return undefined;
   const before = heldSince(reader, bringer, options);
-  const lately = goneLately({ world: reader, options }, bringer);
+  const lately = goneLately(reader, bringer, options);
   for (const one of removal.gone) lately.delete(one);
-  const many = removesMany(removal.gone.length + lately.size, removal.all + lately.size, options.removals);
+  // A change is held when it removes more than both. The rest of a removal that is under way is never more than the whole.
+  const isMany = (more: number): boolean => {
+    const [gone, all] = [removal.gone.length + more, removal.all + more];
+    return gone > options.removals.copies && gone > options.removals.share * all;
+  };
   // What is left of a removal that was held waits with it.
-  if (!many && before === undefined) return undefined;
+  if (!isMany(lately.size) && before === undefined) return undefined;
   const since = before ?? timestamp(reader.now);
-  const hash = removalHash({ uid, spec: declared(bringer), since });
+  const { uid = '', annotations } = bringer.metadata;
+  // What decides about the copies: where a SidecarSet brings its Secrets from is in an annotation.
+  const from = annotations?.[SOURCE_NAMESPACE_ANNOTATION];
+  const declared = from === undefined ? (bringer.spec ?? null) : [bringer.spec, from];
+  // The hash does not change while copies go; a confirmation of this removal is none of the next.
+  const identity = JSON.stringify([uid, declared, since]);
+  const hash = createHash('sha256').update(identity).digest('hex').slice(0, 12);
   const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
-  const rest = !removesMany(removal.gone.length, removal.all, options.removals);
-  return { ...removal, rest, hash, confirmed };
-}
-
-/** What decides about the copies: where a SidecarSet brings its Secrets from is in an annotation. */
-function declared({ spec, metadata }: KubeObject): unknown {
-  const from = metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
-  return from === undefined ? spec : [spec, from];
+  return { ...removal, rest: !isMany(0), hash, confirmed };
 }
 
 /** One change comes as many where somebody changes the labels of many namespaces by one command: so long they count as one. */
 const ONE_CHANGE_MS = 60_000;
+/** Namespaces that change one after the other are not all counted again for each. */
+const COUNT_AGAIN_MS = 250;
 
-const lately = new WeakMap<InjectionOptions, Map<string, Map<string, number>>>();
+/** What is remembered of one cluster. */
+interface Memory {
+  counted?: {
+    readonly distribution: Distribution;
+    readonly at: number;
+    readonly removals: ReadonlyMap<string, Removal>;
+  };
+  /** By profile or SidecarSet: copies that went a moment ago without a word, and when. */
+  readonly lately: Map<string, Map<string, number>>;
+}
 
-/** Copies that went a moment ago without a word, and when. */
-function goneLately(
-  { world: reader, options }: Pick<CopyContext, 'world' | 'options'>,
-  bringer: KubeObject,
-): Map<string, number> {
-  const byBringer = lately.get(options) ?? new Map<string, Map<string, number>>();
-  lately.set(options, byBringer);
+const memories = new WeakMap<InjectionOptions, Map<string, Memory>>();
+
+function memoryOf({ scope }: Reader, options: InjectionOptions): Memory {
+  const byScope = remembered(memories, options, () => new Map<string, Memory>());
+  const memory = byScope.get(scope.name) ?? { lately: new Map() };
+  byScope.set(scope.name, memory);
+  return memory;
+}
+
+function goneLately(reader: Reader, bringer: KubeObject, options: InjectionOptions): Map<string, number> {
+  const { lately } = memoryOf(reader, options);
   const now = reader.now.getTime();
-  for (const [one, gone] of byBringer) {
+  for (const [one, gone] of lately) {
     for (const [copy, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(copy);
-    if (gone.size === 0) byBringer.delete(one);
+    if (gone.size === 0) lately.delete(one);
   }
-  const id = JSON.stringify([reader.scope.name, bringerName(bringer), bringer.metadata.uid]);
-  const gone = byBringer.get(id) ?? new Map<string, number>();
-  byBringer.set(id, gone);
+  const id = `${bringerName(bringer)} ${bringer.metadata.uid}`;
+  const gone = lately.get(id) ?? new Map<string, number>();
+  lately.set(id, gone);
   return gone;
 }
 
@@ -179,33 +186,22 @@ function idOf({ metadata }: SecretObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-interface Known {
-  readonly distribution: Distribution;
-  readonly at: number;
-  readonly removals: ReadonlyMap<string, Removal>;
-}
-
-const known = new WeakMap<InjectionOptions, Map<string, Known>>();
-/** Namespaces that change one after the other are not all counted again for each. */
-const COUNT_AGAIN_MS = 250;
-
 /** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
+  const memory = memoryOf(reader, options);
   const distribution = distributionIn(reader);
   const at = reader.now.getTime();
-  const byScope = known.get(options) ?? new Map<string, Known>();
-  known.set(options, byScope);
-  const before = byScope.get(reader.scope.name);
+  const { counted: before } = memory;
   const passed = before === undefined ? 0 : Math.abs(at - before.at);
   // Over a folder no time passes.
   if (before?.distribution === distribution && passed > 0 && passed < COUNT_AGAIN_MS) return before.removals;
-  const removals = count({ world: reader, distribution, options });
-  byScope.set(reader.scope.name, { distribution, at, removals });
+  const removals = count({ reader, distribution, options });
+  memory.counted = { distribution, at, removals };
   return removals;
 }
 
 function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Removal> {
-  const namespaces = context.world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const namespaces = context.reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   const found = new Map<string, { all: number; gone: string[] }>();
   for (const namespace of namespaces) {
     const here = { ...context, namespace };
@@ -229,7 +225,7 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
  * Our copies in the namespace: those that their profile names, and of others as many as it can have named before. A tenant who marks
  * Secrets of its own as copies is not to make a removal look large.
  */
-function copiesIn({ world: reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
+function copiesIn({ reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
   const former = new Map<string, number>();
   return ownCopies(reader, namespace.metadata.name).filter((copy) => {
     const writer = writerOf(copy) ?? '';
@@ -247,10 +243,7 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   const one = context.distribution.byName.get(copy.metadata.name)?.find(({ name }) => name === writer);
   if (one === undefined || !serves(one, namespaceLabels(context.namespace), context.options)) return false;
   const secret = one.secrets.find(({ name }) => name === copy.metadata.name);
-  return (
-    secret?.sources.some((source) => consentTo({ ...context, profile: one.name }, source) === 'granted') ===
-    true
-  );
+  return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
 }
 
 /** Those that go, unless somebody means it: whose profile is deleted, whose source was taken back, whose namespace wants none. */
@@ -268,14 +261,14 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
   return copies.filter(
     (copy) =>
       !staying.has(copy.metadata.name) &&
-      bringerOf(context.world, copy) !== undefined &&
-      !isRevoked(context, copy, writerOf(copy) ?? '') &&
+      bringerOf(context.reader, copy) !== undefined &&
+      !isRevoked(context, copy) &&
       !isExpired(context, copy),
   );
 }
 
 /** The profile asked for its removal when the source is gone, and waited. */
-function isExpired({ world: reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
+function isExpired({ reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
   const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;
   const { sources } = expiryOf(reader, one, options);

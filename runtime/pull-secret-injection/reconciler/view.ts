@@ -31,7 +31,12 @@ import { secretRef, sourceName } from '../names.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
 
-// The revisions that Kruise keeps of SidecarSets.
+/** What is made from `key`, once. */
+export function remembered<K extends WeakKey, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = map.get(key) ?? make();
+  map.set(key, known);
+  return known;
+}
 
 /** Where Kruise keeps the revisions of SidecarSets: anybody may label a ControllerRevision in a namespace of its own. */
 export const KRUISE_NAMESPACE = 'kruise-system';
@@ -43,16 +48,7 @@ function revisionObjects(reader: Reader): readonly KubeObject[] {
 
 /** The revisions that a pinned set may mean; none are looked for where nothing is pinned. */
 export function revisionsOf(reader: Reader, { pin }: SidecarSet): readonly SidecarSetRevision[] {
-  return pin === undefined ? [] : readRevisions(revisionObjects(reader));
-}
-
-const readLists = new WeakMap<readonly KubeObject[], readonly SidecarSetRevision[]>();
-
-/** Reads them, once for each list. */
-export function readRevisions(objects: readonly KubeObject[]): readonly SidecarSetRevision[] {
-  const known = readLists.get(objects) ?? objects.flatMap((object) => readRevision(object) ?? []);
-  readLists.set(objects, known);
-  return known;
+  return pin === undefined ? [] : revisionObjects(reader).flatMap((object) => readRevision(object) ?? []);
 }
 
 export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
@@ -77,93 +73,79 @@ const readProfiles = new WeakMap<KubeObject, ReadProfile>();
 const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
 /** As many as one policy holds, and some more. */
 const REMEMBERED_PROFILES = 2000;
-const readSets = new WeakMap<KubeObject, { readonly set: SidecarSet; readonly distributor?: Distributor }>();
 
 /** Reads one profile, once per object, and gives the same again as long as it says the same: a new status is nothing new. */
 export function profileOf(object: KubeObject): ReadProfile {
-  const known = readProfiles.get(object);
-  if (known !== undefined) return known;
-  const { name, annotations, creationTimestamp } = object.metadata;
-  const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
-  const before = readByName.get(name);
-  const read = before?.text === text ? before.read : readProfile(object);
-  readProfiles.set(object, read);
-  if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
-  readByName.set(name, { text, read });
-  return read;
+  return remembered(readProfiles, object, () => {
+    const { name, annotations, creationTimestamp } = object.metadata;
+    const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
+    const before = readByName.get(name);
+    const read = before?.text === text ? before.read : readProfile(object);
+    if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
+    readByName.set(name, { text, read });
+    return read;
+  });
+}
+
+function profileObjects(reader: Reader): readonly KubeObject[] {
+  return reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
 }
 
 const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
 
 /** The valid profiles, by order and name. */
 export function profilesIn(reader: Reader): readonly PullSecretProfile[] {
-  const objects = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
-  const known = sortedProfiles.get(objects);
-  if (known !== undefined) return known;
-  const profiles = objects
-    .flatMap((object) => {
-      const read = profileOf(object);
-      return read.ok ? [read.profile] : [];
-    })
-    .sort(compareProfiles);
-  sortedProfiles.set(objects, profiles);
-  return profiles;
+  const objects = profileObjects(reader);
+  return remembered(sortedProfiles, objects, () =>
+    objects
+      .map(profileOf)
+      .flatMap((read) => (read.ok ? [read.profile] : []))
+      .sort(compareProfiles),
+  );
+}
+
+function setLists(reader: Reader): readonly (readonly KubeObject[])[] {
+  return SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
+    reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+  );
 }
 
 /** The SidecarSet objects in the newest version that the cluster serves; each once. */
 export function sidecarSetObjects(reader: Reader): readonly KubeObject[] {
-  const found = new Map<string, KubeObject>();
-  for (const apiVersion of SIDECAR_SET_API_VERSIONS) {
-    for (const object of reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }))
-      if (!found.has(object.metadata.name)) found.set(object.metadata.name, object);
-  }
-  return [...found.values()];
+  const oldestFirst = setLists(reader).toReversed().flat();
+  return [...new Map(oldestFirst.map((object) => [object.metadata.name, object])).values()];
 }
 
-/** A SidecarSet, and what it distributes if it says where its secrets come from. */
-export function sidecarSetOf(object: KubeObject): {
-  readonly set: SidecarSet;
-  readonly distributor?: Distributor;
-} {
-  const known = readSets.get(object) ?? readSet(object);
-  readSets.set(object, known);
-  return known;
+const readSets = new WeakMap<KubeObject, SidecarSet>();
+
+/** A SidecarSet, read once per object. */
+export function sidecarSetOf(object: KubeObject): SidecarSet {
+  return remembered(readSets, object, () => readSidecarSet(object));
 }
 
-function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distributor?: Distributor } {
-  const set = readSidecarSet(object);
+const setDistributors = new WeakMap<KubeObject, Distributor>();
+
+/** What a SidecarSet distributes if it says where its secrets come from. */
+function distributorOf(reader: Reader, object: KubeObject): readonly Distributor[] {
+  const set = sidecarSetOf(object);
   const namespace = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
-  const namespaces = set.namespaceSelector ?? { ok: true as const, requirements: [] };
-  if (typeof namespace !== 'string' || !namespaces.ok) return { set };
-  return {
-    set,
-    distributor: {
-      name: `${SET_PREFIX}${set.name}`,
-      order: Number.MAX_SAFE_INTEGER,
-      selector: [],
-      namespaceSelector: namespaces.requirements,
-      secrets: secretsFrom(namespace, set.imagePullSecrets),
-      injects: false,
-      distributes: true,
-      suspended: set.paused,
-      copies: PLAIN_COPIES,
-    },
-  };
-}
-
-function secretsFrom(namespace: string, names: readonly string[]): Distributor['secrets'] {
-  return [...new Set(names)]
-    .filter((name) => name !== '')
-    .map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' }));
-}
-
-/** What a pinned set brings: the names that pods get now, and those that they will get when the pin goes. */
-function withPinned(object: KubeObject, revisions: readonly SidecarSetRevision[]): Distributor | undefined {
-  const { set, distributor } = sidecarSetOf(object);
-  if (distributor === undefined || set.pin === undefined) return distributor;
-  const namespace = String(object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION]);
-  const names = pinVariants(set, revisions).flatMap(({ imagePullSecrets }) => imagePullSecrets);
-  return { ...distributor, secrets: secretsFrom(namespace, [...names, ...set.imagePullSecrets]) };
+  const selector = set.namespaceSelector ?? { ok: true as const, requirements: [] };
+  if (typeof namespace !== 'string' || !selector.ok) return [];
+  // Of a pinned set the names that pods get now, and those that they will get when the pin goes.
+  const pinned = pinVariants(set, revisionsOf(reader, set)).flatMap((one) => one.imagePullSecrets);
+  const names = [...new Set([...pinned, ...set.imagePullSecrets])].filter((name) => name !== '');
+  const make = (): Distributor => ({
+    name: bringerName(object),
+    order: Number.MAX_SAFE_INTEGER,
+    selector: [],
+    namespaceSelector: selector.requirements,
+    secrets: names.map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' })),
+    injects: false,
+    distributes: true,
+    suspended: set.paused,
+    copies: PLAIN_COPIES,
+  });
+  return [set.pin === undefined ? remembered(setDistributors, object, make) : make()];
 }
 
 /** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
@@ -184,88 +166,82 @@ export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
 
-/** The SidecarSets of the cluster, whoever injects them, with pinned revisions put in. */
+/** The SidecarSets of the cluster, with or without Kruise, with pinned revisions put in. */
 export function pinnedSetsIn(reader: Reader): readonly SidecarSet[] {
-  return sidecarSetObjects(reader).flatMap((object) => {
-    const { set } = sidecarSetOf(object);
-    return pinVariants(set, revisionsOf(reader, set));
-  });
+  return sidecarSetObjects(reader)
+    .map(sidecarSetOf)
+    .flatMap((set) => pinVariants(set, revisionsOf(reader, set)));
 }
 
-function sameList(a: readonly KubeObject[], b: readonly KubeObject[]): boolean {
-  return a === b || (a.length === b.length && a.every((object, at) => object === b[at]));
-}
-
-/** What distributes, in the order in which it wins. */
+/** What distributes. */
 export interface Distribution {
+  /** In the order in which they win. */
   readonly distributors: readonly Distributor[];
   /** Who distributes a Secret of this name, in order. */
   readonly byName: ReadonlyMap<string, readonly Distributor[]>;
+  /** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
+  readonly sources: ReadonlySet<string>;
+  /** Profiles and SidecarSets that cannot be read now, as copies call them: what they brought stays until they can. */
+  readonly unreadable: ReadonlySet<string>;
 }
 
-/** By the lists that it was made from, and by its first member. */
-const madeFrom = new WeakMap<
-  object,
-  { readonly sets: readonly (readonly KubeObject[])[]; readonly made: Distribution }
->();
-const lastWith = new WeakMap<Distributor, Distribution>();
+type Lists = readonly (readonly unknown[])[];
+
+function sameLists(a: Lists, b: Lists): boolean {
+  return a.every((list, at) => {
+    const other = b[at] ?? [];
+    return (
+      list === other || (list.length === other.length && list.every((one, index) => one === other[index]))
+    );
+  });
+}
+
+/** By the list of profiles. */
+const distributions = new WeakMap<object, { readonly lists: Lists; readonly made: Distribution }>();
+/** By the first member. */
+const lastWith = new WeakMap<Distributor, { readonly lists: Lists; readonly made: Distribution }>();
 
 /** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
 export function distributionIn(reader: Reader): Distribution {
-  const profiles = profilesIn(reader);
-  const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
-    reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
-  );
-  const pins = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).set.pin !== undefined);
-  const pinned = pins ? revisionObjects(reader) : [];
-  sets.push(pinned);
-  const known = madeFrom.get(profiles);
-  if (known !== undefined && known.sets.every((list, at) => sameList(list, sets[at] ?? [])))
-    return known.made;
-  const made = settle(makeDistribution(reader, profiles, readRevisions(pinned)));
-  madeFrom.set(profiles, { sets, made });
+  const objects = profileObjects(reader);
+  const isPinned = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).pin !== undefined);
+  const lists = [...setLists(reader), isPinned ? revisionObjects(reader) : []];
+  const known = distributions.get(objects);
+  if (known !== undefined && sameLists(known.lists, lists)) return known.made;
+  const made = settled(makeDistribution(reader, objects));
+  distributions.set(objects, { lists, made });
   return made;
 }
 
-function settle(made: Distribution): Distribution {
+function settled(made: Distribution): Distribution {
   const [first] = made.distributors;
   if (first === undefined) return made;
+  const lists = [made.distributors, [...made.unreadable]];
   const before = lastWith.get(first);
-  const same =
-    before?.distributors.length === made.distributors.length &&
-    before.distributors.every((one, at) => one === made.distributors[at]);
-  if (same) return before;
-  lastWith.set(first, made);
+  if (before !== undefined && sameLists(before.lists, lists)) return before.made;
+  lastWith.set(first, { lists, made });
   return made;
 }
 
-function makeDistribution(
-  reader: Reader,
-  profiles: readonly PullSecretProfile[],
-  revisions: readonly SidecarSetRevision[],
-): Distribution {
-  const sets = sidecarSetObjects(reader).flatMap((object) => withPinned(object, revisions) ?? []);
-  const distributors = [...profiles, ...sets.sort(compareProfiles)].filter((one) => one.distributes);
+function makeDistribution(reader: Reader, objects: readonly KubeObject[]): Distribution {
+  const sets = sidecarSetObjects(reader);
+  const bringing = sets.flatMap((object) => distributorOf(reader, object)).sort(compareProfiles);
+  const distributors = [...profilesIn(reader), ...bringing].filter((one) => one.distributes);
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)
     for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))
       byName.set(secret.name, [...(byName.get(secret.name) ?? []), one]);
-  return { distributors, byName };
-}
-
-const sourceNames = new WeakMap<Distribution, ReadonlySet<string>>();
-
-/** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
-export function sourcesIn(reader: Reader): ReadonlySet<string> {
-  const distribution = distributionIn(reader);
-  const known = sourceNames.get(distribution);
-  if (known !== undefined) return known;
-  const names = distribution.distributors.flatMap(({ secrets }) =>
-    secrets.flatMap(({ sources }) => sources.map(sourceName)),
-  );
-  const made = new Set(names);
-  sourceNames.set(distribution, made);
-  return made;
+  const unreadable = [
+    ...objects.filter((object) => !profileOf(object).ok),
+    ...sets.filter((object) => sidecarSetOf(object).namespaceSelector?.ok === false),
+  ];
+  const secrets = distributors.flatMap((one) => one.secrets);
+  return {
+    distributors,
+    byName,
+    sources: new Set(secrets.flatMap(({ sources }) => sources.map(sourceName))),
+    unreadable: new Set(unreadable.map(bringerName)),
+  };
 }
 
 /** Namespaces of the cluster itself: a selector that means everything does not mean them. */
@@ -325,32 +301,4 @@ export function unreadText(
 export function namesText(names: readonly string[]): string {
   const some = names.slice(0, 5).map((name) => `"${name}"`);
   return `${some.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
-}
-
-// Profiles and SidecarSets that cannot be read now: what they brought stays until they can.
-
-interface Unreadable {
-  readonly sets: readonly (readonly KubeObject[])[];
-  readonly names: ReadonlySet<string>;
-}
-
-/** By the list of profiles: asked for with each copy. */
-const unreadable = new WeakMap<readonly KubeObject[], Unreadable>();
-
-/** Their names, as copies call them. */
-export function unreadableIn(reader: Reader): ReadonlySet<string> {
-  const profiles = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
-  const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
-    reader.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
-  );
-  const known = unreadable.get(profiles);
-  if (known?.sets.every((list, at) => list === sets[at]) === true) return known.names;
-  const names = new Set([
-    ...profiles.filter((object) => !profileOf(object).ok).map(bringerName),
-    ...sidecarSetObjects(reader)
-      .filter((object) => sidecarSetOf(object).set.namespaceSelector?.ok === false)
-      .map(bringerName),
-  ]);
-  unreadable.set(profiles, { sets, names });
-  return names;
 }

@@ -25,9 +25,8 @@ import {
   patchInjectedText,
   planInjection,
 } from '../plan/plan.ts';
-import { INJECTION_POLICY_NAME } from '../plan/policy.ts';
 import { refusesNames } from '../reconciler/accounts.ts';
-import { policyVersion } from '../reconciler/admission.ts';
+import { policyObjects, policyVersion } from '../reconciler/admission.ts';
 import { pullSecretInjection } from '../reconciler/reconcile.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
 import { type AdmissionAnswer, type AdmissionRequest, serveWebhook, type WebhookServer } from './server.ts';
@@ -75,13 +74,7 @@ const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
 
 /** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
 function policyInjects(reader: Reader): boolean {
-  const apiVersion = policyVersion(reader);
-  return (
-    apiVersion !== undefined &&
-    ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].every(
-      (kind) => reader.get({ role: 'hosted', apiVersion, kind, name: INJECTION_POLICY_NAME }) !== undefined,
-    )
-  );
+  return policyVersion(reader) !== undefined && policyObjects(reader).every((object) => object !== undefined);
 }
 
 /** Decides for one pod. */
