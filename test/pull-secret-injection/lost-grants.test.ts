@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { KEY_ANNOTATION } from '../../runtime/engine/contract.ts';
-import { DEFAULT_OPTIONS } from '../../runtime/pull-secret-injection/options.ts';
-import { keysFor } from '../../runtime/pull-secret-injection/reconciler/keys.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,
@@ -227,10 +226,10 @@ test('Secrets that a tenant marks as copies make no removal look large', () => {
   assert.equal(said(next.after(carried)), 'True Current');
 });
 
-test('keysFor() looks at the grants that name a profile when it comes or goes', () => {
+test('the grants that name a profile are looked at when it comes or goes', () => {
   const { store } = scene([home('1'), byName, quay, everywhere]);
   const ref = { role: 'hosted', apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' } as const;
-  const keys = keysFor({ ...ref, name: 'team' }, worldOf(store), { ...DEFAULT_OPTIONS });
+  const keys = pullSecretInjection().requestsFor({ ...ref, name: 'team' }, worldOf(store));
   assert.ok(keys.some(({ name, namespace: where }) => name === 'grant/teams' && where === 'platform'));
 });
 

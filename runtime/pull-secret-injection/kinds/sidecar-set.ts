@@ -21,7 +21,7 @@ import {
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { labels } from '../../core/kubernetes/objects.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 
 export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1beta1',
@@ -40,9 +40,9 @@ export interface SidecarSetContent {
 
 /** `injectionStrategy.revision`. */
 export interface RevisionPin {
-  readonly revisionName?: string;
-  readonly customVersion?: string;
-  readonly policy: string;
+  readonly revisionName: string | undefined;
+  readonly customVersion: string | undefined;
+  readonly policy: unknown;
 }
 
 /** A SidecarSet, read. */
@@ -51,15 +51,15 @@ export interface SidecarSet extends SidecarSetContent {
   readonly paused: boolean;
   readonly selector: ReadSelector;
   /** Absent: every namespace. */
-  readonly namespaceSelector?: ReadSelector;
+  readonly namespaceSelector?: ReadSelector | undefined;
   /** The name of the set that this canary stands in for. */
-  readonly canaryOf?: string;
-  readonly pin?: RevisionPin;
+  readonly canaryOf?: string | undefined;
+  readonly pin?: RevisionPin | undefined;
   /** Of a set that was split by its pin: only pods whose labels meet the requirements, or only those whose labels do not. */
   readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
   readonly update: {
     readonly paused: boolean;
-    readonly selector?: ReadSelector;
+    readonly selector?: ReadSelector | undefined;
     /** The chance of the pinned revision in percent; a number of pods counts as none, as upstream does. */
     readonly partitionPercent: number;
   };
@@ -69,11 +69,9 @@ export interface SidecarSet extends SidecarSetContent {
 export interface SidecarSetRevision extends SidecarSetContent {
   readonly name: string;
   readonly sidecarSet: string;
-  readonly customVersion?: string;
+  readonly customVersion?: string | undefined;
   readonly revision: number;
 }
-
-type Raw = Readonly<Record<string, unknown>>;
 
 /** Reads a SidecarSet object. Total: what has the wrong shape counts as absent. */
 export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): SidecarSet {
@@ -81,34 +79,40 @@ export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): S
   const strategy = recordOf(spec['injectionStrategy']);
   const update = recordOf(spec['updateStrategy']);
   const annotations = object.metadata.annotations ?? {};
-  const namespaceSelector = namespaceSelectorOf(spec);
-  const base = annotations['apps.kruise.io/sidecarset-base'];
-  const pin = pinOf(recordOf(strategy['revision']));
+  const isCanary = annotations['apps.kruise.io/sidecarset-canary'] === 'true';
+  const revision = recordOf(strategy['revision']);
+  const [revisionName, customVersion] = [revision['revisionName'], revision['customVersion']].map(text);
+  const isPinned = revisionName !== undefined || customVersion !== undefined;
+  // v1alpha1 `namespace` becomes a selector on the name and wins over a selector beside it.
+  const namespace = textOf(spec['namespace']);
+  const byName: LabelRequirement = { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [namespace] };
+  const [, percent = 0] = /^(\d+)%$/.exec(textOf(update['partition'])) ?? [];
   return {
     name: object.metadata.name,
     paused: strategy['paused'] === true,
     selector: readSelector(spec['selector'] ?? {}, { strict: false }),
-    ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
-    ...(annotations['apps.kruise.io/sidecarset-canary'] === 'true' && typeof base === 'string'
-      ? { canaryOf: base }
-      : {}),
-    ...(pin === undefined ? {} : { pin }),
+    namespaceSelector:
+      namespace === '' ? selectorOf(spec['namespaceSelector']) : { ok: true, requirements: [byName] },
+    canaryOf: isCanary ? text(annotations['apps.kruise.io/sidecarset-base']) : undefined,
+    pin: isPinned ? { revisionName, customVersion, policy: revision['policy'] } : undefined,
     update: {
       paused: update['paused'] === true,
-      ...(update['selector'] === undefined || update['selector'] === null
-        ? {}
-        : { selector: readSelector(update['selector'], { strict: false }) }),
-      partitionPercent: percentOf(update['partition']),
+      selector: selectorOf(update['selector']),
+      partitionPercent: Math.min(100, Number(percent)),
     },
     ...readContent(spec),
   };
+}
+
+function selectorOf(selector: unknown): ReadSelector | undefined {
+  return selector === undefined || selector === null ? undefined : readSelector(selector, { strict: false });
 }
 
 /** Reads what a revision or a spec injects. */
 export function readContent(spec: unknown): SidecarSetContent {
   const { imagePullSecrets, containers, initContainers } = recordOf(spec);
   return {
-    imagePullSecrets: list(imagePullSecrets).map((reference) => text(recordOf(reference)['name']) ?? ''),
+    imagePullSecrets: list(imagePullSecrets).map((reference) => textOf(recordOf(reference)['name'])),
     containers: list(containers).length + list(initContainers).length,
   };
 }
@@ -118,11 +122,10 @@ export function readRevision(object: KubeObject): SidecarSetRevision | undefined
   const labels = object.metadata.labels ?? {};
   const sidecarSet = labels['kruise.io/sidecarset-name'];
   if (sidecarSet === undefined) return undefined;
-  const customVersion = labels['apps.kruise.io/sidecarset-custom-version'];
   return {
     name: object.metadata.name,
     sidecarSet,
-    ...(customVersion === undefined ? {} : { customVersion }),
+    customVersion: labels['apps.kruise.io/sidecarset-custom-version'],
     revision: typeof object['revision'] === 'number' ? object['revision'] : 0,
     ...readContent(recordOf(object['data'])['spec']),
   };
@@ -165,37 +168,6 @@ function selectsNamespace(selector: ReadSelector, labels: Labels | undefined): b
   return selector.ok && labels !== undefined && selects(selector.requirements, labels);
 }
 
-/** v1alpha1 `namespace` becomes a selector on the name and wins over a selector beside it. */
-function namespaceSelectorOf(spec: Raw): ReadSelector | undefined {
-  const namespace = text(spec['namespace']) ?? '';
-  if (namespace !== '') {
-    const byName: LabelRequirement = {
-      key: NAMESPACE_NAME_LABEL,
-      operator: 'In',
-      values: [namespace],
-    };
-    return { ok: true, requirements: [byName] };
-  }
-  const selector = spec['namespaceSelector'];
-  return selector === undefined || selector === null ? undefined : readSelector(selector, { strict: false });
-}
-
-function pinOf(revision: Raw): RevisionPin | undefined {
-  const revisionName = text(revision['revisionName']);
-  const customVersion = text(revision['customVersion']);
-  if (revisionName === undefined && customVersion === undefined) return undefined;
-  return {
-    ...(revisionName === undefined ? {} : { revisionName }),
-    ...(customVersion === undefined ? {} : { customVersion }),
-    policy: text(revision['policy']) ?? '',
-  };
-}
-
-function percentOf(partition: unknown): number {
-  const found = /^(\d+)%$/.exec(typeof partition === 'string' ? partition : '')?.[1];
-  return found === undefined ? 0 : Math.min(100, Number(found));
-}
-
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
@@ -207,7 +179,13 @@ function text(value: unknown): string | undefined {
 // The kind `SidecarSet` for clusters that do not run Kruise: the fields that pull secret injection reads are typed, the
 // rest is kept as it is. Where Kruise is installed, its own definition stays.
 
-const kept = (): z.ZodType => z.looseObject({});
+const containers = (description: string): z.ZodType =>
+  z
+    .array(z.looseObject({}))
+    .max(64)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .describe(description)
+    .optional();
 
 const spec = z.looseObject({
   selector: labelSelectorSchema().describe('Pods that get the names; empty selects none').optional(),
@@ -227,18 +205,10 @@ const spec = z.looseObject({
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe('Names that are merged into imagePullSecrets of matching pods')
     .optional(),
-  containers: z
-    .array(kept())
-    .max(64)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Not injected. Without any container in the matching sets nothing is injected, as in Kruise')
-    .optional(),
-  initContainers: z
-    .array(kept())
-    .max(64)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Not injected')
-    .optional(),
+  containers: containers(
+    'Not injected. Without any container in the matching sets nothing is injected, as in Kruise',
+  ),
+  initContainers: containers('Not injected'),
   injectionStrategy: z
     .looseObject({
       paused: z.boolean().describe('Nothing is injected while it is true').optional(),

@@ -7,23 +7,43 @@
  */
 
 import { UsageError } from '../../core/errors.ts';
-import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../core/kubernetes/pull-status.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../../core/kubernetes/pull-status.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
-import { OWNER_LABEL, type Reconciler, type Watch } from '../../engine/contract.ts';
-import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import {
+  OWNER_LABEL,
+  type Reader,
+  type Reconciler,
+  type Ref,
+  type Request,
+  type Watch,
+} from '../../engine/contract.ts';
+import { GRANT_API_VERSION, GRANT_KIND, type PullSecretGrant, readPullSecretGrant } from '../kinds/grant.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND, type ProfileSource } from '../kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { reconcileAccounts } from './accounts.ts';
+import { accountSays, accountsMatter, reconcileAccounts } from './accounts.ts';
 import { reconcilePolicy } from './admission.ts';
-import { keysFor } from './keys.ts';
 import { reconcileNamespace } from './namespace.ts';
 import { reconcileGrant, reconcileSidecarSet } from './other-status.ts';
-import { ENDPOINT_SLICES, reconcilePods, SERVICE_NAME_LABEL } from './pods.ts';
+import { ENDPOINT_SLICES, isPlanned, reconcilePods, SERVICE_NAME_LABEL } from './pods.ts';
 import { reconcileProfile } from './profile-status.ts';
 import { SECRET_TYPE } from './sources.ts';
-import { distributionIn, KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
+import {
+  type Distributor,
+  distributionIn,
+  isSidecarSet,
+  KRUISE_WEBHOOK_CONFIGURATION,
+  namespaceLabels,
+  profilesIn,
+  remembered,
+  serves,
+  sidecarSetObjects,
+} from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
@@ -134,4 +154,189 @@ export function reconcilers(input: Readonly<Record<string, unknown>>): readonly 
   const { value, problems } = readValue(input, optionsSchema, path);
   if (value === undefined) throw new UsageError(`Cannot read ${problems.join('; ')}`);
   return [pullSecretInjection(value)];
+}
+
+// Which keys a change concerns.
+// A namespace is a key, and a profile is not: one broken namespace holds up no other, and a source that changes during a
+// distribution overtakes what is still to be written.
+
+/** Keys to look at again after `changed` changed, appeared or went away. */
+function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): readonly Request[] {
+  const keys = new Keys(reader, options);
+  switch (changed.kind) {
+    case 'Namespace':
+      return [...keys.namespace(changed.name), ...keys.counts()];
+    case 'Pod':
+      return [keys.key('pods', changed.namespace)];
+    case 'ServiceAccount':
+      return keys.account(changed);
+    case 'Secret':
+      return keys.secret(changed);
+    case PROFILE_KIND:
+    case 'SidecarSet':
+      return keys.declaration(changed);
+    case GRANT_KIND:
+      return keys.grant(changed);
+    case PULL_STATUS_KIND:
+      return keys.namespace(changed.namespace ?? '');
+    case 'ControllerRevision':
+      return [...keys.policy(), ...keys.everyNamespace()];
+    case 'MutatingWebhookConfiguration':
+    case 'MutatingAdmissionPolicy':
+    case 'MutatingAdmissionPolicyBinding':
+    case 'EndpointSlice':
+      return [...keys.policy(), ...keys.profiles(), ...keys.reportedPods()];
+    default:
+      return [];
+  }
+}
+
+const saidBefore = new WeakMap<InjectionOptions, Map<string, string>>();
+
+class Keys {
+  readonly #reader: Reader;
+  readonly #options: InjectionOptions;
+
+  constructor(reader: Reader, options: InjectionOptions) {
+    this.#reader = reader;
+    this.#options = options;
+  }
+
+  key(name: string, namespace?: string): Request {
+    return { scope: this.#reader.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
+  }
+
+  /** Whether an object says something else than when it was last looked at; `now` is empty where it is gone. */
+  #saysNew({ apiVersion, kind, namespace, name }: Ref, now: string): boolean {
+    const said = remembered(saidBefore, this.#options, () => new Map());
+    const id = [this.#reader.scope.name, apiVersion, kind, namespace, name].join(' ');
+    const before = said.get(id) ?? '';
+    if (now === '') said.delete(id);
+    else said.set(id, now);
+    return before !== now;
+  }
+
+  /**
+   * The same of a profile, SidecarSet or grant, its status aside: that is written by ourselves while copies are on their way, and must not
+   * send every namespace through the queue again.
+   */
+  #declaresNew(changed: Ref): boolean {
+    const object = this.#reader.get(changed);
+    const { uid, labels, annotations } = object?.metadata ?? {};
+    const now = object === undefined ? '' : JSON.stringify([uid, labels, annotations, object.spec]);
+    return this.#saysNew(changed, now) || now === '';
+  }
+
+  /** Its copies, and its pods; and its accounts, where there is anything to look at. */
+  namespace(name: string): readonly Request[] {
+    return [
+      this.key('namespace', name),
+      ...(this.#options.audit ? [this.key('pods', name)] : []),
+      ...(accountsMatter(this.#reader, name) ? [this.key('accounts', name)] : []),
+    ];
+  }
+
+  /** Pods that were found without names: whether new ones would be better off depends on who injects. */
+  reportedPods(): readonly Request[] {
+    if (!this.#options.audit) return [];
+    return this.#reader
+      .list({ role: 'hosted', apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND })
+      .filter(({ metadata }) => metadata.name === pullStatusName('PodList', metadata.namespace ?? ''))
+      .map(({ metadata }) => this.key('pods', metadata.namespace));
+  }
+
+  /** Nearly all accounts are of no concern. What an enforcing one lists decides what the policy gives to its pods. */
+  account(changed: Ref): readonly Request[] {
+    const { namespace = '' } = changed;
+    const object = this.#reader.get(changed);
+    const isNew = this.#saysNew(changed, accountSays(object));
+    return [
+      ...(object !== undefined && isPlanned(object) ? [this.key('pods', namespace)] : []),
+      ...(isNew || accountsMatter(this.#reader, namespace) ? [this.key('accounts', namespace)] : []),
+      ...(isNew ? [this.key('policy'), ...this.profiles()] : []),
+    ];
+  }
+
+  /** A profile or a SidecarSet; the grants that name it say whether it is there. */
+  declaration(changed: Ref): readonly Request[] {
+    const isProfile = changed.kind === PROFILE_KIND;
+    const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
+    if (!this.#declaresNew(changed)) return [own];
+    const name = isProfile ? changed.name : own.name;
+    const grants = this.#grants(({ profiles }) => profiles.includes(name));
+    const others = isProfile ? this.profiles() : [];
+    return [own, ...this.everyNamespace(), ...this.policy(), ...others, ...grants];
+  }
+
+  everyNamespace(): readonly Request[] {
+    return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
+  }
+
+  /** The policy, and the sets, which say whether they are injected. */
+  policy(): readonly Request[] {
+    const sets = sidecarSetObjects(this.#reader);
+    return [this.key('policy'), ...sets.map(({ metadata }) => this.key(`sidecarset/${metadata.name}`))];
+  }
+
+  /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
+  profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Request[] {
+    const bringing = distributionIn(this.#reader).distributors.filter(isSidecarSet);
+    return [
+      ...profilesIn(this.#reader)
+        .filter(concerned)
+        .map((profile) => this.key(`profile/${profile.name}`)),
+      ...bringing.filter(concerned).map((set) => this.key(set.name)),
+    ];
+  }
+
+  /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
+  counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
+    return this.#namespaces().length <= this.#options.promptNamespaces ? this.profiles(concerned) : [];
+  }
+
+  /**
+   * A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. The grants beside a Secret
+   * say whether it is there.
+   */
+  secret({ namespace = '', name }: Ref): readonly Request[] {
+    const { byName } = distributionIn(this.#reader);
+    const uses = usesOf((source) => source.namespace === namespace && source.name === name);
+    const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
+    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
+    const grants = this.#grants(({ secrets }) => secrets.includes(name), namespace);
+    return [...this.#served(uses), ...own, ...this.profiles(uses), ...grants];
+  }
+
+  /** Consent concerns every namespace that a source beside it is brought to, and the profiles that bring one. */
+  grant(changed: Ref): readonly Request[] {
+    const own = this.key(`grant/${changed.name}`, changed.namespace);
+    if (!this.#declaresNew(changed)) return [own];
+    const uses = usesOf((source) => source.namespace === changed.namespace);
+    return [own, ...this.#served(uses), ...this.profiles(uses)];
+  }
+
+  #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Request[] {
+    const where = namespace === undefined ? {} : { namespace };
+    return this.#reader
+      .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, ...where })
+      .filter((object) => concerned(readPullSecretGrant(object)))
+      .map(({ metadata }) => this.key(`grant/${metadata.name}`, metadata.namespace));
+  }
+
+  #served(uses: (one: Distributor) => boolean): readonly Request[] {
+    const users = distributionIn(this.#reader).distributors.filter(uses);
+    if (users.length === 0) return [];
+    return this.#namespaces()
+      .filter((object) => users.some((one) => serves(one, namespaceLabels(object), this.#options)))
+      .map(({ metadata }) => this.key('namespace', metadata.name));
+  }
+
+  #namespaces(): ReturnType<Reader['list']> {
+    return this.#reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  }
+}
+
+/** Whether one of its sources is meant. */
+function usesOf(isMeant: (source: ProfileSource) => boolean): (one: Distributor) => boolean {
+  return ({ secrets }) => secrets.some(({ sources }) => sources.some(isMeant));
 }

@@ -50,10 +50,6 @@ export interface AdmissionAnswer {
   readonly outcome: string;
 }
 
-/** The API server shortens a warning beyond this length, and all of them beyond 4096. */
-const MAX_WARNING = 256;
-const MAX_WARNINGS = 8;
-
 /**
  * Reads the body of a request.
  *
@@ -74,11 +70,10 @@ export function answerText(uid: string, answer: AdmissionAnswer): string {
     patch.length === 0
       ? {}
       : { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') };
-  const shown = warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING));
   return JSON.stringify({
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
-    response: { uid, allowed: true, ...patched, ...(shown.length === 0 ? {} : { warnings: shown }) },
+    response: { uid, allowed: true, ...patched, ...(warnings.length === 0 ? {} : { warnings }) },
   });
 }
 
