@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { plantedAuth } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
+import { CANARY_MARK, plantedAuth } from '../support/canary.ts';
+import { suite } from '../support/suite.ts';
+import { conditionOf, namespace, PROFILE, profile, ready, readyMessage, scene, source } from './scene.ts';
 
 const test = suite('distribution');
 const shop = namespace('shop', { team: 'a' });
@@ -75,43 +75,22 @@ test('a second run changes nothing', () => {
   );
 });
 
-interface PruneCase extends Case {
-  readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
-}
-
-table<PruneCase>(
-  test,
-  [
-    { name: 'the profile goes: copies go', reason: 'pruned by ownership', change: [{ gone: one }] },
-    {
-      name: 'the namespace is no longer selected: its copy goes',
-      reason: 'pruned by ownership',
-      change: [namespace('shop', { team: 'b' })],
-    },
-    {
-      name: 'the grant is withdrawn: the copy goes',
-      reason: 'revocation must work',
-      change: [source('platform/quay', ['quay.io'], 'elsewhere')],
-    },
-    {
-      name: 'the profile only injects from now on: copies go',
-      reason: 'nobody distributes any more',
-      change: [
-        profile('team', {
-          mode: 'Inject',
-          secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-        }),
-      ],
-    },
-  ],
-  ({ change }) => {
+for (const [name, change] of Object.entries({
+  'the profile goes': { gone: one },
+  'the namespace is no longer selected': namespace('shop', { team: 'b' }),
+  'the grant is withdrawn': source('platform/quay', ['quay.io'], 'elsewhere'),
+  'the profile only injects from now on': profile('team', {
+    mode: 'Inject',
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  }),
+}))
+  test(`copies go: ${name}`, () => {
     const seen = scene([shop, platform, one, quay]);
     assert.ok(seen.secret('shop', 'reg') !== undefined);
-    const after = seen.after(change);
+    const after = seen.after([change]);
     assert.equal(after.secret('shop', 'reg'), undefined);
     assert.ok(after.secret('platform', 'quay') !== undefined, 'the source is never touched');
-  },
-);
+  });
 
 const foreign = { ...source('shop/reg', ['theirs.example'], '') };
 
@@ -276,5 +255,136 @@ test('a SidecarSet that names a source namespace has its Secrets brought', () =>
   };
   assert.deepEqual(scene([shop, other, platform, set, quay]).registries('shop', 'quay'), ['quay.io']);
 });
+
+const entry = (value: unknown): string => JSON.stringify({ auths: { 'quay.io': value } });
+const poison = (HttpHeaders: unknown): string =>
+  JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('x') } }, HttpHeaders });
+
+/** What becomes of a source: its document, or the change itself; and what the profile says then. */
+const BAD: Readonly<Record<string, readonly [string | KubeObject | { readonly gone: KubeObject }, string]>> =
+  {
+    deleted: [{ gone: quay }, 'SourceMissing'],
+    'turned into another type': [{ ...quay, type: 'Opaque' }, 'SourceMissing'],
+    'without data': [{ ...quay, data: {} }, 'SourceEmpty'],
+    'no registry': ['{"auths":{}}', 'SourceEmpty'],
+    'an empty object': ['{}', 'SourceEmpty'],
+    'no text': ['', 'SourceInvalid'],
+    'not JSON': ['{"auths":', 'SourceInvalid'],
+    'auths is a list': ['{"auths":[]}', 'SourceInvalid'],
+    'auths is a text': ['{"auths":"x"}', 'SourceInvalid'],
+    'an entry is a text': [entry('x'), 'SourceInvalid'],
+    'an entry is a list': [entry([]), 'SourceInvalid'],
+    'auth is not base64': [entry({ auth: '!!' }), 'SourceInvalid'],
+    'auth with a space': [entry({ auth: 'dTpw dTpw' }), 'SourceInvalid'],
+    'auth is a number': [entry({ auth: 1 }), 'SourceInvalid'],
+    'auth without a colon': [entry({ auth: 'dXNlcg==' }), 'SourceInvalid'],
+    'username is a number': [entry({ username: 1 }), 'SourceInvalid'],
+    'HttpHeaders is a text': [poison('x'), 'SourceInvalid'],
+    'HttpHeaders holds a number': [poison({ a: 1 }), 'SourceInvalid'],
+  };
+
+for (const [name, [bad, condition]] of Object.entries(BAD))
+  test(`a source that is bad (${name}): the last good copy stays, and nothing new is written`, () => {
+    const change = typeof bad === 'string' ? source('platform/quay', bad) : bad;
+    const before = scene([shop, platform, one, quay]);
+    const body = before.secret('shop', 'reg')?.data;
+    const after = before.after([change]);
+    assert.deepEqual(after.secret('shop', 'reg')?.data, body);
+    const status = after.status('PullSecretProfile', 'team');
+    assert.equal(ready(status), `False ${condition}`);
+    assert.equal(conditionOf(status, 'SourcesReady'), `False ${condition}`);
+    const told = after.status('PullStatus', 'namespace-shop', 'shop');
+    assert.equal(told, undefined, 'no tenant can do anything');
+    assert.ok(!JSON.stringify(after.result).includes(CANARY_MARK));
+    const fresh = scene([shop, platform, one, ...('gone' in change ? [] : [change])]);
+    assert.equal(fresh.secret('shop', 'reg'), undefined);
+    const mended = after.after([quay]);
+    assert.equal(ready(mended.status('PullSecretProfile', 'team')), 'True Current');
+  });
+
+test('one bad source of two: a copy that holds it stays whole', () => {
+  const before = scene([shop, two, quay, ghcr]);
+  const after = before.after([
+    source('platform/ghcr', '{"auths":"x"}'),
+    source('platform/quay', ['new.example']),
+  ]);
+  assert.deepEqual(after.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
+});
+
+test('one bad source of two: a new namespace gets what is good, and is told', () => {
+  const seen = scene([shop, two, quay, source('platform/ghcr', '{"auths":"x"}')]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False SourceInvalid');
+  const later = seen.after([ghcr]);
+  assert.deepEqual(later.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
+});
+
+test('a withdrawn grant takes its entries out even while another source is broken', () => {
+  const before = scene([shop, two, quay, ghcr]);
+  const after = before.after([
+    source('platform/ghcr', '{"auths":"x"}'),
+    source('platform/quay', ['quay.io'], 'nobody'),
+  ]);
+  assert.equal(after.secret('shop', 'reg'), undefined);
+});
+
+test('no grant, no copy; the namespace is told', () => {
+  const seen = scene([shop, one, source('platform/quay', ['quay.io'], '')]);
+  assert.equal(seen.secret('shop', 'reg'), undefined);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotGranted');
+});
+
+const byLabel: KubeObject = {
+  apiVersion: PROFILE,
+  kind: 'PullSecretGrant',
+  metadata: { name: 'by-label', namespace: 'platform' },
+  spec: {
+    secrets: [{ name: 'quay' }],
+    profiles: [{ name: '*' }],
+    namespaceSelector: { matchLabels: { team: 'a' } },
+  },
+};
+
+test('a namespace that labels itself gets nothing that was not granted to it', () => {
+  const thief = namespace('thief', { team: 'a' });
+  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop'), byLabel]);
+  assert.ok(seen.secret('shop', 'reg') !== undefined);
+  assert.equal(seen.secret('thief', 'reg'), undefined);
+  const grants = seen.status('PullSecretGrant', 'by-label', 'platform');
+  assert.match(readyMessage(grants), /label "team", which is not trusted/);
+});
+
+test('a label that the operator trusts may be granted to', () => {
+  const objects = [shop, one, source('platform/quay', ['quay.io'], ''), byLabel];
+  assert.ok(scene(objects, { trustedLabelKeys: ['team'] }).secret('shop', 'reg') !== undefined);
+});
+
+for (const [type, spec, says] of [
+  [
+    'Ready',
+    { ...(one.spec as object), mode: 'Distribute' },
+    /The one namespace that is selected holds the Secrets/,
+  ],
+  [
+    'SecretsPresent',
+    { mode: 'Inject', secrets: [{ name: 'reg' }] },
+    /is not seen in 1 of 1 namespace, first in "shop"/,
+  ],
+  [
+    'SourcesReady',
+    { secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'gone' }] }] },
+    /\(1 of 1 namespace\)$/,
+  ],
+] as const)
+  test(`one namespace is said in the singular: ${type}`, () => {
+    const seen = scene([platform, shop, quay, profile('team', spec)]);
+    const { conditions = [] } = seen.status('PullSecretProfile', 'team') ?? {};
+    assert.match(conditions.find((one) => one.type === type)?.message ?? '', says);
+    const messages = conditions.map(({ message }) => message).join('\n');
+    assert.doesNotMatch(messages, /\b1 (namespaces|of 1 namespaces)\b/);
+    // The number is in the condition: an event is not sent again for each of them.
+    const notes = seen.result.reports.flatMap((report) => report.events.map(({ note }) => note));
+    assert.doesNotMatch(notes.join('\n'), /of \d+ namespaces?/);
+  });
 
 test.run();

@@ -15,6 +15,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
+import { conditionOf, messageOf } from './live-scene.ts';
 import { freePort, webhookHost } from './webhook-host.ts';
 
 const test = suite('whether something injects');
@@ -40,14 +41,8 @@ else {
   const injecting = async (wanted: RegExp): Promise<void> => {
     await eventually(
       async () => {
-        const conditions = ((await plane.get(team))?.['status']?.conditions ?? []) as {
-          readonly type: string;
-          readonly status: string;
-          readonly reason: string;
-          readonly message: string;
-        }[];
-        const found = conditions.find(({ type }) => type === 'Injecting');
-        assert.match(`${found?.status} ${found?.reason}: ${found?.message}`, wanted);
+        const said = await conditionOf(plane, team, 'Injecting');
+        assert.match(`${said}: ${await messageOf(plane, team, 'Injecting')}`, wanted);
       },
       { everyMs: 100, withinMs: 60_000 },
     );

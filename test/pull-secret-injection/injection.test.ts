@@ -7,7 +7,7 @@ import {
   INJECTION_POLICY_NAME,
 } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { suite } from '../support/suite.ts';
-import { namespace, profile, ready, type Scene, scene } from './scene.ts';
+import { KRUISE, namespace, profile, ready, type Scene, scene } from './scene.ts';
 
 const test = suite('injection');
 const shop = namespace('shop', { team: 'a' });
@@ -184,6 +184,31 @@ test('pods that were created without the names are reported until they are gone'
   assert.equal(seen.after([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
 });
 
+const owned = (apiVersion: string, kind: string): object => ({
+  ownerReferences: [{ apiVersion, kind, name: 'o', uid: 'u-o', controller: true }],
+});
+
+for (const [who, metadata, remedy] of [
+  ['nobody makes it again', {}, 'create it again'],
+  ['its controller ends with it', owned('tekton.dev/v1', 'TaskRun'), 'create it again'],
+  [
+    'its controller makes another',
+    owned('apps/v1', 'ReplicaSet'),
+    'delete it, and its ReplicaSet makes another',
+  ],
+  [
+    'its Job counts it',
+    owned('batch/v1', 'Job'),
+    'create its Job again: a pod that is deleted is one of the tries that it has',
+  ],
+] as const)
+  test(`what to do about a pod without its pull secrets: ${who}`, () => {
+    const old = pod('old', {}, { metadata: { name: 'old', ...CREATED, ...metadata } });
+    const status = scene([shop, team, old]).status('PullStatus', 'podlist-shop', 'shop');
+    const message = status?.verdicts?.[0]?.message ?? '';
+    assert.equal(message.slice(message.lastIndexOf('; ') + 2), remedy);
+  });
+
 const set = (spec: object = {}): KubeObject => ({
   apiVersion: 'apps.kruise.io/v1alpha1',
   kind: 'SidecarSet',
@@ -222,13 +247,7 @@ test('a SidecarSet says why it does not inject', () => {
 });
 
 test('where the webhook of Kruise is installed, SidecarSets are left to it', () => {
-  const kruise = {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { name: 'kruise-mutating-webhook-configuration' },
-    webhooks: [{ name: 'mpod.kb.io' }],
-  };
-  const seen = scene([shop, namespace('pullwright-system'), set(), team, kruise]);
+  const seen = scene([shop, namespace('pullwright-system'), set(), team, KRUISE]);
   assert.doesNotMatch(JSON.stringify(policyIn(seen)), /log-reg/);
   assert.match(JSON.stringify(policyIn(seen)), /reg/);
   assert.deepEqual(setStatus(seen), []);

@@ -72,15 +72,14 @@ else {
         containers: [{ name: 'side', image: 'registry.example.com/side:1' }],
       },
     });
-    const readyOf = async (name: string): Promise<string> => {
-      const found = (await plane.get(set(name, '')))?.['status']?.conditions ?? [];
-      const one = found.find((condition: { type: string }) => condition.type === 'Ready');
-      return `${one?.status} ${one?.reason}`;
-    };
     await plane.apply(set('side', 'shop'));
     await plane.apply(set('nowhere', 'not-there'));
-    await soon(async () => assert.equal(await readyOf('side'), 'True Injecting'));
-    await soon(async () => assert.equal(await readyOf('nowhere'), 'Unknown NothingToTry'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, set('side', ''), 'Ready'), 'True Injecting'),
+    );
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, set('nowhere', ''), 'Ready'), 'Unknown NothingToTry'),
+    );
     const made = await postPod(plane, { name: 'with-side', namespace: 'shop', labels: { app: 'side' } });
     assert.ok('pod' in made, JSON.stringify(made));
     const noted = String(made.pod.metadata['annotations']?.[INJECTED]);

@@ -16,7 +16,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, waiter } from './live-scene.ts';
+import { conditionOf, hostsIn, messageOf, secretAt, waiter } from './live-scene.ts';
 
 const test = suite('contradictions, in a cluster');
 const missing = missingControlPlane();
@@ -33,23 +33,6 @@ else {
   await plane.apply(sourceObject('hub', 'mirror', ['mirror.example']));
   await plane.apply(grantObject('platform', ['quay']));
   await plane.apply(grantObject('hub', ['mirror']));
-  const secret = (namespace: string, name: string): TestObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
-  });
-  const hostsIn = async (namespace: string, name: string): Promise<readonly string[] | undefined> => {
-    const body = (await plane.get(secret(namespace, name)))?.['data']?.['.dockerconfigjson'];
-    if (body === undefined) return undefined;
-    const { auths } = JSON.parse(Buffer.from(String(body), 'base64').toString()) as { auths: object };
-    return Object.keys(auths).sort();
-  };
-  const messageOf = async (name: string, type: string): Promise<string> => {
-    const conditions = (await plane.get(profileObject(name, {})))?.['status']?.conditions as
-      | readonly { readonly type: string; readonly message: string }[]
-      | undefined;
-    return conditions?.find((one) => one.type === type)?.message ?? '';
-  };
   const profileOf = (
     name: string,
     secretName: string,
@@ -68,15 +51,17 @@ else {
   let soon = waiter(reconciler);
 
   test('two sources for one name: merged elsewhere; where one of them stands, it stays as it is, and that is said', async () => {
-    const before = (await plane.get(secret('platform', 'quay')))?.metadata['resourceVersion'];
+    const before = (await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'];
     const sources = [quay, { namespace: 'hub', name: 'mirror' }];
     await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
-    await soon(async () => assert.deepEqual(await hostsIn('shop', 'quay'), ['mirror.example', 'quay.io']));
+    await soon(async () =>
+      assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io']),
+    );
     await soon(async () =>
       assert.equal(await conditionOf(plane, 'both', 'NamesFree'), 'False SourceInPlace', reconciler.log()),
     );
-    assert.match(await messageOf('both', 'NamesFree'), /is itself one of 2 sources of that name/);
-    assert.equal((await plane.get(secret('platform', 'quay')))?.metadata['resourceVersion'], before);
+    assert.match(await messageOf(plane, 'both', 'NamesFree'), /is itself one of 2 sources of that name/);
+    assert.equal((await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'], before);
   });
 
   test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
@@ -85,11 +70,11 @@ else {
       assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
     );
     assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
-    assert.match(await messageOf('outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
-    assert.equal(await hostsIn('shop', 'other'), undefined);
+    assert.match(await messageOf(plane, 'outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
+    assert.equal(await hostsIn(plane, 'shop', 'other'), undefined);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
     await soon(async () =>
-      assert.deepEqual(await hostsIn('shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
+      assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
     );
     // What is refused no more hides nothing: with its source gone, that is what the profile says.
     const gone = { namespace: 'hub', name: 'gone' };
@@ -123,7 +108,8 @@ else {
     });
     await plane.remove(quota);
     await eventually(
-      async () => assert.deepEqual(await hostsIn('full', 'quay'), await hostsIn('shop', 'quay')),
+      async () =>
+        assert.deepEqual(await hostsIn(plane, 'full', 'quay'), await hostsIn(plane, 'shop', 'quay')),
       { withinMs: 150_000 },
     );
     await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True Current'));
@@ -134,14 +120,14 @@ else {
     const metadata = { name: 'quay', namespace: 'marked', labels: mark };
     await readyNamespace(plane, 'marked');
     await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' });
-    const uid = (await plane.get(secret('marked', 'quay')))?.metadata['uid'];
+    const uid = (await plane.get(secretAt('marked', 'quay')))?.metadata['uid'];
     await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop marked'));
     await soon(async () =>
       assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
     );
     // `Ready` waits until a pod was tried.
     await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));
-    assert.equal((await plane.get(secret('marked', 'quay')))?.metadata['uid'], uid);
+    assert.equal((await plane.get(secretAt('marked', 'quay')))?.metadata['uid'], uid);
     await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
   });
 
@@ -157,15 +143,6 @@ else {
         imagePullSecrets: [{ name: 'bare-pull' }],
       },
     };
-    const readyOf = async (): Promise<string> => {
-      const conditions = ((await plane.get(set))?.['status']?.conditions ?? []) as readonly {
-        readonly type: string;
-        readonly status: string;
-        readonly reason: string;
-      }[];
-      const one = conditions.find(({ type }) => type === 'Ready');
-      return `${one?.status} ${one?.reason}`;
-    };
     const pod = (name: string): ReturnType<typeof createPod> =>
       createPod(plane, { name, namespace: 'shop', labels: { app: 'bare' } });
     await plane.apply(set);
@@ -173,7 +150,7 @@ else {
       reconciler = startReconciler(plane, account, { withoutContainers });
       soon = waiter(reconciler);
       const expected = withoutContainers ? 'True Injecting' : 'False NoContainers';
-      await soon(async () => assert.equal(await readyOf(), expected));
+      await soon(async () => assert.equal(await conditionOf(plane, set, 'Ready'), expected));
       const made = await pod(`bare-${withoutContainers}`);
       assert.ok('names' in made, JSON.stringify(made));
       assert.equal(made.names.includes('bare-pull'), withoutContainers);

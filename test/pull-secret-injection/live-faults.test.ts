@@ -14,7 +14,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { applySource, conditionOf } from './live-scene.ts';
+import { applySource, conditionOf, hostsIn, secretAt } from './live-scene.ts';
 
 const test = suite('distribution under strain');
 const missing = missingControlPlane();
@@ -43,33 +43,22 @@ else {
       mode: 'Distribute',
       secrets: [{ name: secret, sources: [{ namespace: 'platform', name: source }] }],
     });
-  const copy = (namespace: string, name = 'reg'): TestObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
-  });
-  const bodyOf = async (ref: TestObject): Promise<string | undefined> => {
-    const body = (await plane.get(ref))?.['data']?.['.dockerconfigjson'] as string | undefined;
-    return body === undefined ? undefined : Buffer.from(body, 'base64').toString();
-  };
-  const hostsIn = async (ref: TestObject): Promise<readonly string[]> =>
-    Object.keys((JSON.parse((await bodyOf(ref)) ?? '{"auths":{}}') as { auths: object }).auths);
   const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   const reconciler = startReconciler(plane, user, { audit: false });
   await plane.apply(profile('team', 'team', 'reg', 'quay'));
 
   test('rights that name the Secrets suffice: a copy is made, rotated in place, and removed', async () => {
     await plane.apply(namespaceObject('narrow', { team: 'yes' }));
-    await eventually(async () => assert.deepEqual(await hostsIn(copy('narrow')), ['quay.io']), SOON);
-    const before = await plane.get(copy('narrow'));
+    await eventually(async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io']), SOON);
+    const before = await plane.get(secretAt('narrow'));
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
     await eventually(
-      async () => assert.deepEqual(await hostsIn(copy('narrow')), ['quay.io', 'second.example']),
+      async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io', 'second.example']),
       SOON,
     );
-    assert.equal((await plane.get(copy('narrow')))?.metadata['uid'], before?.metadata['uid']);
+    assert.equal((await plane.get(secretAt('narrow')))?.metadata['uid'], before?.metadata['uid']);
     await plane.apply(namespaceObject('narrow', { team: 'no' }));
-    await eventually(async () => assert.equal(await plane.get(copy('narrow')), undefined), SOON);
+    await eventually(async () => assert.equal(await plane.get(secretAt('narrow')), undefined), SOON);
   });
 
   test('a Secret that its owner hands over is taken over in place, guard policy and all', async () => {
@@ -77,15 +66,15 @@ else {
     const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example']));
     await plane.apply(namespaceObject('handed', { team: 'yes' }));
     await eventually(async () => assert.equal(await reasonOf('team'), 'True BlockedByTenants'), SOON);
-    assert.deepEqual(await hostsIn(copy('handed')), ['theirs.example']);
+    assert.deepEqual(await hostsIn(plane, 'handed'), ['theirs.example']);
     const path = '/api/v1/namespaces/handed/secrets/reg';
     const offer = { metadata: { annotations: { 'pullwright.dev/adopt': 'true' } } };
     await plane.client.request('PATCH', path, offer, 'application/merge-patch+json');
     await eventually(
-      async () => assert.deepEqual(await hostsIn(copy('handed')), ['quay.io', 'second.example']),
+      async () => assert.deepEqual(await hostsIn(plane, 'handed'), ['quay.io', 'second.example']),
       SOON,
     );
-    assert.equal((await plane.get(copy('handed')))?.metadata['uid'], made.metadata['uid']);
+    assert.equal((await plane.get(secretAt('handed')))?.metadata['uid'], made.metadata['uid']);
     await eventually(async () => assert.equal(await reasonOf('team'), 'True Current'), SOON);
   });
 
@@ -103,11 +92,11 @@ else {
     await plane.apply(profile('large', 'large', 'big', 'large'));
     await plane.apply(namespaceObject('wide', { large: 'yes' }));
     await eventually(
-      async () => assert.equal((await hostsIn(copy('wide', 'big'))).length, count - 250),
+      async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count - 250),
       SOON,
     );
     await plane.apply(sourceObject('platform', 'large', hosts(count)));
-    await eventually(async () => assert.equal((await hostsIn(copy('wide', 'big'))).length, count), SOON);
+    await eventually(async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count), SOON);
     await plane.apply(
       profileObject('large', {
         namespaceSelector: { matchLabels: { large: 'yes' } },
@@ -127,7 +116,7 @@ else {
     const more = Array.from({ length: 500 }, (_, at) => `more-${at}.${'x'.repeat(60)}.example.com`);
     await plane.apply(sourceObject('platform', 'more', more));
     await eventually(async () => assert.equal(await reasonOf('large'), 'False TooLarge'), SOON);
-    assert.equal((await hostsIn(copy('wide', 'big'))).length, count);
+    assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count);
   });
 
   test('two profiles that bring different Secrets of one name: the first one wins, the other says so, neither loops', async () => {
@@ -140,22 +129,22 @@ else {
     await plane.apply(namespaceObject('contested', { both: 'yes' }));
     await eventually(async () => assert.equal(await reasonOf('b-second'), 'False Collision'), SOON);
     await eventually(async () => assert.equal(await reasonOf('a-first'), 'True Current'), SOON);
-    const version = (await plane.get(copy('contested', 'one')))?.metadata['resourceVersion'];
-    assert.deepEqual(await hostsIn(copy('contested', 'one')), ['quay.io', 'second.example']);
+    const version = (await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'];
+    assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['quay.io', 'second.example']);
     await plane.apply(namespaceObject('contested', { both: 'yes', touched: 'yes' }));
     await plane.apply(namespaceObject('marker', { team: 'yes' }));
-    await eventually(async () => assert.ok(await plane.get(copy('marker'))), SOON);
-    assert.equal((await plane.get(copy('contested', 'one')))?.metadata['resourceVersion'], version);
+    await eventually(async () => assert.ok(await plane.get(secretAt('marker'))), SOON);
+    assert.equal((await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'], version);
     await plane.remove(profile('a-first', 'both', 'one', 'quay'));
     await eventually(
-      async () => assert.deepEqual(await hostsIn(copy('contested', 'one')), ['rival.example']),
+      async () => assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['rival.example']),
       SOON,
     );
   });
 
   test('a namespace that goes away and does not end: no loop, no flood of errors or events', async () => {
     await plane.apply(namespaceObject('stuck', { team: 'yes' }));
-    await eventually(async () => assert.ok(await plane.get(copy('stuck'))), SOON);
+    await eventually(async () => assert.ok(await plane.get(secretAt('stuck'))), SOON);
     const holder: TestObject = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -163,7 +152,7 @@ else {
     };
     await plane.apply(holder);
     await plane.remove(namespaceObject('stuck'));
-    await eventually(async () => assert.equal(await plane.get(copy('stuck')), undefined), SOON);
+    await eventually(async () => assert.equal(await plane.get(secretAt('stuck')), undefined), SOON);
     assert.equal((await plane.get(namespaceObject('stuck')))?.['status']?.phase, 'Terminating');
     const linesAbout = (): number =>
       reconciler
@@ -175,7 +164,7 @@ else {
     for (let round = 0; round < 20; round += 1) {
       await plane.apply(sourceObject('platform', 'quay', ['quay.io', `round-${round}.example`]));
       await eventually(
-        async () => assert.deepEqual(await hostsIn(copy('marker')), ['quay.io', `round-${round}.example`]),
+        async () => assert.deepEqual(await hostsIn(plane, 'marker'), ['quay.io', `round-${round}.example`]),
         SOON,
       );
     }

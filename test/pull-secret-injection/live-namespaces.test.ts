@@ -22,6 +22,7 @@ import {
   sourceObject,
   startCommand,
 } from './live.ts';
+import { hostsIn } from './live-scene.ts';
 
 const test = suite('injection in named namespaces');
 const missing = missingControlPlane();
@@ -66,13 +67,6 @@ else {
       const status = (await plane.get(team))?.['status'];
       throw new Error(`${String(error)}\n${JSON.stringify(status)}\n${reconciler?.log().slice(-3000)}`);
     });
-  const hostsIn = async (namespace: string): Promise<readonly string[] | undefined> => {
-    const copy = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace } };
-    const body = (await plane.get(copy))?.['data']?.['.dockerconfigjson'] as string | undefined;
-    return body === undefined
-      ? undefined
-      : Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
-  };
   const conditionOf = async (object: TestObject, type: string): Promise<string> => {
     const found = (await plane.get(object))?.['status']?.conditions?.find(
       (one: { type: string }) => one.type === type,
@@ -88,7 +82,7 @@ else {
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
     await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
-    await soon(async () => assert.deepEqual(await hostsIn('shop'), ['quay.io']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io']));
     await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^True Current All 2 namespaces/));
     assert.match(
       await conditionOf(team, 'NamespacesServed'),
@@ -100,7 +94,7 @@ else {
       }),
     );
     assert.deepEqual(await createPod(plane, { name: 'a', namespace: 'other' }), { names: [] });
-    assert.equal(await hostsIn('other'), undefined);
+    assert.equal(await hostsIn(plane, 'other'), undefined);
   });
 
   test('the token of the reconciler is refused the Secrets, pods and accounts of every other namespace', async () => {
@@ -147,15 +141,15 @@ else {
     // Without its Role nothing is read or written there, and nothing else waits for it.
     await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^False Forbidden .*later/));
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
-    await soon(async () => assert.deepEqual(await hostsIn('shop'), ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));
     await deploy({ namespaces: ['platform', 'shop', 'later'] });
-    await soon(async () => assert.deepEqual(await hostsIn('later'), ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'later'), ['quay.io', 'second.example']));
     await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^True Current/));
   });
 
   test('with secretNames its Secrets are read by name, sources of the fleet included', async () => {
     await plane.remove(team);
-    await soon(async () => assert.equal(await hostsIn('shop'), undefined));
+    await soon(async () => assert.equal(await hostsIn(plane, 'shop'), undefined));
     const told = await deploy({
       namespaces: ['platform', 'shop'],
       secretNames: ['reg'],
@@ -164,10 +158,10 @@ else {
     // It lies in the overlay of our kinds.
     await plane.apply(team);
     await start(told);
-    await soon(async () => assert.deepEqual(await hostsIn('shop'), ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));
     await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^True Current All 2 namespaces/));
     await plane.apply(sourceObject('platform', 'quay', ['third.example']));
-    await soon(async () => assert.deepEqual(await hostsIn('shop'), ['third.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['third.example']));
     const thief = await stolenToken(plane, ACCOUNT.namespace, ACCOUNT.name);
     for (const place of ['shop/secrets', 'platform/secrets', 'shop/secrets/quay', 'platform/secrets/other'])
       assert.equal((await thief.request('GET', `/api/v1/namespaces/${place}`)).status, 403, place);

@@ -10,16 +10,8 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { suite } from '../support/suite.ts';
-import {
-  createPod,
-  grantObject,
-  namespaceObject,
-  profileObject,
-  readyNamespace,
-  sourceObject,
-  startCommand,
-  startPlane,
-} from './live.ts';
+import { createPod, readyNamespace, startCommand, startPlane } from './live.ts';
+import { applySource, conditionOf, messageOf, teamProfile } from './live-scene.ts';
 
 const test = suite('injection by a policy in v1beta1');
 const missing = missingControlPlane();
@@ -35,16 +27,7 @@ else {
   old.hidden = { [`/apis/${GROUP}/v1`]: RESOURCES };
   const kubeconfig = await old.start('old');
   const reconciler = startCommand(kubeconfig, {}, [process.execPath, 'main.ts']);
-  const team = profileObject('team', {
-    namespaceSelector: { matchLabels: { team: 'a' } },
-    selector: {},
-    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-  });
-  const injecting = async (): Promise<string> => {
-    const conditions = ((await plane.get(team))?.['status']?.conditions ?? []) as Record<string, string>[];
-    const found = conditions.find(({ type }) => type === 'Injecting');
-    return `${found?.['status']} ${found?.['reason']}: ${found?.['message']}`;
-  };
+  const team = teamProfile();
   const stored = (kind: string): Promise<TestObject | undefined> =>
     plane.get({ apiVersion: `${GROUP}/v1`, kind, metadata: { name: INJECTION_POLICY_NAME } });
   let pods = 0;
@@ -52,17 +35,18 @@ else {
     createPod(plane, { name: `pod-${(pods += 1)}`, namespace });
 
   test('pods of the namespaces that are selected get the names, and others do not', async () => {
-    await plane.apply(namespaceObject('platform'));
+    await applySource(plane);
     await Promise.all([readyNamespace(plane, 'shop', { team: 'a' }), readyNamespace(plane, 'other')]);
-    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
-    await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
     await eventually(async () => assert.deepEqual(await namesOf('shop'), { names: ['reg'] }), SOON);
     assert.deepEqual(await namesOf('other'), { names: [] });
   });
 
   test('the profile says that a pod was tried', () =>
-    eventually(async () => assert.match(await injecting(), /^True Policy: .*one was tried/), SOON));
+    eventually(async () => {
+      assert.equal(await conditionOf(plane, 'team', 'Injecting'), 'True Policy');
+      assert.match(await messageOf(plane, 'team', 'Injecting'), /one was tried/);
+    }, SOON));
 
   test('policy and binding were written as v1beta1', async () => {
     for (const resource of RESOURCES) {

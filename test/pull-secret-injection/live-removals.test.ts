@@ -105,7 +105,7 @@ else {
         imagePullSecrets: [{ name: 'quay' }],
       },
     });
-    const isReady = (): Promise<string> => conditionOf(plane, 'side', 'Ready', set('a'));
+    const isReady = (): Promise<string> => conditionOf(plane, set('a'), 'Ready');
     await plane.apply(set('a'));
     await soon(async () => assert.equal(await copiesLeft(), MANY));
     await plane.apply(set('x'));

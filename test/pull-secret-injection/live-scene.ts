@@ -33,18 +33,50 @@ export function teamProfile(more: Record<string, unknown> = {}): TestObject {
   });
 }
 
-/** Status and reason of a condition of a profile: `True Listed`. */
+/** A pull secret by its place. */
+export function secretAt(namespace: string, name = 'reg'): TestObject {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } };
+}
+
+/** Registries of a pull secret; undefined when there is none. */
+export async function hostsIn(
+  plane: ControlPlane,
+  namespace: string,
+  name = 'reg',
+): Promise<readonly string[] | undefined> {
+  const body = (await plane.get(secretAt(namespace, name)))?.['data']?.['.dockerconfigjson'];
+  if (body === undefined) return undefined;
+  const { auths } = JSON.parse(Buffer.from(String(body), 'base64').toString()) as { auths: object };
+  return Object.keys(auths).sort();
+}
+
+async function foundCondition(
+  plane: ControlPlane,
+  about: string | TestObject,
+  type: string,
+): Promise<Record<'status' | 'reason' | 'message', string> | undefined> {
+  const object = typeof about === 'string' ? profileObject(about, {}) : about;
+  const found = (await plane.get(object))?.['status']?.conditions ?? [];
+  return found.find((condition: { type: string }) => condition.type === type);
+}
+
+/** Status and reason of a condition of a profile, by its name, or of another object: `True Current`. */
 export async function conditionOf(
   plane: ControlPlane,
-  profile: string,
+  about: string | TestObject,
   type: string,
-  object: TestObject = profileObject(profile, {}),
 ): Promise<string> {
-  const found = (await plane.get(object))?.['status']?.conditions ?? [];
-  const one = (found as { type: string; status: string; reason: string }[]).find(
-    (condition) => condition.type === type,
-  );
-  return `${one?.status} ${one?.reason}`;
+  const found = await foundCondition(plane, about, type);
+  return `${found?.status} ${found?.reason}`;
+}
+
+/** What the condition says. */
+export async function messageOf(
+  plane: ControlPlane,
+  about: string | TestObject,
+  type: string,
+): Promise<string> {
+  return (await foundCondition(plane, about, type))?.message ?? '';
 }
 
 /** What a watch of its own tells of a kind from now on, so that what is made and deleted again is seen too. */

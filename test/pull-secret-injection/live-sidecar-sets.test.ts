@@ -14,7 +14,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { waiter } from './live-scene.ts';
+import { conditionOf, secretAt, waiter } from './live-scene.ts';
 
 const test = suite('SidecarSets that bring Secrets');
 const missing = missingControlPlane();
@@ -64,18 +64,10 @@ else {
     },
   });
   const pinned = (revision: object): TestObject => set({ injectionStrategy: { revision } });
-  const copy: TestObject = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'quay', namespace: 'shop' },
-  };
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
   const soon = waiter(reconciler);
-  const ready = async (): Promise<string> => {
-    const found = (await plane.get(set({})))?.['status']?.conditions ?? [];
-    const one = found.find((condition: { type: string }) => condition.type === 'Ready');
-    return `${one?.status} ${one?.reason}`;
-  };
+  const copy = secretAt('shop', 'quay');
+  const ready = (): Promise<string> => conditionOf(plane, set({}), 'Ready');
 
   test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
     await eventually(async () => {

@@ -2,7 +2,6 @@
 /** Distribution and injection on a real control plane, by the reconciler process with the rights that the charts render. */
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -16,10 +15,10 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
+import { conditionOf, hostsIn, secretAt, teamProfile, waiter } from './live-scene.ts';
 
 const test = suite('injection and distribution in a cluster');
 const missing = missingControlPlane();
-const SOON = { everyMs: 50 };
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
@@ -29,40 +28,15 @@ else {
   await Promise.all([readyNamespace(plane, 'shop', { team: 'a' }), readyNamespace(plane, 'other')]);
   const reconciler = startReconciler(plane, user);
 
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(async () => {
-      if (reconciler.process.exitCode !== null) return;
-      await check();
-    }, SOON);
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
-  const copy: TestObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace: 'shop' } };
-  const team = profileObject('team', {
-    namespaceSelector: { matchLabels: { team: 'a' } },
-    selector: {},
-    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-  });
-  const readyReason = async (name: string): Promise<string> => {
-    const profile = await plane.get(profileObject(name, {}));
-    const conditions = (profile?.['status']?.conditions ?? []) as {
-      type: string;
-      status: string;
-      reason: string;
-    }[];
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    return `${ready?.status} ${ready?.reason}`;
-  };
-  const hostsIn = async (ref: TestObject): Promise<readonly string[] | undefined> => {
-    const body = (await plane.get(ref))?.['data']?.['.dockerconfigjson'] as string | undefined;
-    if (body === undefined) return undefined;
-    return Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
-  };
-
+  const soon = waiter(reconciler);
+  const copy = secretAt('shop');
+  const team = teamProfile();
+  const readyReason = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   test('the walk: a profile, a namespace, a pod, and what kubectl shows', async () => {
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
     await plane.apply(grantObject('platform', ['quay']));
     await plane.apply(team);
-    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io']));
     await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
     // A server lists a new kind in its discovery a moment after it serves it.
     await soon(async () => {
@@ -82,25 +56,20 @@ else {
 
   test('a new namespace is served', async () => {
     await plane.apply(namespaceObject('fresh', { team: 'a' }));
-    await soon(async () =>
-      assert.deepEqual(await hostsIn({ ...copy, metadata: { name: 'reg', namespace: 'fresh' } }), [
-        'quay.io',
-      ]),
-    );
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'fresh'), ['quay.io']));
   });
 
   test('a namespace opts out, at first or later; those of the cluster are left alone unless they are named', async () => {
-    const inside = (namespace: string): TestObject => ({ ...copy, metadata: { name: 'reg', namespace } });
     const out = { team: 'a', 'pullwright.dev/distribute': 'false' };
     await plane.apply(namespaceObject('out', out));
     await plane.apply(namespaceObject('kube-system', { team: 'a' }));
     await plane.apply(namespaceObject('later', { team: 'a' }));
     // It came last, and each of the others has a key of its own that came before.
-    await soon(async () => assert.deepEqual(await hostsIn(inside('later')), ['quay.io']));
-    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(inside(name)), undefined, name);
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'later'), ['quay.io']));
+    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(secretAt(name)), undefined, name);
     await plane.apply(namespaceObject('later', out));
-    await soon(async () => assert.equal(await plane.get(inside('later')), undefined));
-    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(inside(name)), undefined, name);
+    await soon(async () => assert.equal(await plane.get(secretAt('later')), undefined));
+    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(secretAt(name)), undefined, name);
     for (const name of ['out', 'later']) await plane.remove(namespaceObject(name));
     await plane.apply(namespaceObject('kube-system'));
   });
@@ -108,7 +77,7 @@ else {
   test('a rotation changes the copy in place; what was edited is put back', async () => {
     const before = await plane.get(copy);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
-    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));
     assert.equal((await plane.get(copy))?.metadata['uid'], before?.metadata['uid']);
     await plane.client.request(
       'PATCH',
@@ -116,7 +85,7 @@ else {
       { data: { '.dockerconfigjson': 'e30=' } },
       'application/merge-patch+json',
     );
-    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));
   });
 
   test('a poisoned source is not distributed: the last good copy stays, and the profile says why', async () => {
@@ -124,10 +93,10 @@ else {
     const body = Buffer.from('{"auths":{"quay.io":{"auth":"!!"}}}').toString('base64');
     await plane.apply({ ...poison, data: { '.dockerconfigjson': body } });
     await soon(async () => assert.equal(await readyReason('team'), 'False SourceInvalid'));
-    assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']);
+    assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']);
     await plane.remove(poison);
     await soon(async () => assert.equal(await readyReason('team'), 'False SourceMissing'));
-    assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']);
+    assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
     await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
   });
@@ -164,9 +133,9 @@ else {
   test('a withdrawn grant removes the copies', async () => {
     await plane.apply(grantObject('platform', ['quay'], ['fresh']));
     await soon(async () => assert.equal(await plane.get(copy), undefined));
-    assert.deepEqual(await hostsIn({ ...copy, metadata: { name: 'reg', namespace: 'fresh' } }), ['quay.io']);
+    assert.deepEqual(await hostsIn(plane, 'fresh'), ['quay.io']);
     await plane.apply(grantObject('platform', ['quay']));
-    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io']));
   });
 
   test('a namespace is deleted without waiting for anybody', async () => {
@@ -188,9 +157,7 @@ else {
       }),
     );
     for (const name of names.filter((_, at) => at % 2 === 0))
-      await soon(async () =>
-        assert.equal((await hostsIn({ ...copy, metadata: { name: 'reg', namespace: name } }))?.length, 700),
-      );
+      await soon(async () => assert.equal((await hostsIn(plane, name))?.length, 700));
     await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
     assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
   });
@@ -206,9 +173,7 @@ else {
     const before = await versions();
     await plane.apply({ ...namespaceObject('shop', { team: 'a', touched: 'yes' }) });
     await plane.apply(namespaceObject('marker', { team: 'a' }));
-    await soon(async () =>
-      assert.ok((await plane.get({ ...copy, metadata: { name: 'reg', namespace: 'marker' } })) !== undefined),
-    );
+    await soon(async () => assert.ok((await plane.get(secretAt('marker'))) !== undefined));
     assert.equal((await versions())[0], before[0]);
   });
 

@@ -45,8 +45,12 @@ const quay = source('platform/quay', ['quay.io'], '');
 const copies = (seen: Scene): number => teamsWith(seen, 'reg', MANY);
 const said = (seen: Scene): string | undefined => ready(seen.status('PullSecretProfile', 'team'));
 
+const NAMED = [home('1'), byName, quay, ...tiered()];
+const LABELLED = [home('1'), byLabel, quay, ...tiered('gold')];
+
 interface LossCase extends Case {
-  readonly before: readonly KubeObject[];
+  /** @default {NAMED} */
+  readonly before?: readonly KubeObject[];
   readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
   readonly left: number;
   readonly says: string;
@@ -58,7 +62,6 @@ table<LossCase>(
     {
       name: 'the namespace of the grant is deleted, and the grant with it',
       reason: 'an accident at the source takes nothing away',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
       left: MANY,
       says: 'False GrantUnclear',
@@ -66,7 +69,6 @@ table<LossCase>(
     {
       name: 'everything in it is gone',
       reason: 'the same a moment later',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [{ gone: home('1') }, { gone: byName }, { gone: quay }],
       left: MANY,
       says: 'False SourceMissing',
@@ -74,7 +76,6 @@ table<LossCase>(
     {
       name: 'it is made anew, with the Secret and without the grant',
       reason: 'a namespace that is there says whether it grants',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), { gone: byName }],
       left: 0,
       says: 'False NotGranted',
@@ -82,7 +83,6 @@ table<LossCase>(
     {
       name: 'it is made anew, with all that was in it',
       reason: 'nothing is lost any more',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), byName, source('platform/quay', ['new.example'], '')],
       left: MANY,
       says: 'True Current',
@@ -90,7 +90,6 @@ table<LossCase>(
     {
       name: 'it is made anew, and the grant of that name says less',
       reason: 'that is said by somebody',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [home('2'), grant({ namespaces: ['team-1'] })],
       left: 1,
       says: 'False NotGranted',
@@ -98,7 +97,6 @@ table<LossCase>(
     {
       name: 'only the grant is deleted',
       reason: 'its owner withdraws it',
-      before: [home('1'), byName, quay, ...tiered()],
       change: [{ gone: byName }],
       left: 0,
       says: 'False NotGranted',
@@ -106,7 +104,7 @@ table<LossCase>(
     {
       name: 'all namespaces lose the label that the grant asks for',
       reason: 'the owner does not grant to namespaces without it',
-      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      before: LABELLED,
       change: tiered(),
       left: 0,
       says: 'False NotGranted',
@@ -114,7 +112,7 @@ table<LossCase>(
     {
       name: 'ten of them do',
       reason: 'the others still have it',
-      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      before: LABELLED,
       change: tiered().slice(0, 10),
       left: 2,
       says: 'False NotGranted',
@@ -122,7 +120,7 @@ table<LossCase>(
     {
       name: 'the selector of the grant asks for another label',
       reason: 'its owner narrows it',
-      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      before: LABELLED,
       change: [grant({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
       left: 0,
       says: 'False NotGranted',
@@ -130,7 +128,7 @@ table<LossCase>(
     {
       name: 'the grant takes the profile out while labels go',
       reason: 'its owner narrows it',
-      before: [home('1'), byLabel, quay, ...tiered('gold')],
+      before: LABELLED,
       change: [
         ...tiered(),
         { ...byLabel, spec: { ...(byLabel.spec as object), profiles: [{ name: 'other' }] } },
@@ -139,7 +137,7 @@ table<LossCase>(
       says: 'False NotGranted',
     },
   ],
-  ({ before, change, left, says }) => {
+  ({ before = NAMED, change, left, says }) => {
     const first = scene([...before, everywhere], options);
     assert.equal(copies(first), MANY);
     const next = first.after(change);
@@ -149,7 +147,7 @@ table<LossCase>(
 );
 
 test('a label that the operator no longer trusts grants nothing any more', () => {
-  const first = scene([home('1'), byLabel, quay, ...tiered('gold'), everywhere], options);
+  const first = scene([...LABELLED, everywhere], options);
   assert.equal(copies(first), MANY);
   const kinds = [
     ['v1', 'Namespace'],
@@ -163,7 +161,7 @@ test('a label that the operator no longer trusts grants nothing any more', () =>
 });
 
 test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
-  const first = scene([home('1'), byLabel, quay, ...tiered('gold'), everywhere], options);
+  const first = scene([...LABELLED, everywhere], options);
   // What kubectl makes of a value that a template left out: the label is taken out of what is there.
   const spec = { ...(byLabel.spec as object), namespaceSelector: { matchLabels: {} } };
   const applied = { spec: { ...spec, namespaceSelector: { matchLabels: { tier: null } } } };
@@ -181,7 +179,7 @@ test('a grant that lost a field on the way is no withdrawal: copies stay, and no
 });
 
 test('a copy that a tenant deletes and holds back by a finalizer is that tenantâ€™s affair', () => {
-  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
+  const first = scene([...NAMED, everywhere]);
   const copy = first.secret('team-3', 'reg');
   assert.ok(copy !== undefined);
   const held = { deletionTimestamp: '2026-11-21T00:00:00Z', finalizers: ['team.example/hold'] };
@@ -196,7 +194,7 @@ test('a copy that a tenant deletes and holds back by a finalizer is that tenantâ
 });
 
 test('what was taken back leaves a namespace that does not come to its end, too', () => {
-  const first = scene([home('1'), byName, quay, ...tiered(), everywhere]);
+  const first = scene([...NAMED, everywhere]);
   const stuck = tiered().map((object) => ({ ...object, status: { phase: 'Terminating' } }));
   const next = first.after(stuck);
   assert.equal(copies(next), MANY);

@@ -14,95 +14,50 @@ const from = (names: readonly string[]): readonly object[] =>
 const team = (copies: unknown, names = ['quay']): KubeObject =>
   profile('team', { secrets: [{ name: 'reg', sources: from(names) }], copies });
 
-interface BadCase extends Case {
-  readonly copies: unknown;
-  readonly text: string;
-}
+const RESERVED =
+  'keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved';
 
-table<BadCase>(
-  test,
-  [
-    {
-      name: 'a slip',
-      reason: 'a typo must not count as left out',
-      copies: { label: {} },
-      text: 'spec.copies.label: unknown field; must be one of "labels", "annotations", "onSourceDeleted", "removeAfter"',
-    },
-    {
-      name: 'a label that is a number',
-      reason: 'strict types',
-      copies: { labels: { a: 5 } },
-      text: 'spec.copies.labels["a"]: invalid value 5: must be a string',
-    },
-    {
-      name: 'our own label',
-      reason: 'copies are found and pruned by it',
-      copies: { labels: { 'pullwright.dev/owner': 'me' } },
-      text: 'spec.copies.labels: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
-    },
-    {
-      name: 'our own annotation',
-      reason: 'it says what the copy was granted by',
-      copies: { annotations: { 'pullwright.dev/profile': 'me' } },
-      text: 'spec.copies.annotations: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
-    },
-    {
-      name: 'the mark of whoever manages it',
-      reason: 'it is ours',
-      copies: { labels: { 'app.kubernetes.io/managed-by': 'me' } },
-      text: 'spec.copies.labels: keys of pullwright.dev/, app.kubernetes.io/managed-by and kubectl.kubernetes.io/last-applied-configuration are reserved',
-    },
-    {
-      name: 'a key with a space',
-      reason: 'the API server refuses it, copy by copy',
-      copies: { labels: { 'a b': 'c' } },
-      text: 'spec.copies.labels: "a b" is no valid key',
-    },
-    {
-      name: 'a value with a space',
-      reason: 'the API server refuses it, copy by copy',
-      copies: { labels: { a: 'b c' } },
-      text: 'spec.copies.labels: "a" has a value that is no label value',
-    },
-    {
-      name: 'too many',
-      reason: 'bounded',
-      copies: { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
-      text: 'spec.copies.labels: too many: 17: must have at most 16 items',
-    },
-    {
-      name: 'too long',
-      reason: 'bounded',
-      copies: { annotations: { a: 'x'.repeat(1025) } },
-      text: 'spec.copies.annotations["a"]: too long: must have at most 1024 characters',
-    },
-    {
-      name: 'another option',
-      reason: 'a typo must not count as Keep',
-      copies: { onSourceDeleted: 'remove' },
-      text: 'spec.copies.onSourceDeleted: "remove" is none of Keep, Remove',
-    },
-    {
-      name: 'a delay without a removal',
-      reason: 'who writes it means something else',
-      copies: { removeAfter: '1h' },
-      text: 'spec.copies.removeAfter: removeAfter has no meaning without onSourceDeleted: Remove',
-    },
-    {
-      name: 'a delay in words',
-      reason: 'bad input',
-      copies: { onSourceDeleted: 'Remove', removeAfter: 'soon' },
-      text: 'spec.copies.removeAfter: invalid value "soon": must be a duration such as "30m" or "24h"',
-    },
-    {
-      name: 'a negative delay',
-      reason: 'bad input',
-      copies: { onSourceDeleted: 'Remove', removeAfter: '-1h' },
-      text: 'spec.copies.removeAfter: invalid value "-1h": must be a duration such as "30m" or "24h"',
-    },
+/** What is written, and what the reader says. */
+const BAD: Readonly<Record<string, readonly [copies: unknown, text: string]>> = {
+  'a slip': [
+    { label: {} },
+    'label: unknown field; must be one of "labels", "annotations", "onSourceDeleted", "removeAfter"',
   ],
-  ({ copies, text }) => assert.deepEqual(readProfile(team(copies)), { ok: false, problems: [text] }),
-);
+  'a label that is a number': [{ labels: { a: 5 } }, 'labels["a"]: invalid value 5: must be a string'],
+  'our own label': [{ labels: { 'pullwright.dev/owner': 'me' } }, `labels: ${RESERVED}`],
+  'our own annotation': [{ annotations: { 'pullwright.dev/profile': 'me' } }, `annotations: ${RESERVED}`],
+  'the mark of whoever manages it': [
+    { labels: { 'app.kubernetes.io/managed-by': 'me' } },
+    `labels: ${RESERVED}`,
+  ],
+  'a key with a space': [{ labels: { 'a b': 'c' } }, 'labels: "a b" is no valid key'],
+  'a value with a space': [{ labels: { a: 'b c' } }, 'labels: "a" has a value that is no label value'],
+  'too many': [
+    { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
+    'labels: too many: 17: must have at most 16 items',
+  ],
+  'too long': [
+    { annotations: { a: 'x'.repeat(1025) } },
+    'annotations["a"]: too long: must have at most 1024 characters',
+  ],
+  'another option': [{ onSourceDeleted: 'remove' }, 'onSourceDeleted: "remove" is none of Keep, Remove'],
+  'a delay without a removal': [
+    { removeAfter: '1h' },
+    'removeAfter: removeAfter has no meaning without onSourceDeleted: Remove',
+  ],
+  'a delay in words': [
+    { onSourceDeleted: 'Remove', removeAfter: 'soon' },
+    'removeAfter: invalid value "soon": must be a duration such as "30m" or "24h"',
+  ],
+  'a negative delay': [
+    { onSourceDeleted: 'Remove', removeAfter: '-1h' },
+    'removeAfter: invalid value "-1h": must be a duration such as "30m" or "24h"',
+  ],
+};
+
+for (const [name, [copies, text]] of Object.entries(BAD))
+  test(`refused: ${name}`, () =>
+    assert.deepEqual(readProfile(team(copies)), { ok: false, problems: [`spec.copies.${text}`] }));
 
 test('labels and annotations are on the copies; ours stay', () => {
   const seen = scene([

@@ -80,6 +80,14 @@ export function source(name: string, body: string | readonly string[], grant = '
   });
 }
 
+/** Kruise injects SidecarSets. */
+export const KRUISE: KubeObject = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  metadata: { name: 'kruise-mutating-webhook-configuration' },
+  webhooks: [{ name: 'mpod.kb.io' }],
+};
+
 export function profile(name: string, spec: Record<string, unknown>): KubeObject {
   return {
     apiVersion: PROFILE,

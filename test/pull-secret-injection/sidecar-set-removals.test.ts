@@ -5,6 +5,7 @@ import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconci
 import { type Case, suite, table } from '../support/suite.ts';
 import {
   conditionOf,
+  KRUISE,
   namespace,
   type ReportedStatus,
   ready,
@@ -22,12 +23,6 @@ const COUNT = 12;
 const FROM = 'pullwright.dev/source-namespace';
 const CONFIRM = 'pullwright.dev/confirm-removal';
 const quay = source('platform/quay', ['quay.io']);
-const kruise: KubeObject = {
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'MutatingWebhookConfiguration',
-  metadata: { name: 'kruise-mutating-webhook-configuration' },
-  webhooks: [{ name: 'mpod.kb.io' }],
-};
 
 function set(spec: object = {}, annotations: Record<string, string> = { [FROM]: 'platform' }): KubeObject {
   return {
@@ -149,7 +144,7 @@ for (const by of ['own', 'kruise'] as const) {
       ...teams(COUNT),
       set(),
       quay,
-      ...(by === 'kruise' ? [kruise, namespace('pullwright-system')] : []),
+      ...(by === 'kruise' ? [KRUISE, namespace('pullwright-system')] : []),
     ]);
 
   test(`it is said by ${by === 'own' ? 'its own status' : 'a PullStatus, where Kruise injects'}, with what confirms it`, () => {
@@ -206,7 +201,7 @@ for (const by of ['own', 'kruise'] as const) {
 }
 
 test('a PullStatus that somebody deletes takes the old confirmation along, and no copy', () => {
-  const before = scene([...teams(COUNT), set(), quay, kruise, namespace('pullwright-system')]);
+  const before = scene([...teams(COUNT), set(), quay, KRUISE, namespace('pullwright-system')]);
   const held = before.after([changed(before, set(mistake))]);
   const hash = hashIn(saidOf(held, 'kruise'));
   const status = held.store.get({

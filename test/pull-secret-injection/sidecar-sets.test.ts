@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { conditionOf, namespace, profile, type Scene, scene, source } from './scene.ts';
+import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source } from './scene.ts';
 
 const test = suite('what is said of SidecarSets');
 const shop = namespace('shop', { team: 'a' });
@@ -150,13 +150,7 @@ test('what the pinned revision names is brought, and is missed, too', () => {
 });
 
 test('beside Kruise the PullStatus says it', () => {
-  const kruise = {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { name: 'kruise-mutating-webhook-configuration' },
-    webhooks: [{ name: 'mpod.kb.io' }],
-  };
-  const seen = scene([shop, platform, namespace('pullwright-system'), set({}, BRINGS), kruise]);
+  const seen = scene([shop, platform, namespace('pullwright-system'), set({}, BRINGS), KRUISE]);
   const said = (one: Scene): string | undefined =>
     conditionOf(one.status('PullStatus', 'sidecarset-side', 'pullwright-system'), 'Ready');
   assert.equal(said(seen), 'False SourceMissing');
