@@ -38,8 +38,6 @@ export interface InjectionOptions {
   readonly withoutContainers: boolean;
   /** How many copies of a profile one change may take away without a confirmation. */
   readonly removals: RemovalLimits;
-  /** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
-  readonly promptNamespaces: number;
 }
 
 /** Of the configuration file. */
@@ -59,7 +57,6 @@ export const optionsSchema: z.ZodType<InjectionOptions> = z.strictObject({
       copies: z.int().min(0).default(DEFAULT_REMOVALS.copies),
     })
     .default(DEFAULT_REMOVALS),
-  promptNamespaces: z.int().default(200),
 });
 
 export const DEFAULT_OPTIONS: InjectionOptions = optionsSchema.parse({});

@@ -174,19 +174,13 @@ export const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as con
 // Which pods the API server gives to the policy and to the webhook: what {@link exemption} says, as far as it can be rendered.
 
 /** The resource rule. */
-export const NEW_PODS: {
-  readonly apiGroups: string[];
-  readonly apiVersions: string[];
-  readonly operations: string[];
-  readonly resources: string[];
-  readonly scope: string;
-} = {
+export const NEW_PODS = {
   apiGroups: [''],
   apiVersions: ['v1'],
   operations: ['CREATE'],
   resources: ['pods'],
   scope: 'Namespaced',
-};
+} as const;
 
 /** The match condition. */
 export const NOT_MIRROR: { readonly name: string; readonly expression: string } = {

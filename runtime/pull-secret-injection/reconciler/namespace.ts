@@ -3,7 +3,7 @@
 import { readiness } from '../../core/kubernetes/conditions.ts';
 import type { Apply, Reader, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
-import { whoseTrouble } from '../causes.ts';
+import { isTenants } from '../causes.ts';
 import { namespaceRef, secretRef } from '../names.ts';
 import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { type Copy, type CopyContext, copiesFor, keptUnread, revokedIn, type Trouble } from './copies.ts';
@@ -26,7 +26,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
   const copies = copiesFor(context);
   // What the owner of the namespace can do nothing about is said once, by the profile.
   const troubled = copies.flatMap(({ trouble, ...copy }) =>
-    trouble !== undefined && whoseTrouble(trouble.reason) === 'tenant' ? [{ ...copy, trouble }] : [],
+    trouble !== undefined && isTenants(trouble.reason) ? [{ ...copy, trouble }] : [],
   );
   const reported = reportOf(reader, name, troubled);
   const kept = copies.filter(({ action }) => action === 'keep' || action === 'foreign');

@@ -14,7 +14,7 @@ import { recordOf } from '../../core/record.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
-import { CAUSES, type Cause, whoseTrouble } from '../causes.ts';
+import { CAUSES, type Cause, isTenants, TENANTS_CAUSE } from '../causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../kinds/profile.ts';
 import { namespaceRef, secretRef } from '../names.ts';
@@ -44,7 +44,7 @@ export function causeConditions(count: Count): readonly ConditionInput[] {
 
 /** What the platform must do something about. */
 export function platformTrouble(count: Count): ConditionText | undefined {
-  const bad = CAUSES.filter(({ whose }) => whose === 'platform')
+  const bad = CAUSES.filter((cause) => cause !== TENANTS_CAUSE)
     .map((cause) => causeCondition(cause, count))
     .filter(({ status }) => status === 'False');
   const [first] = bad;
@@ -253,7 +253,7 @@ export function countNamespaces(
 
 /** Nothing is wrong but what the owner of the namespace has to do. */
 function isBlocked({ current, troubles }: Standing): boolean {
-  return !current && troubles.length > 0 && troubles.every(({ reason }) => whoseTrouble(reason) === 'tenant');
+  return !current && troubles.length > 0 && troubles.every(({ reason }) => isTenants(reason));
 }
 
 function standingsOf(

@@ -49,6 +49,8 @@ import {
 const WORKERS = 32;
 /** A profile counts what the namespaces do: when they are done, and now and then until that. A count looks at all of them. */
 const COUNT_DEBOUNCE_MS = 500;
+/** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
+const PROMPT_NAMESPACES = 200;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read; what lies in namespaces, where some are named, in these alone. */
@@ -291,7 +293,7 @@ class Keys {
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
   counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
-    return this.#namespaces().length <= this.#options.promptNamespaces ? this.profiles(concerned) : [];
+    return this.#namespaces().length <= PROMPT_NAMESPACES ? this.profiles(concerned) : [];
   }
 
   /**
