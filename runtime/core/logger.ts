@@ -9,7 +9,6 @@ export type LogFormat = 'json' | 'logfmt';
 export type Fields = Readonly<Record<string, unknown>>;
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
-export const LOG_FORMATS: readonly LogFormat[] = ['json', 'logfmt'];
 
 export interface Logger {
   debug(message: string, fields?: Fields): void;
