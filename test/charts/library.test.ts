@@ -225,7 +225,8 @@ test('plain objects bring no cdk8s with them, however far one follows their impo
       else packages.add(target);
     }
   };
-  for (const file of globSync('charts/*/{access,consent,webhook}.ts', { cwd: root })) follow(join(root, file));
+  for (const file of globSync('charts/*/{access,consent,webhook}.ts', { cwd: root }))
+    follow(join(root, file));
   assert.ok(seen.size > 10);
   assert.deepEqual(
     [...packages].filter((name) => /^(cdk8s|constructs)/.test(name)),

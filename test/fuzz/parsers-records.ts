@@ -1,8 +1,8 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
 import { PullSecret, toBase64, upstreamAgentFault } from '../../runtime/core/docker-config/pull-secret.ts';
-import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
 import { isNamespaceName, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
+import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
