@@ -263,17 +263,22 @@ export function reconcileGrant(
   );
   const whom = profiles.map((one) => (one === ANY_PROFILE ? 'any profile' : `"${one}"`)).join(', ');
   const rows: readonly SummaryRow<undefined>[] = [
-    ['stalled', () => said('GrantInvalid', problems.join('; '))],
-    ['stalled', () => said('SourceUnread', unread ?? '')],
+    [
+      'stalled',
+      () => (problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') }),
+    ],
+    ['stalled', () => (unread === undefined ? undefined : { reason: 'SourceUnread', message: unread })],
     ['progressing', () => waiting('SourceMissing', 'Secret', absent)],
     ['progressing', () => waiting('ProfileMissing', 'profile', strange)],
-    ['ready', () => said('Granted', `${counted(secrets.length, 'Secret')} may be brought by ${whom}`)],
+    [
+      'ready',
+      () => ({
+        reason: 'Granted',
+        message: `${counted(secrets.length, 'Secret')} may be brought by ${whom}`,
+      }),
+    ],
   ];
   return statusOf(reader, object, summarize(rows, undefined, object.metadata.generation));
-}
-
-function said(reason: string, message: string): ConditionText | undefined {
-  return message === '' ? undefined : { reason, message };
 }
 
 function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {
