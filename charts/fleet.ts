@@ -104,18 +104,44 @@ function rivals({ tops, sections }: HostedFleet, index: number): readonly FleetP
 // Mistakes that show only when the clusters of a fleet are seen together. Total: a cluster may be anything but a map of the right form.
 
 /** Names and folders that occur twice, and clusters that refer to what is not there. */
-export function fleetMistakes(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
+export function fleetMistakes(
+  clusters: readonly ClusterTop[],
+  gitops: GitOpsInput | undefined,
+): readonly FleetProblem[] {
   return [
-    ...twice(clusters, 'name', (cluster) => cluster.name),
-    ...twice(clusters, 'path', (cluster) => cluster.path ?? cluster.name),
+    ...twice(clusters, 'name', ({ name }) => name),
+    // Two clusters of one name have one folder as well; that is one mistake.
+    ...twice(clusters, 'path', ({ path, name }) => path ?? name).filter(
+      ({ path: [, index] }) => clusters[Number(index)]?.path !== undefined,
+    ),
+    ...twice(clusters, 'hostedCluster', hostedClusterOf),
+    ...(gitops === undefined
+      ? []
+      : twice(clusters, 'destination', (cluster) => destinationOf(cluster, gitops.tool))),
     ...nested(clusters),
     ...clusters.flatMap((cluster, index) => referenceMistakes(clusters, cluster, index)),
   ];
 }
 
+/** The HostedCluster of a cluster, and where it runs. */
+function hostedClusterOf({ kind, management, name, hostedCluster }: ClusterTop): string | undefined {
+  const { namespace = 'clusters', name: own = name } = asMap(hostedCluster);
+  return kind === 'hosted' ? `${scalarText(namespace)}/${scalarText(own)} of ${management}` : undefined;
+}
+
+/** Where the tool applies a cluster: two clusters in one place would overwrite each other. */
+function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOpsInput['tool']): unknown {
+  // Nothing of it is in git.
+  if (kind === 'hosted' && delivery === 'reconciler') return undefined;
+  const { kubeConfigSecret, name, server } = asMap(destination);
+  if (tool === 'flux') return kubeConfigSecret ?? 'the cluster where Flux runs';
+  return name ?? server ?? 'the cluster where Argo CD runs';
+}
+
+/** Each cluster with the value of one before it. A value that is no text is a mistake of its own. */
 function twice(
   clusters: readonly ClusterTop[],
-  field: 'name' | 'path',
+  field: 'name' | 'path' | 'hostedCluster' | 'destination',
   valueOf: (cluster: ClusterTop) => unknown,
 ): readonly FleetProblem[] {
   const first = new Map<unknown, number>();
@@ -127,8 +153,6 @@ function twice(
       first.set(value, index);
       return [];
     }
-    // Two clusters of one name have one folder as well; that is one mistake.
-    if (field === 'path' && cluster.path === undefined) return [];
     return [
       {
         path: ['clusters', index, field],
@@ -418,7 +442,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
     found.push(...problems);
     return cluster ?? (asMap(value) as unknown as ClusterTop);
   });
-  found.push(...fleetMistakes(tops));
+  found.push(...fleetMistakes(tops, raw.gitops));
   const sections = tops.map((cluster, index) =>
     readSections({ defaults: asMap(raw.defaults?.systems), cluster, index }, found),
   );

@@ -2,6 +2,7 @@
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import type { Case } from '../support/suite.ts';
 
+const FLUX = 'gitops: { tool: flux, repository: https://git.example.com/fleet.git }\n';
 export const IMAGE = 'image: registry.example.com/pullwright:0.1.0\n';
 
 export interface BadFleet extends Case {
@@ -88,6 +89,24 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     reason: 'they would overwrite each other',
     text: `${IMAGE}clusters: [{ name: a, path: x }, { name: b, path: x }]\n`,
     wanted: [/"x" is also the path of clusters\[0\]/],
+  },
+  {
+    name: 'two clusters of Flux without a destination',
+    reason: 'Flux would apply both to its own',
+    text: `${IMAGE}${FLUX}clusters: [{ name: hub }, { name: a }]\n`,
+    wanted: [/clusters\[1\].destination: "the cluster where Flux runs" is also the destination of clusters\[0\]/],
+  },
+  {
+    name: 'one kubeconfig for two clusters',
+    reason: 'they would overwrite each other',
+    text: `${IMAGE}${FLUX}clusters: [{ name: a, destination: { kubeConfigSecret: k } }, { name: b, destination: { kubeConfigSecret: k } }]\n`,
+    wanted: [/clusters\[1\].destination: "k" is also the destination of clusters\[0\]/],
+  },
+  {
+    name: 'one HostedCluster twice',
+    reason: 'one control plane would get two sets of objects',
+    text: `${IMAGE}clusters: [{ name: hub, kind: management }, { name: a, kind: hosted, management: hub }, { name: b, kind: hosted, management: hub, hostedCluster: { name: a } }]\n`,
+    wanted: [/clusters\[2\].hostedCluster: "clusters\/a of hub" is also the hostedCluster of clusters\[1\]/],
   },
   {
     name: 'the output itself for one of two',
