@@ -15,6 +15,7 @@ import { choice, type Flags, file, folder, type Given, outputFlag, toggle } from
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
 import { counted, jsonText, shellWord } from '../runtime/core/text.ts';
+import { toYaml } from '../runtime/kube/yaml.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
@@ -40,7 +41,7 @@ export interface SynthOutput extends Omit<SynthResult, 'clusters' | 'overlays'> 
 /** After writing. */
 export function printReport(result: SynthResult, format: string, io: CommandIo): void {
   printMissing(result, io);
-  if (format === 'json') return printJson(result, io);
+  if (format === 'json' || format === 'yaml') return printData(result, format, io);
   const { added, changed, stale, unchanged } = result.difference;
   io.stdout.write(`Fleet ${result.fleet} to ${result.to}\n`);
   for (const line of clusterLines(result)) io.stdout.write(`  ${line}\n`);
@@ -61,8 +62,8 @@ export function reportCheck(result: SynthResult, format: string, io: CommandIo):
   const differs = added.length + changed.length + stale.length + inTheWay.length > 0;
   printMissing(result, io);
   const ends = differs ? 1 : 0;
-  if (format === 'json') {
-    printJson(result, io);
+  if (format === 'json' || format === 'yaml') {
+    printData(result, format, io);
     return ends;
   }
   if (format === 'sarif' || format === 'junit') {
@@ -170,14 +171,19 @@ function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): rea
   );
 }
 
-function printJson({ overlays: _overlays, ...result }: SynthResult, io: CommandIo): void {
+function printData(
+  { overlays: _overlays, ...result }: SynthResult,
+  form: 'json' | 'yaml',
+  io: CommandIo,
+): void {
   const clusters = result.clusters.map(({ name, path, objects, kept }) => ({
     name,
     path,
     objects: objects.length,
     kept,
   }));
-  io.stdout.write(jsonText<SynthOutput>({ ...result, clusters }));
+  const output: SynthOutput = { ...result, clusters };
+  io.stdout.write(form === 'json' ? jsonText<SynthOutput>(output) : toYaml(output));
 }
 
 const TABLE = {
@@ -203,7 +209,7 @@ const TABLE = {
     overwrite: toggle({ help: 'replace files that stand where a rendered file belongs' }),
     schema: toggle({ help: 'print the JSON Schema of fleet.yaml for editors' }),
     output: outputFlag(
-      ['text', 'json', 'sarif', 'junit'],
+      ['text', 'json', 'yaml', 'sarif', 'junit'],
       'the form of the result; sarif and junit: what --check found, for CI systems',
     ),
   },

@@ -316,6 +316,9 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
   return choice<C>(forms, { default: forms[0], short: 'o', help });
 }
 
+/** A table without its first line. */
+export const noHeadersFlag: Flag<boolean> = toggle({ help: 'print a table without its headers' });
+
 /** How a program that runs for long tells of itself. */
 export const LOG_FLAGS: {
   readonly 'log-level': Flag<'debug' | 'info' | 'warn' | 'error'>;

@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
     name: 'behind a switch',
     reason: 'it takes no value',
     words: ['pullwright', 'status', '--watch', '--al'],
-    wanted: ['--all'],
+    wanted: ['--all', '--all-namespaces'],
   },
 ];
 
@@ -128,7 +128,7 @@ test('zsh and fish get a script of their own', async () => {
   assert.match((await completion('zsh')).stdout, /^#compdef pullwright\n/);
   assert.match(
     (await completion('fish')).stdout,
-    /^complete -c pullwright -n '__fish_seen_subcommand_from reconcile' -l from -r -f -a '\(__fish_complete_directories\)' -d /m,
+    /^complete -c pullwright -n '__fish_seen_subcommand_from reconcile' -l from -s f -r -f -a '\(__fish_complete_directories\)' -d /m,
   );
 });
 

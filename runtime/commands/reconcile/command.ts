@@ -34,7 +34,7 @@ const TABLE = {
     'Offline, with --from, it reads every manifest below DIR ("-" reads standard input), as "kubectl get -o yaml --show-managed-fields" prints them, runs every reconciler until nothing changes any more, and prints what would change. Nothing is written unless --to names a folder. In a cluster, without --from, it keeps it so until it is told to stop.',
   ],
   flags: {
-    from: folder({ help: 'offline: manifests of the (hosted) cluster' }),
+    from: folder({ short: 'f', help: 'offline: manifests of the (hosted) cluster, or - for standard input' }),
     management: folder({
       help: 'offline: manifests of the management cluster; without it, the cluster stands alone',
     }),

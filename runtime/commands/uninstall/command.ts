@@ -21,6 +21,7 @@ import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
+import { toYaml } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type CarryOutOptions, carryOut, type Done, findObjects, isStillThere } from './carry-out.ts';
 import {
@@ -56,7 +57,7 @@ const TABLE = {
       most: 86_400_000,
       help: 'how long nodes, or one object, may take',
     }),
-    output: outputFlag(['text', 'json'], 'the form of the plan and of the result'),
+    output: outputFlag(['text', 'json', 'yaml'], 'the form of the plan and of the result'),
   },
   notes: [
     'The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.',
@@ -103,7 +104,7 @@ interface Flags {
   readonly yes: boolean;
   readonly 'ignore-gitops': boolean;
   readonly timeoutMs: number;
-  readonly isJson: boolean;
+  readonly output: 'text' | 'json' | 'yaml';
   readonly options: { readonly keepSecrets: boolean; readonly skipNodes: boolean };
 }
 
@@ -111,7 +112,6 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const flags: Flags = {
     ...values,
     timeoutMs: values.timeout,
-    isJson: values.output === 'json',
     options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
   };
   const connection = await loadConnection(values.kubeconfig, io.env, values.context);
@@ -141,7 +141,9 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
   const { removed, inUse } = await carryOutAll(plan, client, flags, io);
   const left = planUninstall(await findObjects(client), { ...flags.options, inUse });
   assertNothingCameBack(left);
-  if (flags.isJson) io.stdout.write(jsonText<UninstallOutput>({ removed, kept: left.kept.map(keptRow) }));
+  const done: UninstallOutput = { removed, kept: left.kept.map(keptRow) };
+  if (flags.output === 'json') io.stdout.write(jsonText<UninstallOutput>(done));
+  else if (flags.output === 'yaml') io.stdout.write(toYaml(done));
   else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
   return 0;
 }
@@ -209,13 +211,14 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
 }
 
-function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
-  if (isJson) {
+function print(plan: UninstallPlan, { output }: Flags, io: CommandIo): void {
+  if (output !== 'text') {
     const stages = plan.stages.map(({ name, removals }) => ({
       name,
       removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
     }));
-    io.stdout.write(jsonText<UninstallPlanOutput>({ stages, kept: plan.kept.map(keptRow) }));
+    const planned: UninstallPlanOutput = { stages, kept: plan.kept.map(keptRow) };
+    io.stdout.write(output === 'json' ? jsonText<UninstallPlanOutput>(planned) : toYaml(planned));
     return;
   }
   for (const { name, removals } of plan.stages) {

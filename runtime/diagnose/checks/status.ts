@@ -403,6 +403,8 @@ function caseOf({ cluster, object, message, advice, fix, commands, pull }: Found
 
 /** One line of the table. */
 export interface StatusRow {
+  /** Where several clusters are looked at. */
+  readonly cluster?: string;
   readonly system: string;
   readonly object: string;
   readonly state: 'Ready' | 'Attention' | 'Progressing' | 'Unknown';
@@ -586,22 +588,21 @@ export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
  * One row for the ready objects of each system that has more than `most` of them: a thousand good rows hide a bad one.
  */
 export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
-  const counts = new Map<string, number>();
-  for (const { state, system } of rows)
-    if (state === 'Ready') counts.set(system, (counts.get(system) ?? 0) + 1);
-  const many = [...counts].filter(([, count]) => count > most);
-  const folded = new Set(many.map(([system]) => system));
+  const groupOf = ({ cluster = '', system }: StatusRow): string => `${cluster} ${system}`;
+  const ready = Map.groupBy(
+    rows.filter(({ state }) => state === 'Ready'),
+    groupOf,
+  );
+  const many = [...ready.values()].filter(({ length }) => length > most);
+  const folded = new Set(many.flat());
   return [
-    ...rows.filter(({ state, system }) => state !== 'Ready' || !folded.has(system)),
-    ...many.map(
-      ([system, count]): StatusRow => ({
-        system,
-        object: `${count} objects`,
-        state: 'Ready',
-        reason: 'InOrder',
-        message: '--all lists them',
-      }),
-    ),
+    ...rows.filter((row) => !folded.has(row)),
+    ...many.map(([first, ...rest]) => ({
+      ...(first as StatusRow),
+      object: `${rest.length + 1} objects`,
+      reason: 'InOrder',
+      message: '--all lists them',
+    })),
   ];
 }
 
@@ -610,11 +611,19 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
  *
  * @param columns width of the terminal; undefined: nothing is cut
  */
-export function renderStatus(rows: readonly StatusRow[], columns: number | undefined): string {
+export function renderStatus(
+  rows: readonly StatusRow[],
+  columns: number | undefined,
+  headers = true,
+): string {
   if (rows.length === 0) return 'Nothing here is managed by Pullwright\n';
-  const head = ['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'];
-  const cells = [head, ...rows.map((row) => [row.state, row.system, row.object, row.reason, row.message])];
-  return textTable(cells, columns);
+  const cells = rows.map((row) => [row.state, row.system, row.object, row.reason, row.message]);
+  const table = [['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'], ...cells];
+  const several = rows.some(({ cluster }) => cluster !== undefined);
+  const whole = several
+    ? table.map((line, index) => [index === 0 ? 'CLUSTER' : (rows[index - 1]?.cluster ?? ''), ...line])
+    : table;
+  return textTable(headers ? whole : whole.slice(1), columns);
 }
 
 // Pods that fail to pull, those that fail for one cause together, and what fixes each cause.

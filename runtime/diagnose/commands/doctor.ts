@@ -63,7 +63,7 @@ export interface AllFlags extends ClusterAccess {
   readonly namespace?: string | undefined;
   readonly from?: readonly string[] | undefined;
   readonly cluster?: string | undefined;
-  readonly output: 'text' | 'json' | 'yaml';
+  readonly output: DoctorForm;
 }
 
 /**
@@ -131,9 +131,16 @@ interface Answer extends DoctorAllOutput {
   readonly io: CommandIo;
 }
 
-const FORMS: Readonly<Record<AllFlags['output'], (answer: Answer) => string>> = {
-  text: ({ causes, namespace, io, unread }) =>
-    renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: unread.length === 0 }),
+type DoctorForm = 'text' | 'wide' | 'name' | 'json' | 'yaml';
+
+const asTable = ({ causes, namespace, io, unread }: Answer): string =>
+  renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: unread.length === 0 });
+
+const FORMS: Readonly<Record<DoctorForm, (answer: Answer) => string>> = {
+  text: asTable,
+  wide: asTable,
+  name: ({ causes }) =>
+    causes.flatMap(({ objects }) => objects.map((object) => `${onOneLine(object)}\n`)).join(''),
   json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
   yaml: ({ causes }) =>
     fixesOf(causes)
@@ -163,8 +170,8 @@ const TABLE = {
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(
-      ['text', 'json', 'yaml'],
-      'the form of the result; yaml: only what fixes it, for kubectl apply',
+      ['text', 'wide', 'name', 'json', 'yaml'],
+      'the form of the result; name: only the objects; yaml: only what fixes it, for kubectl apply',
     ),
   },
   exitCodes: '0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage',
@@ -255,8 +262,10 @@ interface Finding {
   readonly paint: Paint;
 }
 
-const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
+const RENDERERS: Readonly<Record<DoctorForm, (finding: Finding) => string>> = {
   text: asText,
+  wide: asText,
+  name: ({ input }) => `${onOneLine(input.pod)}\n`,
   json: ({ input, links }) => jsonText<DoctorOutput>({ pod: input.pod, links, unread: input.unread }),
   yaml: ({ links }) => fixOf(links),
 };

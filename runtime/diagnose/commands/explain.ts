@@ -210,7 +210,7 @@ async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Prom
   if (values.from === undefined) {
     return {
       ...(await readObjects(
-        { ...values, from: undefined },
+        values,
         [...kindsFor(puller), ...(puller.pod === undefined ? [] : doctorKinds(puller))],
         io,
         [...nextKindsFor(puller), ...(puller.pod === undefined ? [] : doctorNext(puller))],

@@ -22,7 +22,7 @@ import { columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
-import { jsonText } from '../../core/text.ts';
+import { jsonText, onOneLine } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
@@ -160,9 +160,7 @@ const LIVE_KINDS: readonly SourceKind[] = clusterKinds(
 
 /** The one cluster. @throws PullwrightError where it does not answer */
 export async function gatherCluster(access: ClusterAccess, name: string, io: CommandIo): Promise<Gathered> {
-  const { store, problems } = await readObjects({ ...access, from: undefined }, LIVE_KINDS, io, [
-    nextNodeKinds,
-  ]);
+  const { store, problems } = await readObjects(access, LIVE_KINDS, io, [nextNodeKinds]);
   const facts = factsOf(store, {
     name,
     hostedCluster: undefined,
@@ -228,7 +226,10 @@ const TABLE = {
     ...CLUSTER_FLAGS,
     html: file({ help: 'write the page to this file', touches: 'writes' }),
     markdown: toggle({ help: 'print Markdown, for the comment of a change' }),
-    output: outputFlag(['text', 'json', 'yaml']),
+    output: outputFlag(
+      ['text', 'wide', 'name', 'json', 'yaml'],
+      'the form of the result; wide: not cut to the terminal; name: only the objects with a problem',
+    ),
   },
   exitCodes: '0 nothing is broken, 1 something is, 2 wrong usage',
   examples: ['pullwright report --from examples/fleet --html report.html'],
@@ -275,7 +276,7 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   });
 }
 
-function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io: CommandIo): string {
+function printed(report: Report, form: Values['output'] | 'markdown', io: CommandIo): string {
   switch (form) {
     case 'json':
       return jsonText<Report>(report);
@@ -283,9 +284,19 @@ function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io
       return toYaml(report, { lineWidth: 0, aliasDuplicateObjects: false });
     case 'markdown':
       return reportMarkdown(report);
+    case 'name':
+      return objectsOf(report)
+        .map((object) => `${onOneLine(object)}\n`)
+        .join('');
+    case 'wide':
+      return reportText(report, paintFor(io));
     default:
       return reportText(report, paintFor(io), columnsOf(io));
   }
+}
+
+function objectsOf({ problems }: Report): readonly string[] {
+  return [...new Set(problems.flatMap(({ cases }) => cases.map(({ object }) => object)))];
 }
 
 async function writePage(path: string, report: Report): Promise<void> {

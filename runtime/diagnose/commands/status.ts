@@ -7,7 +7,16 @@ import {
   defineCommand,
   type ExitCode,
 } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, type Flags, folder, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import {
+  CLUSTER_FLAGS,
+  type Flags,
+  fromFlag,
+  type Given,
+  namespaceFlag,
+  noHeadersFlag,
+  outputFlag,
+  toggle,
+} from '../../cli/flags.ts';
 import { columnsOf, control, writeProblems } from '../../cli/terminal.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
@@ -30,7 +39,8 @@ import {
   renderStatus,
   type StatusRow,
 } from '../checks/status.ts';
-import { readObjects, type SourceFlags, type SourceKind } from '../model/objects.ts';
+import { readClusters } from '../model/look.ts';
+import { chooseCluster, clusterFlag, readObjects, type SourceKind } from '../model/objects.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {
@@ -86,7 +96,10 @@ const TABLE = {
     "Prints one row for every pull secret, profile, grant, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
   ],
   flags: {
-    from: folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
+    namespace: { ...namespaceFlag, help: 'only objects of this namespace' },
+    'all-namespaces': toggle({ short: 'A', help: 'every namespace, as without --namespace' }),
+    from: fromFlag,
+    cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
     watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
@@ -94,6 +107,7 @@ const TABLE = {
       ['text', 'wide', 'name', 'json', 'yaml'],
       'the form of the rows; wide: not cut to the terminal',
     ),
+    'no-headers': noHeadersFlag,
   },
   exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
   examples: ['pullwright status --watch'],
@@ -121,19 +135,56 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     });
     // That nothing is managed is known only of what could be read.
     const isKnown = rows.length > 0 || problems.length === 0;
-    print(rows, { ...values, isKnown, redraw: values.watch && io.stdout.isTTY === true }, io);
+    print(
+      rows,
+      {
+        ...values,
+        isKnown,
+        redraw: values.watch && io.stdout.isTTY === true,
+        headers: !values['no-headers'],
+      },
+      io,
+    );
     writeProblems(io, problems);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
     if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
   }
 }
 
+type Values = Given<typeof TABLE.flags>['flags'];
+
 async function look(
-  flags: SourceFlags,
+  flags: Values,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { store, problems } = await readObjects(flags, STATUS_KINDS, io);
-  return { rows: statusRows(store), problems };
+  const { rows, problems } = await lookEverywhere(flags, io);
+  const { namespace } = flags;
+  if (namespace === undefined || flags['all-namespaces']) return { rows, problems };
+  return { rows: rows.filter(({ object }) => object.split('/').at(-2) === namespace), problems };
+}
+
+/** Clusters of a folder are counted apart. */
+async function lookEverywhere(
+  { from, cluster, ...access }: Values,
+  io: CommandIo,
+): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
+  if (from === undefined) {
+    const { store, problems } = await readObjects(access, STATUS_KINDS, io);
+    return { rows: statusRows(store), problems };
+  }
+  const kinds = STATUS_KINDS.map(({ kind }) => kind);
+  const all = await readClusters(from, kinds, io.stdin);
+  const names = all.map((one) => one.cluster);
+  const chosen = cluster === undefined ? names : [chooseCluster(names, cluster)];
+  const clusters = all.filter((one) => chosen.includes(one.cluster));
+  return {
+    rows: byUrgency(
+      clusters.flatMap(({ cluster: { name }, store }) =>
+        statusRows(store).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
+      ),
+    ),
+    problems: [...new Set(clusters.flatMap(({ problems }) => problems))],
+  };
 }
 
 /** What `store` says, what wants attention first. */
@@ -182,9 +233,14 @@ interface Printing {
   readonly isKnown: boolean;
   /** On a terminal a new table replaces the old one; elsewhere it follows. */
   readonly redraw: boolean;
+  readonly headers: boolean;
 }
 
-function print(rows: readonly StatusRow[], { output, all, isKnown, redraw }: Printing, io: CommandIo): void {
+function print(
+  rows: readonly StatusRow[],
+  { output, all, isKnown, redraw, headers }: Printing,
+  io: CommandIo,
+): void {
   if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
   if (!isKnown && (output === 'text' || output === 'wide')) return;
   const shown = all ? rows : foldReady(rows, MANY);
@@ -192,8 +248,8 @@ function print(rows: readonly StatusRow[], { output, all, isKnown, redraw }: Pri
     json: () => jsonText<readonly StatusRow[]>(rows),
     yaml: () => toYaml(rows, { lineWidth: 0 }),
     name: () => rows.map(({ object }) => `${object}\n`).join(''),
-    wide: () => renderStatus(shown, undefined),
-    text: () => renderStatus(shown, columnsOf(io)),
+    wide: () => renderStatus(shown, undefined, headers),
+    text: () => renderStatus(shown, columnsOf(io), headers),
   };
   io.stdout.write(forms[output]());
 }

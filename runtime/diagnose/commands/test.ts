@@ -10,7 +10,7 @@ import {
   type ExitCode,
 } from '../../cli/command.ts';
 import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../../cli/findings.ts';
-import { type Flags, folder, type Given, outputFlag, several } from '../../cli/flags.ts';
+import { type Flags, fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
@@ -32,7 +32,10 @@ const TABLE = {
   ],
   args: [{ name: 'FILE...', help: 'files of expectations' }],
   flags: {
-    from: several(folder({ help: 'a folder of manifests, in place of "from" in the file' })),
+    from: {
+      ...fromFlag,
+      help: 'a folder or file of manifests, or - for standard input, in place of "from" in the file',
+    },
     cluster: clusterFlag,
     output: outputFlag(
       ['text', 'json', 'yaml', 'junit', 'sarif'],

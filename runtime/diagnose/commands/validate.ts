@@ -9,7 +9,7 @@ import {
   defineCommand,
   type ExitCode,
 } from '../../cli/command.ts';
-import { type Flags, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { type Flags, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
@@ -43,6 +43,7 @@ const TABLE = {
     },
   ],
   flags: {
+    from: { ...fromFlag, help: 'the same as FILE' },
     strict: toggle({ help: 'warnings fail too' }),
     'ignore-others': toggle({
       help: 'leave files alone that name none of these kinds, for hooks that give every changed file',
@@ -59,10 +60,8 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-async function run(
-  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const positionals = [...args, ...(values.from ?? [])];
   if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
   const inputs: Input[] = [];
   for (const path of positionals) {

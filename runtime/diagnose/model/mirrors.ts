@@ -6,7 +6,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, type Flag, file, folder, several, text } from '../../cli/flags.ts';
+import { CLUSTER_FLAGS, type Flag, file, fromFlag, text } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
@@ -61,11 +61,10 @@ export const INPUT_FLAGS: {
   readonly as: Flag<string | undefined>;
   readonly cluster: Flag<string | undefined>;
 } = {
-  from: several(
-    folder({
-      help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
-    }),
-  ),
+  from: {
+    ...fromFlag,
+    help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
+  },
   kubeconfig: file({ help: 'read them from a cluster instead' }),
   context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
   'request-timeout': CLUSTER_FLAGS['request-timeout'],

@@ -1,6 +1,5 @@
 /**
- * Where a command that only looks gets its objects from: a folder of manifests (`--from`), or the cluster of a kubeconfig. Both
- * give a store; what could not be read is said, and the rest is there.
+ * The cluster of a kubeconfig, as a command that only looks reads it: what could not be read is said, and the rest is there.
  */
 
 import type { CommandIo } from '../../cli/command.ts';
@@ -8,7 +7,6 @@ import { type Flag, text } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { VERSION } from '../../core/version.ts';
-import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -34,10 +32,6 @@ export interface ClusterAccess extends ClusterChoice {
   readonly as?: string | undefined;
 }
 
-export interface SourceFlags extends ClusterAccess {
-  readonly from?: string | undefined;
-}
-
 /** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */
 export async function namespaceOf(
   flags: ClusterChoice & { readonly namespace?: string | undefined; readonly from?: unknown },
@@ -58,23 +52,17 @@ export interface SourceObjects {
 export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
 
 /**
- * Reads the objects of `kinds`, then in a cluster what `next` names in turn, until it names nothing.
+ * Reads the objects of `kinds`, then what `next` names in turn, until it names nothing.
  *
- * @throws UsageError, PullwrightError when there is no folder or no cluster to ask
+ * @throws UsageError, PullwrightError when there is no cluster to ask
  */
 export async function readObjects(
-  flags: SourceFlags,
+  access: ClusterAccess,
   kinds: readonly SourceKind[],
   io: CommandIo,
   next: readonly NextKinds[] = [],
 ): Promise<SourceObjects> {
-  if (flags.from === undefined)
-    return withClient(flags, io, async (client) => readSteps(client, kinds, next));
-  const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)), io.stdin);
-  return {
-    store: folder.store,
-    problems: folder.problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
-  };
+  return withClient(access, io, async (client) => readSteps(client, kinds, next));
 }
 
 /** Kinds of OpenShift: where they are served, they are served so, and elsewhere the answer is 404. */

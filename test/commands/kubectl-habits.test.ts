@@ -1,0 +1,136 @@
+/** What a user of kubectl types without thinking: the same flags, forms and names in every command that has a use for them. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { Flag } from '../../runtime/cli/flags.ts';
+import { helpText } from '../../runtime/cli/help.ts';
+import { COMMANDS } from '../../runtime/commands/table.ts';
+import { runInProcess } from '../support/in-process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { CLUSTER, tidy } from './output-scene.ts';
+
+const test = suite("kubectl's habits");
+const root = new URL('../..', import.meta.url).pathname;
+const specs = await Promise.all(Object.values(COMMANDS).map(async ({ load }) => (await load()).spec()));
+/** What people run by hand. */
+const byHand = specs.filter(({ name }) => COMMANDS[name]?.group !== 'run' || name === 'reconcile');
+
+/** The short form of a flag wherever a command has it. */
+const SHORT: Readonly<Record<string, string>> = {
+  'all-namespaces': 'A',
+  from: 'f',
+  namespace: 'n',
+  output: 'o',
+  watch: 'w',
+  yes: 'y',
+};
+
+test('a flag has one short form in every command, and a letter means one flag', () => {
+  for (const { name, flags } of byHand)
+    for (const [flag, { short }] of Object.entries(flags))
+      assert.equal(short, SHORT[flag], `${name} --${flag}`);
+});
+
+test('who reads a cluster takes --context, --as and --request-timeout', () => {
+  for (const { name, flags } of byHand.filter(({ name }) => name !== 'reconcile'))
+    if (flags['kubeconfig'] !== undefined)
+      for (const flag of ['context', 'as', 'request-timeout']) assert.ok(flag in flags, `${name} --${flag}`);
+});
+
+test('every result is printed as JSON and YAML too', () => {
+  for (const { name, flags } of byHand) {
+    const { choices = [] }: Partial<Flag<unknown>> = flags['output'] ?? {};
+    if (choices.length > 0)
+      for (const form of ['text', 'json', 'yaml']) assert.ok(choices.includes(form), `${name} -o ${form}`);
+  }
+});
+
+test('every --help says what the exit codes mean', () => {
+  for (const spec of specs) assert.match(helpText(spec), /^Exit codes: 0 /m, spec.name);
+});
+
+interface Row extends Case {
+  readonly args: readonly string[];
+  readonly stdout: RegExp;
+}
+const row = (name: string, args: readonly string[], stdout: RegExp, reason = 'kubectl takes it'): Row => ({
+  name,
+  reason,
+  args,
+  stdout,
+});
+const POD = /^(?:Deployment\/shop\/web|Pod\/shop\/web-1)\b/m;
+
+const rows: readonly Row[] = [
+  row('TYPE/NAME', ['doctor', 'deployment/web', '-n', 'shop', '-f', CLUSTER], POD),
+  row('TYPE NAME', ['doctor', 'deployment', 'web', '-n', 'shop', '-f', CLUSTER], POD),
+  row('a short form', ['doctor', 'deploy/web', '-nshop', `-f=${CLUSTER}`], POD),
+  row('a plural', ['doctor', 'pods', 'web-1', '--namespace=shop', '--from', CLUSTER], POD),
+  row('a plural with its group', ['doctor', 'deployments.apps/web', '-n', 'shop', '-f', CLUSTER], POD),
+  row('--pod TYPE/NAME', ['explain', '--pod', 'deploy/web', '-n', 'shop', '-f', CLUSTER], /web/),
+  row(
+    'doctor -o name',
+    ['doctor', 'web-1', '-n', 'shop', '-f', CLUSTER, '-o', 'name'],
+    /^Pod\/shop\/web-1\n$/,
+  ),
+  row('doctor -A -o name', ['doctor', '--all', '-A', '-f', CLUSTER, '-o', 'name'], /^(?:\w+\/shop\/\S+\n)+$/),
+  row('doctor -o wide', ['doctor', 'web-1', '-n', 'shop', '-f', CLUSTER, '-owide'], POD),
+  row('report -o name', ['report', '-f', CLUSTER, '-o', 'name'], /^\w+\/shop\/web-1$/m),
+  row('report -o wide', ['report', '-f', CLUSTER, '-o', 'wide'], /^CLUSTER +VERDICT/m),
+  row(
+    'status -o name',
+    ['status', '-f', 'examples/troubled', '-o', 'name'],
+    /^PullStatus\/kube-system\/node-eu-worker-3$/m,
+  ),
+  row('status -o wide', ['status', '-f', 'examples/troubled', '-A', '-o', 'wide'], /^CLUSTER +STATE/),
+  row(
+    'status --no-headers',
+    ['status', '-f', 'examples/troubled', '--no-headers'],
+    /^clusters\/shop-eu +Attention/,
+  ),
+  row(
+    'status -n',
+    ['status', '-f', 'examples/troubled', '-n', 'payments', '-o', 'name'],
+    /^PullSecretGrant\/payments\/teams\n$/,
+  ),
+];
+
+table(test, rows, async ({ args, stdout }) => {
+  const ran = await runInProcess(args);
+  assert.match(ran.stdout, stdout, ran.stderr);
+});
+
+test('-f - reads standard input in every command that reads manifests', async () => {
+  const text = readFileSync(`${root}examples/troubled/hosted/clusters/lab/workloads.yaml`, 'utf8');
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    check: ['--pre'],
+    doctor: ['deploy/runner', '-n', 'ci'],
+    explain: ['quay.io/a/b'],
+    mirrors: ['quay.io/a/b'],
+    reconcile: ['--dry-run'],
+    report: [],
+    status: [],
+    test: ['examples/credential-tests/shop.test.yaml'],
+    validate: [],
+    verify: ['quay.io/a/b'],
+  };
+  const reading = specs.filter(({ flags }) => 'from' in flags).map(({ name }) => name);
+  assert.deepEqual(reading, Object.keys(expected));
+  for (const [name, args] of Object.entries(expected)) {
+    if (name === 'verify') continue;
+    const ran = await runInProcess([name, ...args, '-f', '-'], { stdin: Readable.from([text]) });
+    assert.ok(ran.code < 2, `${name}: ${ran.stderr}`);
+    assert.doesNotMatch(ran.stderr, /Cannot read/, name);
+  }
+});
+
+test('counts of several clusters are those of each', async () => {
+  const { stdout } = await runInProcess(['status', '-f', 'examples/troubled']);
+  assert.match(stdout, /^clusters\/shop-eu .* 4 of 5 agents ready, 5 of 8 nodes eligible$/m);
+  assert.match(stdout, /^clusters\/shop-us .* 6 of 6 agents ready, 6 of 6 nodes eligible/m);
+  const one = await runInProcess(['status', '-f', 'examples/troubled', '--cluster', 'clusters/shop-us']);
+  assert.doesNotMatch(one.stdout, /shop-eu/);
+});
+
+test.lastly('the scene goes', tidy);
+test.run();
