@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
     name: 'behind a switch',
     reason: 'it takes no value',
     words: ['pullwright', 'status', '--watch', '--al'],
-    wanted: ['--all', '--all-namespaces'],
+    wanted: ['--all-namespaces', '--all'],
   },
 ];
 
