@@ -94,7 +94,9 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'two clusters of Flux without a destination',
     reason: 'Flux would apply both to its own',
     text: `${IMAGE}${FLUX}clusters: [{ name: hub }, { name: a }]\n`,
-    wanted: [/clusters\[1\].destination: "the cluster where Flux runs" is also the destination of clusters\[0\]/],
+    wanted: [
+      /clusters\[1\].destination: "the cluster where Flux runs" is also the destination of clusters\[0\]/,
+    ],
   },
   {
     name: 'one kubeconfig for two clusters',
