@@ -169,11 +169,6 @@ export class ObjectStore {
     return [...(this.#owned.get(`${owner} ${key}`) ?? [])];
   }
 
-  /** How many objects there are. */
-  get size(): number {
-    return [...this.#kinds.values()].reduce((sum, table) => sum + table.objects.size, 0);
-  }
-
   *[Symbol.iterator](): Generator<KubeObject> {
     for (const [, table] of [...this.#kinds.entries()].sort(([a], [b]) => (a < b ? -1 : 1)))
       yield* table.objects.values();

@@ -86,8 +86,6 @@ export interface KubeClient {
   mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject>;
   /** Nothing happens when it is gone. */
   remove(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
-  /** The same client for one who may write at other times: `fence` is asked each time before a write of its is sent, and throws where it must not be. */
-  fencedBy(fence: () => void): KubeClient;
   close(): void;
 }
 

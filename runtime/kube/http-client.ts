@@ -15,7 +15,7 @@ import type {
   WatchOptions,
 } from './client.ts';
 import { decodeObject, encodeObject } from './decode.ts';
-import { type Call, type JsonAnswer, Requester, type RequesterOptions } from './requester.ts';
+import { Requester, type RequesterOptions } from './requester.ts';
 import {
   type Collection,
   describeCollection,
@@ -69,27 +69,14 @@ const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 /** See {@link KubeClient}. */
 export class HttpKubeClient implements KubeClient {
   readonly host: string;
-  readonly #options: RequesterOptions;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
-  /** Asked before each of its own writes is sent, beside the fence of all. */
-  readonly #fence: (() => void) | undefined;
 
-  /**
-   * @param known kinds that need no discovery, beside those that every cluster serves
-   * @param of what it has in common with the client whose view it is
-   */
-  constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}, of?: Shared) {
+  /** @param known kinds that need no discovery, beside those that every cluster serves */
+  constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}) {
     this.host = new URL(options.connection.server).host;
-    this.#options = options;
-    this.#requester = of?.requester ?? new Requester(options);
-    this.#resources = of?.resources ?? new ResourceMap((path) => this.#discover(path), known);
-    this.#fence = of?.fence;
-  }
-
-  fencedBy(fence: () => void): KubeClient {
-    const [requester, resources] = [this.#requester, this.#resources];
-    return new HttpKubeClient(this.#options, {}, { requester, resources, fence });
+    this.#requester = new Requester(options);
+    this.#resources = new ResourceMap((path) => this.#discover(path), known);
   }
 
   async get(ref: ObjectRef, options: GetOptions = {}): Promise<KubeObject | undefined> {
@@ -162,7 +149,7 @@ export class HttpKubeClient implements KubeClient {
 
   async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
     const ref = objectRef(object);
-    const { body } = await this.#send({
+    const { body } = await this.#requester.json({
       verb: 'create',
       subject: describeObject(ref),
       method: 'POST',
@@ -213,7 +200,7 @@ export class HttpKubeClient implements KubeClient {
     if (path === undefined) return;
     const body = { propagationPolicy: options.propagation ?? 'Background', ...preconditions(options) };
     const subject = describeObject(ref);
-    await this.#send({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
+    await this.#requester.json({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
   }
 
   /** The release of the API server, such as `v1.36.2`. */
@@ -228,14 +215,10 @@ export class HttpKubeClient implements KubeClient {
     this.#requester.close();
   }
 
-  #send(call: Call): Promise<JsonAnswer> {
-    return this.#requester.json(this.#fence === undefined ? call : { ...call, fence: this.#fence });
-  }
-
   async #write(ref: ObjectRef, call: WriteCall): Promise<KubeObject> {
     const { suffix = '', ...rest } = call;
     const path = (await this.#objectPath(ref)) + suffix;
-    const { body } = await this.#send({ ...rest, subject: describeObject(ref), path });
+    const { body } = await this.#requester.json({ ...rest, subject: describeObject(ref), path });
     return decode(body);
   }
 
@@ -252,13 +235,6 @@ export class HttpKubeClient implements KubeClient {
     const { status, body } = await this.#requester.json(call);
     return status === 404 ? undefined : body;
   }
-}
-
-/** What the views of one client have in common. */
-interface Shared {
-  readonly requester: Requester;
-  readonly resources: ResourceMap;
-  readonly fence: () => void;
 }
 
 interface WriteCall {

@@ -9,7 +9,7 @@ import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { type AddressPolicy, bareHost, type Networks, refusedAddress } from '../http/addresses.ts';
 import type { Connection } from './client.ts';
 import { REFUSED_SERVER } from './requester.ts';
-import { yamlMistake } from './yaml.ts';
+import { parseShortYaml, yamlMistake } from './yaml.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,6 @@ export interface SecretKubeconfig {
   /** `Secret/ns/name`, for messages. */
   readonly subject: string;
   readonly text: Redacted<string>;
-  readonly parse: (text: string) => unknown;
   /** Addresses that are meant although they are loopback or link-local. @default none */
   readonly allow?: Networks;
 }
@@ -74,7 +73,7 @@ function connectionOf(cluster: Map, user: Map): Connection {
 function parsed(input: SecretKubeconfig): Map {
   let value: unknown;
   try {
-    value = input.parse(reveal(input.text));
+    value = parseShortYaml(reveal(input.text));
   } catch (error) {
     throw refused(input, [tooMuch(error) ?? 'it is not valid YAML']);
   }

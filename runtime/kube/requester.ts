@@ -64,8 +64,6 @@ export interface Call {
   /** Not to be sent again once it may have been received. */
   readonly once?: boolean;
   readonly signal?: AbortSignal;
-  /** As that of the options, for this request alone. */
-  readonly fence?: () => void;
   /** A longer answer is refused. @default {33554432} */
   readonly maxBytes?: number;
   /** @default those of the options */
@@ -259,7 +257,7 @@ export class Requester {
     send: (request: HttpRequest) => Promise<T>,
     credentials: Credentials,
   ): Promise<T> {
-    const { onRequest } = this.#options;
+    const { onRequest, fence } = this.#options;
     const { method, body } = call;
     const text = body === undefined ? undefined : JSON.stringify(body);
     try {
@@ -270,7 +268,7 @@ export class Requester {
         signal: call.signal,
         timeoutMs: this.#timeoutMs,
         identity: credentials,
-        ...(method === 'GET' ? {} : { fence: () => this.#judge(call) }),
+        ...(method === 'GET' || fence === undefined ? {} : { fence: () => fence(call) }),
         ...(text === undefined ? {} : { body: text }),
       });
       this.#outage.answered();
@@ -281,11 +279,6 @@ export class Requester {
       if (!(error instanceof PullwrightError)) onRequest?.({ code: '<error>', method });
       throw this.#readable(call, error);
     }
-  }
-
-  #judge(call: Call): void {
-    this.#options.fence?.(call);
-    call.fence?.();
   }
 
   get #timeoutMs(): number {

@@ -74,16 +74,10 @@ export async function probeAll(
 const SILENT_AFTER = 3;
 const REMEMBER_MS = 60_000;
 const DEFAULT_WAIT_MS = 10_000;
-const MAX_HOSTS = 1000;
-
-interface Known {
-  readonly failures: number;
-  readonly answer?: ProbeResult;
-  readonly until: number;
-}
 
 export class HostMemory {
-  readonly #hosts = new Map<string, Known>();
+  readonly #silences = new Map<string, number>();
+  readonly #answers = new Map<string, { readonly answer: ProbeResult; readonly until: number }>();
   readonly #now: () => number;
 
   /** `now` gives milliseconds. */
@@ -93,38 +87,23 @@ export class HostMemory {
 
   /** What is known about `host` without asking; undefined when it should be asked. */
   get(host: string, fingerprint: string): ProbeResult | undefined {
-    for (const key of [host, `${host} ${fingerprint}`]) {
-      const known = this.#hosts.get(key);
-      if (known?.answer !== undefined && known.until > this.#now()) return known.answer;
-    }
-    return undefined;
+    const known = [host, `${host} ${fingerprint}`].map((key) => this.#answers.get(key));
+    return known.find((one) => one !== undefined && one.until > this.#now())?.answer;
   }
 
   /** Takes notice of an answer. */
-  set(host: string, fingerprint: string, result: ProbeResult): void {
-    if (result.verdict === 'RateLimited') {
-      const wait = Math.min((result.retryAfterSeconds ?? DEFAULT_WAIT_MS / 1000) * 1000, REMEMBER_MS);
-      this.#remember(`${host} ${fingerprint}`, { failures: 0, answer: result, until: this.#now() + wait });
+  set(host: string, fingerprint: string, answer: ProbeResult): void {
+    if (answer.verdict === 'RateLimited') {
+      const waitMs =
+        answer.retryAfterSeconds === undefined ? DEFAULT_WAIT_MS : answer.retryAfterSeconds * 1000;
+      const until = this.#now() + Math.min(waitMs, REMEMBER_MS);
+      this.#answers.set(`${host} ${fingerprint}`, { answer, until });
       return;
     }
-    if (result.silence === undefined) {
-      this.#hosts.delete(host);
-      return;
-    }
-    const failures = (this.#hosts.get(host)?.failures ?? 0) + 1;
-    const silent = failures >= SILENT_AFTER;
-    this.#remember(host, {
-      failures,
-      ...(silent ? { answer: result } : {}),
-      until: this.#now() + REMEMBER_MS,
-    });
-  }
-
-  #remember(key: string, known: Known): void {
-    this.#hosts.delete(key);
-    const oldest = this.#hosts.keys().next();
-    if (this.#hosts.size >= MAX_HOSTS && oldest.done !== true) this.#hosts.delete(oldest.value);
-    this.#hosts.set(key, known);
+    const silences = answer.silence === undefined ? 0 : (this.#silences.get(host) ?? 0) + 1;
+    this.#silences.set(host, silences);
+    if (silences >= SILENT_AFTER) this.#answers.set(host, { answer, until: this.#now() + REMEMBER_MS });
+    else this.#answers.delete(host);
   }
 }
 

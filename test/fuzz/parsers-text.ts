@@ -190,7 +190,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       connectionFromSecret({
         subject: 'Secret/a/b',
         text: redact(text),
-        parse: parseYaml,
       }).server,
   },
   {

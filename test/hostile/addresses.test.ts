@@ -8,7 +8,6 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { guardedAddresses, networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { serverGuard } from '../../runtime/kube/requester.ts';
-import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
@@ -122,7 +121,7 @@ for (const server of [
 ])
   test(`a kubeconfig out of a Secret with ${server} is refused`, () => {
     const text = redact(kubeconfig(server));
-    assert.throws(() => connectionFromSecret({ subject, text, parse: parseYaml }), {
+    assert.throws(() => connectionFromSecret({ subject, text }), {
       code: 'KubeconfigRefused',
       message: /cluster\.server is loopback, link-local or the metadata service of a cloud/,
     });
@@ -133,14 +132,14 @@ test('a kubeconfig may name what is allowed, and a private address', () => {
     ['https://127.0.0.1:6443', networksOf(['127.0.0.0/8'])],
     ['https://172.30.0.1:6443', undefined],
   ] as const) {
-    const input = { subject, text: redact(kubeconfig(server)), parse: parseYaml };
+    const input = { subject, text: redact(kubeconfig(server)) };
     assert.equal(connectionFromSecret(allow === undefined ? input : { ...input, allow }).server, server);
   }
 });
 
 test('a name that leads elsewhere is refused when it is contacted, whatever it said before', async () => {
   const text = redact(kubeconfig('https://api.example.com:6443'));
-  const { addresses: policy } = connectionFromSecret({ subject, text, parse: parseYaml });
+  const { addresses: policy } = connectionFromSecret({ subject, text });
   assert.ok(policy !== undefined);
   const url = new URL('https://api.example.com:6443');
   const found = (addresses: readonly string[]) =>

@@ -11,7 +11,6 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { guardedAddresses, networksOf } from '../../runtime/http/addresses.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { Requester, serverGuard } from '../../runtime/kube/requester.ts';
-import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
@@ -157,7 +156,6 @@ const connection = (server: string, allow?: readonly string[]) =>
   connectionFromSecret({
     subject: 'Secret/clusters-a/pullwright-kubeconfig',
     text: redact(kubeconfig(server)),
-    parse: parseYaml,
     ...(allow === undefined ? {} : { allow: networksOf(allow) }),
   });
 

@@ -1,6 +1,5 @@
 /** What a kubeconfig out of a Secret may hold. */
 import assert from 'node:assert/strict';
-import { parse } from 'yaml';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
@@ -19,7 +18,7 @@ function kubeconfig(cluster: object, user: object): string {
 }
 
 const open = (text: string): ReturnType<typeof connectionFromSecret> =>
-  connectionFromSecret({ subject: 'Secret/ns/admin-kubeconfig', text: redact(text), parse });
+  connectionFromSecret({ subject: 'Secret/ns/admin-kubeconfig', text: redact(text) });
 
 const CLUSTER = { server: 'https://api.example.com:6443', 'certificate-authority-data': 'Q0E=' };
 

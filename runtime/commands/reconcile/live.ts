@@ -35,7 +35,7 @@ import type { InformerTiming } from '../../kube/informer.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
-import { parseShortYaml as parse, toYaml } from '../../kube/yaml.ts';
+import { toYaml } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
 import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
@@ -201,7 +201,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
     open: (text, scope) =>
-      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), opener),
+      openCluster(connectionFromSecret({ subject: subject(scope), text, allow }), opener),
     subject,
   };
 }
