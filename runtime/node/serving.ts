@@ -12,62 +12,61 @@ import type { NodeState } from './task.ts';
 
 // `/readyz`, `/healthz` and `/metrics` of a node agent.
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly host: string;
   readonly port: number;
   readonly state: () => NodeState;
   /** Whether the loop still goes round. */
   readonly alive: () => boolean;
   readonly metrics: () => string;
-  /** Texts in PEM. @default {HTTP without TLS} */
-  readonly tls?: Pair;
-}
-
-interface Pair {
-  readonly cert: string;
-  readonly key: string;
 }
 
 /** A connection on which nothing moves for so long is ended. */
 const IDLE_MS = 60_000;
+const CERTIFICATE_LOOK_MS = 60_000;
 
-/** A server that listens. */
-export interface Serving {
-  /** Goes on with another certificate. */
-  renew(pair: Pair): void;
-  close(): void;
-}
-
-/** Listens. The server does not keep the process alive. */
-export async function serveNodeProbes(options: ProbeOptions): Promise<Serving> {
-  const answering: RequestListener = (request, response) => {
+function listenerOf(options: ProbeOptions): RequestListener {
+  return (request, response) => {
     const [status, body] = answer(options, request.url ?? '');
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
-  if (options.tls !== undefined) return serveWithTls(options, options.tls, answering);
-  const server = createServer(answering);
+}
+
+/** Listens without TLS, and does not keep the process alive. Gives what ends it. */
+async function servePlain(options: ProbeOptions): Promise<() => void> {
+  const server = createServer(listenerOf(options));
   server.unref();
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(busy(options, error)));
     server.listen(options.port, options.host, () => resolve());
   });
-  return {
-    renew: () => undefined,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
+  return () => {
+    server.close();
+    server.closeAllConnections();
   };
 }
 
-async function serveWithTls(options: ProbeOptions, pair: Pair, listener: RequestListener): Promise<Serving> {
-  const server = new HttpsServer({ pair, listener, idleMs: IDLE_MS });
+/** The same with the certificate in `folder`, which may be renewed meanwhile. */
+async function serveTls(folder: string, log: Logger, options: ProbeOptions): Promise<() => void> {
+  const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  const present = await readPair(files);
+  const server = new HttpsServer({ pair: present, listener: listenerOf(options), idleMs: IDLE_MS });
   server.unref();
   await server.listen(options.port, options.host).catch((error: Error) => {
     throw busy(options, error);
   });
-  return { renew: (next) => server.renew(next), close: () => void server.close() };
+  const stop = watchPair({
+    files,
+    present,
+    everyMs: CERTIFICATE_LOOK_MS,
+    onChange: (pair) => server.renew(pair),
+    onProblem: (problem) => log.warn('The old certificate goes on', { error: describeError(problem) }),
+  });
+  return () => {
+    stop();
+    void server.close();
+  };
 }
 
 function answer(options: ProbeOptions, url: string): readonly [number, string] {
@@ -104,11 +103,10 @@ export interface ServingOptions {
   readonly metricsTlsDir: string;
 }
 
-type Shown = Omit<ProbeOptions, 'host' | 'port' | 'tls'>;
+type Shown = Omit<ProbeOptions, 'host' | 'port'>;
 
 /** A port is tried again after this. */
 const AGAIN_MS = 30_000;
-const CERTIFICATE_LOOK_MS = 60_000;
 
 /** Serves until `signal`. Comes back at once and never fails. */
 export function serveBeside(
@@ -118,15 +116,12 @@ export function serveBeside(
   signal: AbortSignal,
 ): void {
   const { healthAddress, healthPort, metricsAddress, metricsPort } = options;
-  if (healthPort !== undefined) {
-    const open = (): Promise<() => void> =>
-      serveNodeProbes({ ...shown, host: healthAddress, port: healthPort }).then(closing);
-    void keepOpen(open, around, signal);
-  }
+  const { log } = around;
+  if (healthPort !== undefined)
+    void keepOpen(() => servePlain({ ...shown, host: healthAddress, port: healthPort }), around, signal);
   if (metricsAddress === undefined || metricsPort === undefined) return;
-  const open = (): Promise<() => void> =>
-    withTls(options.metricsTlsDir, around.log, { ...shown, host: metricsAddress, port: metricsPort });
-  void keepOpen(open, around, signal);
+  const metrics = { ...shown, host: metricsAddress, port: metricsPort };
+  void keepOpen(() => serveTls(options.metricsTlsDir, log, metrics), around, signal);
 }
 
 async function keepOpen(
@@ -148,28 +143,4 @@ async function keepOpen(
       await clock.sleep(AGAIN_MS, signal);
     }
   }
-}
-
-async function withTls(folder: string, log: Logger, shown: ProbeOptions): Promise<() => void> {
-  const files = {
-    certificate: join(folder, 'tls.crt'),
-    key: join(folder, 'tls.key'),
-  };
-  const present = await readPair(files);
-  const serving = await serveNodeProbes({ ...shown, tls: present });
-  const stop = watchPair({
-    files,
-    present,
-    everyMs: CERTIFICATE_LOOK_MS,
-    onChange: (pair) => serving.renew(pair),
-    onProblem: (problem) => log.warn('The old certificate goes on', { error: describeError(problem) }),
-  });
-  return () => {
-    stop();
-    serving.close();
-  };
-}
-
-function closing(serving: Serving): () => void {
-  return () => serving.close();
 }
