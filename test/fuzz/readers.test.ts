@@ -19,11 +19,9 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'charts/synth.ts reportCheck',
     'runtime/engine/store.ts impliedFields',
     'runtime/pull-secret-adapter/names.ts clusterLabels',
-    'runtime/pull-secret-injection/reconciler/copies.ts isRevoked',
     'runtime/core/mirrors/registries-conf.ts mismatch',
     'runtime/diagnose/checks/status.ts statusProblems',
     'runtime/core/kubernetes/account-bounds.ts celOf',
-    'runtime/pull-secret-injection/kinds/grant.ts grants',
   ],
   'it passes the value on as it is, or sums up its bytes': [
     'runtime/credential-provider/installer/source.ts digestOf',
@@ -53,6 +51,7 @@ const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
     'runtime/pull-secret-adapter/job/management-secret.ts writeManagementSecret',
   ],
   'a flag or variable of whoever runs the program': [
+    'runtime/core/kubernetes/read-spec.ts readOptions',
     'runtime/cli/flags.ts portNumber',
     'runtime/cli/flags.ts wholeNumber',
     'runtime/cli/flags.ts wholeSeconds',
