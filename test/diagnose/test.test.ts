@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expectPull, standInSecret } from '../../runtime/diagnose/commands/test.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
@@ -57,4 +58,22 @@ test('a file with mistakes and wrong use', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test('expectPull takes charts, alone and in a list, and names an argument that is neither', () => {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { imagePullSecrets: [{ name: 'team' }], containers: [{ name: 'web', image: 'quay.io/x' }] },
+  };
+  const chart = { toJson: () => [pod] };
+  const secret = standInSecret('shop', 'team', ['quay.io']);
+  for (const source of [chart, [chart], [pod]])
+    expectPull(source, [secret]).pod('web').pulls('quay.io/x').with('team');
+  const wrong = 'manifests' as unknown as readonly unknown[];
+  assert.throws(
+    () => expectPull([pod], wrong),
+    /^TypeError: Cannot read argument 2 of expectPull: .*, got string$/,
+  );
+});
+
 test.run();

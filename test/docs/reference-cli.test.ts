@@ -1,6 +1,8 @@
 /** The reference of the command line and the man page have every flag of the tables. */
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { commandPages, manPage, markdownReference } from '../../build/reference/cli.ts';
+import { docBlocks } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('reference of the command line');
@@ -30,6 +32,32 @@ test('a line of the man page is a macro only where one is meant', () => {
     .split('\n')
     .filter((one) => /^[.']/.test(one)))
     assert.ok(macros.has(line.split(' ')[0] ?? ''), line);
+});
+
+test('every command line of the documents names a command and flags that exist', () => {
+  const known = new Map(pages.map(({ spec }) => [spec.name, spec]));
+  const found = ['README.md', ...globSync('docs/**/*.md')].flatMap((page) =>
+    docBlocks(page).flatMap(({ text }) =>
+      [
+        ...text
+          .replaceAll('\\\n', ' ')
+          .matchAll(/^(?:\$ )?(?:kubectl )?(?:pullwright|node main\.ts) ([a-z][^|&#;<>\n]*)/gm),
+      ].map(([line, rest = '']) => ({ page, line, words: rest.trim().split(/\s+/) })),
+    ),
+  );
+  assert.ok(found.length > 40);
+  for (const { page, line, words } of found) {
+    const spec = known.get(words[0] ?? '');
+    assert.ok(spec !== undefined, `${page}: ${line}`);
+    const short = Object.values(spec.flags).map((flag) => flag.short);
+    for (const word of words.filter((one) => one.startsWith('-') && one !== '-')) {
+      const [, name] = /^--([a-z-]+)/.exec(word) ?? [];
+      assert.ok(
+        name === undefined ? short.includes(word[1]) : ['help', ...Object.keys(spec.flags)].includes(name),
+        `${page}: ${word} of ${line}`,
+      );
+    }
+  }
 });
 
 test.run();

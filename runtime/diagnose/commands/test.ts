@@ -14,6 +14,7 @@ import { type Flags, fromFlag, type Given, outputFlag } from '../../cli/flags.ts
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
+import { isRecord } from '../../core/record.ts';
 import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -164,7 +165,7 @@ function findingOf({ file, name, failure }: TestOutcome): readonly FileFinding[]
 // Test helpers of `@pullwright/charts/testing`: which credential a pod of a chart would pull an image with, judged by the code of
 // `pullwright test`. For unit tests of one's own YAML; works with every test runner, for what does not hold is thrown.
 
-/** What is looked at: a chart of cdk8s, objects, or the files that `renderTree` gives. */
+/** What is looked at: a chart of cdk8s, a list of objects and charts, or the files that `renderTree` gives. */
 export type PullSources = { toJson(): readonly unknown[] } | readonly unknown[] | ReadonlyMap<string, string>;
 
 /** An image that a pod pulls. Each method throws an `AssertionError` when it does not hold. */
@@ -199,6 +200,7 @@ export interface ExpectedPulls {
  * Reads `sources` as one cluster. Secrets that are not in git have stand-ins by {@link standInSecret}.
  *
  * @throws AssertionError when an object cannot be read
+ * @throws TypeError when an argument is none of these
  */
 export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
   const reader = readSources(sources);
@@ -224,7 +226,7 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
 }
 
 function readSources(sources: readonly PullSources[]): ReadWorld {
-  const texts = sources.flatMap((source, index) => textsOf(source, `source ${index + 1}`));
+  const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
   const reader = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
   assert.deepEqual(reader.problems, [], 'every object can be read');
   return reader;
@@ -236,8 +238,16 @@ function textsOf(
 ): readonly { readonly file: string; readonly text: string }[] {
   if (source instanceof Map)
     return [...source].map(([path, text]: [string, string]) => ({ file: path, text }));
-  const items = 'toJson' in source ? source.toJson() : [...(source as readonly unknown[])];
-  return [{ file, text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) }];
+  return [{ file, text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objectsOf(source, file) }) }];
+}
+
+function objectsOf(value: unknown, argument: string): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((one) => objectsOf(one, argument));
+  if (!isRecord(value))
+    throw new TypeError(
+      `Cannot read ${argument} of expectPull: expected a chart, a list of objects and charts, or the files of renderTree, got ${value === null ? 'null' : typeof value}`,
+    );
+  return typeof value['toJson'] === 'function' ? [value['toJson']()].flat() : [value];
 }
 
 interface NamedPod {
