@@ -1,5 +1,18 @@
 /** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
+import {
+  choice,
+  count,
+  type Flag,
+  FlagFault,
+  type Flags,
+  seconds,
+  several,
+  text,
+  toggle,
+} from '../cli/flags.ts';
+import { UsageError } from '../core/errors.ts';
+import { readValue } from '../core/kubernetes/kind.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';
@@ -62,7 +75,8 @@ export interface AdapterOptions {
   readonly jobEnv?: Readonly<Record<string, string>>;
 }
 
-const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
+/** So many whole seconds at least. */
+export const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
 const template = z.string().max(320);
 const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 /** At least two characters, so that nobody gives everything away with a `*` alone. */
@@ -86,58 +100,70 @@ const optionFields = z.strictObject({
     .describe('Name in Secret Manager; {id} and {name} are filled in'),
   impersonate: template
     .exactOptional()
-    .describe('Service account that the Job takes on; {project} is filled in'),
+    .describe('Service account that the Job takes on; {project} is filled in, empty for its own'),
   passAs: z.enum(['file', 'env']).exactOptional().describe('How the Job gets the pull secret'),
   location: z
     .string()
     .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
     .exactOptional()
-    .describe('Location of regional secrets; {region} is filled in'),
+    .describe('Location of regional secrets; {region} is filled in; without it, Google replicates secrets'),
   replication: z
     .string()
     .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
       error: 'expected automatic or user-managed:LOCATION[,LOCATION]',
     })
     .exactOptional()
-    .describe('Replication policy of new secrets; {region} is filled in'),
-  kmsKey: template.min(1).exactOptional().describe('Key of Cloud KMS; {location} is filled in'),
+    .describe(
+      'Replication of new secrets: automatic or user-managed:LOCATION[,LOCATION]; {region} is filled in',
+    ),
+  kmsKey: template
+    .min(1)
+    .exactOptional()
+    .describe("Key of Cloud KMS; {project}, {region} and {location} are filled in; without it, Google's own"),
   keepVersions: z.int().min(0).max(1000).exactOptional().describe('Older versions that stay enabled'),
   previousForSeconds: secondsFrom(0)
     .exactOptional()
-    .describe('How long an older version stays enabled after it was replaced'),
+    .describe(
+      'How long an older version stays enabled after it was replaced; 0: not at all; without it, until keepVersions pushes it out',
+    ),
   destroyAfterSeconds: z
     .int()
-    .refine((value) => value === 0 || (value >= 86_400 && value <= 86_400_000), {
+    .min(0)
+    .max(86_400_000)
+    .refine((value) => value === 0 || value >= 86_400, {
       error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
     })
     .exactOptional()
-    .describe('How long a disabled version stays before Google destroys it; 0: for ever'),
+    .describe(
+      'How long a disabled version stays before Google destroys it, from 24 hours to 1000 days; 0: for ever',
+    ),
   onDeletion: z
     .enum(['delete', 'retain'])
     .exactOptional()
     .describe("What deletion does to the secret in the customer's project"),
   adopt: z.boolean().exactOptional().describe("Whether secrets without an owner's label are taken over"),
-  tenants: z
-    .record(z.string().min(1).max(320), z.array(project).max(10_000))
-    .refine((tenants) => Object.keys(tenants).length > 0, { error: 'expected at least one tenant' })
-    .exactOptional()
-    .describe('Projects that each tenant may name'),
   challenge: z
     .enum(['none', 'project-label'])
     .exactOptional()
-    .describe('What the owner of a project sets on it before a pull secret of this tenant goes there'),
+    .describe(
+      'What the owner of a project sets on it before a pull secret of this tenant goes there; the report names label and value',
+    ),
   tenantKey: z
     .string()
     .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'expected created_by, tenancy.KEY or labels.KEY' })
     .exactOptional()
-    .describe('Where a cluster names its tenant'),
-  verifyEverySeconds: secondsFrom(0).exactOptional().describe('How old a proof of what is stored may become'),
-  deniedRetrySeconds: secondsFrom(0).exactOptional().describe('Pause after a refused permission'),
+    .describe('Where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY'),
+  verifyEverySeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('How old a proof of what is stored may become; 0: as old as it likes'),
+  deniedRetrySeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('Pause after a refused permission; 0: until the cluster changes'),
   jobTtlSeconds: secondsFrom(60).exactOptional().describe('How long a finished Job stays'),
   jobDeadlineSeconds: secondsFrom(60).exactOptional().describe('How long a Job may take'),
   repeatSeconds: secondsFrom(0)
     .exactOptional()
-    .describe('How old an unchanged report becomes before an event renews it'),
+    .describe("How old an unchanged report becomes before an event renews it; Sentinel's debounce"),
   sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
   leaseSeconds: secondsFrom(1).exactOptional().describe('How long the Lease lasts'),
   concurrency: z
@@ -157,27 +183,34 @@ const optionFields = z.strictObject({
         });
     })
     .exactOptional()
-    .describe('Further environment of Jobs; nothing secret'),
+    .describe('Further environment of Jobs; nothing secret, and nothing that the adapter says itself'),
 });
 
-export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields.refine(
-  ({ location, replication }) => location === undefined || replication === undefined,
-  {
+export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields
+  .extend({
+    tenants: z
+      .record(z.string().min(1).max(320), z.array(project).max(10_000))
+      .refine((tenants) => Object.keys(tenants).length > 0, { error: 'expected at least one tenant' })
+      .exactOptional()
+      .describe('Projects that each tenant may name'),
+  })
+  .refine(({ location, replication }) => location === undefined || replication === undefined, {
     path: ['replication'],
     error: 'has no effect on regional secrets: set location or replication, not both',
-  },
-);
+  });
 
 /** Where the adapter finds the list of tenants. */
 export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
 
-/**
- * Flags of `pullwright adapter`.
- */
-export function adapterOptionArgs({ tenants, ...options }: AdapterOptions): readonly string[] {
-  const given = { ...options, ...(tenants === undefined ? {} : { tenants: TENANTS_FILE }) };
-  return fieldArgs(Object.keys(optionFields.shape), given);
+/** Flags of `pullwright adapter` that set these options. */
+export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
+  return [
+    ...fieldArgs(Object.keys(optionFields.shape), options),
+    ...(options.tenants === undefined ? [] : ['--tenants', TENANTS_FILE]),
+  ];
 }
+
+// Options and flags: each field of a schema is a flag of its name, `verifyEverySeconds: 5` is `--verify-every 5s`.
 
 /** Flags that are not named after their field. */
 const FLAG_NAMES: Readonly<Record<string, string>> = {
@@ -186,12 +219,17 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   leaseSeconds: 'lease-duration',
 };
 
-/** The flags of those of `fields` that `options` has, named after them: `pollSeconds: 5` is `--poll 5s`. */
+function flagName(field: string): string {
+  const words = field.replace(/Seconds$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return FLAG_NAMES[field] ?? words;
+}
+
+/** The flags of those of `fields` that `options` has. */
 export function fieldArgs(fields: readonly string[], options: object): readonly string[] {
   const values = options as Readonly<Record<string, unknown>>;
   return fields.flatMap((field) => {
     const { [field]: value } = values;
-    const flag = `--${FLAG_NAMES[field] ?? kebabCase(field.replace(/Seconds$/, ''))}`;
+    const flag = `--${flagName(field)}`;
     if (value === undefined || value === false) return [];
     if (value === true) return [flag];
     if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
@@ -203,8 +241,65 @@ export function fieldArgs(fields: readonly string[], options: object): readonly 
   });
 }
 
-function kebabCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+type Fields = Readonly<Record<string, z.ZodType>>;
+
+/** The flags of `fields`; one that is not given has no value, and its help names the default. */
+export function fieldFlags(fields: Fields, defaults: object): Flags {
+  const values = defaults as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, schema]) => {
+      const [, shown = ''] = fieldArgs([field], { [field]: plainDefault(values[field]) });
+      return [flagName(field), { ...flagOf(field, schema), ...(shown === '' ? {} : { default: shown }) }];
+    }),
+  );
+}
+
+function plainDefault(value: unknown): unknown {
+  return Array.isArray(value) ? value.join(', ') : value;
+}
+
+function flagOf(field: string, schema: z.ZodType): Flag<unknown> {
+  const { type, enum: choices, description = '', minimum, maximum } = z.toJSONSchema(schema, { io: 'input' });
+  const help = `${description.charAt(0).toLowerCase()}${description.slice(1)}`;
+  if (choices !== undefined) return choice(choices.map(String), { help });
+  if (type === 'boolean') return toggle({ help });
+  if (type === 'integer') {
+    const bounds = { least: minimum ?? 0, ...(maximum === undefined ? {} : { most: maximum }) };
+    return (field.endsWith('Seconds') ? seconds : count)({ help, ...bounds });
+  }
+  if (type === 'object') return pairs(several(text({ value: 'NAME=VALUE', help })));
+  const one = text({ value: help.includes('{') ? 'TEMPLATE' : 'NAME', help });
+  return type === 'array' ? several(one) : one;
+}
+
+function pairs(
+  flag: Flag<readonly string[] | undefined>,
+): Flag<Readonly<Record<string, string>> | undefined> {
+  const pair = (text: string): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1) throw new FlagFault(text, 'NAME=VALUE');
+    return [text.slice(0, at), text.slice(at + 1)];
+  };
+  return {
+    ...flag,
+    read: (given) => (given.length === 0 ? undefined : Object.fromEntries(given.map(pair))),
+  };
+}
+
+/**
+ * What the flags of `fields` say.
+ *
+ * @param more what comes from elsewhere than a flag, such as a file
+ * @throws UsageError that names the options
+ */
+export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: object, more: object): T {
+  const given = flags as Readonly<Record<string, unknown>>;
+  const values = Object.keys(fields)
+    .map((field) => [field, given[flagName(field)]] as const)
+    .filter(([, value]) => value !== undefined);
+  const { value, problems } = readValue({ ...Object.fromEntries(values), ...more }, schema, '');
+  if (value === undefined) throw new UsageError(`Cannot use the options: ${problems.join('; ')}`);
+  return value;
 }
 
 // What an operator can set for the adapter: all with a default, read from flags by the command.
@@ -212,14 +307,10 @@ function kebabCase(name: string): string {
 /** Other adapters that must be available first, by name. */
 export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
 
-/** Tenant to the projects that it may name; a `*` at the end stands for any further characters. */
-export type TenantProjects = Readonly<Record<string, readonly string[]>>;
-
 /** The options with their defaults, and what the fleet says of the Jobs in fields of its own. */
 export interface AdapterSettings
-  extends Required<
-    Omit<AdapterOptions, 'previousForSeconds' | 'tenants' | 'sweepSeconds' | 'leaseSeconds' | 'concurrency'>
-  > {
+  extends Required<Omit<AdapterOptions, 'previousForSeconds' | 'tenants'>>,
+    Pick<AdapterOptions, 'previousForSeconds' | 'tenants'> {
   /** Where Jobs and their temporary Secrets live. @default {'hyperfleet-system'} */
   readonly namespace: string;
   readonly image: string;
@@ -230,10 +321,6 @@ export interface AdapterSettings
   readonly federation: string;
   /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
   readonly jobAuthorities: string;
-  /** So long a version stays after it was replaced; undefined: until `keepVersions` pushes it out. */
-  readonly previousForSeconds: number | undefined;
-  /** Projects that each tenant may name; undefined: nobody checks. */
-  readonly tenants: TenantProjects | undefined;
 }
 
 export const DEFAULT_SETTINGS: AdapterSettings = {
@@ -254,7 +341,6 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,
-  previousForSeconds: undefined,
   destroyAfterSeconds: 0,
   onDeletion: 'delete',
   adopt: false,
@@ -263,8 +349,23 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   verifyEverySeconds: 86_400,
   deniedRetrySeconds: 3600,
   repeatSeconds: 10,
-  tenants: undefined,
+  sweepSeconds: 60,
+  leaseSeconds: 15,
+  concurrency: 20,
   challenge: 'none',
   tenantKey: 'created_by',
   jobEnv: {},
 };
+
+/** The flags of `pullwright adapter` that the options have. */
+export const OPTION_FLAGS: Flags = fieldFlags(optionFields.shape, DEFAULT_SETTINGS);
+
+/** The settings that flags say, and the list of tenants from a file. @throws UsageError */
+export function settingsOf(
+  flags: object,
+  tenants: unknown,
+  jobs: Omit<AdapterSettings, keyof AdapterOptions>,
+): AdapterSettings {
+  const more = tenants === undefined ? {} : { tenants };
+  return { ...DEFAULT_SETTINGS, ...fieldValues(optionFields.shape, optionsSchema, flags, more), ...jobs };
+}

@@ -5,8 +5,9 @@ import type { ClusterContext } from '../../charts/shared/system.ts';
 import { parseFlags } from '../../runtime/cli/flags.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { command as adapterCommand, jobEnvOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
+import { command as adapterCommand } from '../../runtime/pull-secret-adapter/adapter/command.ts';
 import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts';
+import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -14,6 +15,15 @@ import { type Case, suite, table } from '../support/suite.ts';
 const test = suite('section of the pull secret adapter');
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
 const SECTION = { api: 'https://hyperfleet.example.com' };
+
+const JOBS = {
+  namespace: 'n',
+  image: 'i',
+  imagePullSecrets: [],
+  serviceAccount: 's',
+  federation: '',
+  jobAuthorities: '',
+};
 
 const CLUSTER: ClusterContext = {
   name: 'hub',
@@ -96,11 +106,16 @@ test('every option of the adapter is a flag that the command knows', async () =>
   assert.deepEqual(without, [], 'flags without a field');
 });
 
-test('a flag that would speak in place of the adapter is wrong usage', () => {
-  const read = (pair: string): unknown => jobEnvOf([pair]);
-  assert.doesNotThrow(() => read('HTTPS_PROXY=http://proxy.example.com'));
-  assert.throws(() => read('TENANT_CHALLENGE='), /the adapter sets "TENANT_CHALLENGE" itself/);
-  assert.throws(() => read('=x'), /expected NAME=VALUE/);
+test('a flag is checked as its field is', async () => {
+  const read = (...args: readonly string[]): unknown =>
+    settingsOf(parseFlags(OPTION_FLAGS, args).flags, undefined, JOBS).jobEnv;
+  assert.deepEqual(read('--job-env', 'HTTPS_PROXY=http://a=b'), { HTTPS_PROXY: 'http://a=b' });
+  assert.throws(
+    () => read('--job-env', 'TENANT_CHALLENGE='),
+    /TENANT_CHALLENGE.*adapter sets this variable itself/,
+  );
+  assert.throws(() => read('--job-env', '=x'), /must be NAME=VALUE/);
+  assert.throws(() => read('--destroy-after', '1h'), /destroyAfterSeconds: expected 0, or 86400/);
 });
 
 test('messages of Sentinel are a file of Sentinel alone, which the command reads, and another text is another pod', async () => {

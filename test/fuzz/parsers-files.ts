@@ -11,6 +11,7 @@ import { readSource } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { loadedService } from '../../runtime/node/systemd.ts';
 import { NOTES } from '../../runtime/node/watch.ts';
 import { tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
+import { DEFAULT_SETTINGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 
@@ -92,6 +93,7 @@ export const FILE_PARSERS: readonly Parser[] = [
     name: 'list of tenants',
     corpus: ['acme: [project-a, "acme-*"]\n', 'a: [bc]\n'],
     unit: '- a\n',
-    run: (text) => tenantsOf(fileOf('tenants.yaml', text)),
+    run: async (text) =>
+      settingsOf({}, await tenantsOf(fileOf('tenants.yaml', text)), DEFAULT_SETTINGS).tenants,
   },
 ];

@@ -12,7 +12,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { publishRabbitMq } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
 import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { DEFAULT_MESSAGES } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -66,8 +66,7 @@ else {
     const generation = stage.api.clusters.get(id)?.generation ?? 0;
     const cluster = readCluster({ id, generation: Math.max(generation, 1) });
     assert.ok(cluster.ok);
-    const settings = { eventType: 'cluster.create', source: 'test', messages: DEFAULT_MESSAGES };
-    await publisher.publish(eventFor(cluster.value, settings, ''));
+    await publisher.publish(eventFor(cluster.value, DEFAULT_SENTINEL, ''));
   }
 
   type Change = 'made' | 'rotated' | 'deleted';

@@ -158,7 +158,7 @@ test('the API is down when the Job ends: the end is reported when it is back', a
 });
 
 test('what no event has brought is found by going over the clusters, and said once', async () => {
-  const { api, cluster, stop } = await startAdapter({}, 1, (double) => {
+  const { api, cluster, stop } = await startAdapter({ sweepSeconds: 1 }, (double) => {
     for (const id of ids(3)) double.add(id, goodSpec(id));
     double.add('cls-bad', { provider: 'gcp', gcp: { projectId: 'cust' } });
   });
@@ -175,7 +175,7 @@ test('what no event has brought is found by going over the clusters, and said on
 });
 
 test('what failed for good is not tried again until the secret changes', async () => {
-  const { api, cluster, handle, stop } = await startAdapter({}, NEVER, (_, jobs) => {
+  const { api, cluster, handle, stop } = await startAdapter({}, (_, jobs) => {
     jobs.end = () => ({ status: 'failure', reason: 'SecretNotOwned', message: 'Not ours', details: {} });
   });
   api.add('cls-1', goodSpec('one'));

@@ -4,10 +4,9 @@ import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
-import { DEFAULT_MESSAGES } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
-import { Sentinel, type SentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
+import { Sentinel } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
@@ -15,16 +14,7 @@ import { available, ids, NEVER, startAdapter, within } from './running-adapter.t
 import { goodSpec } from './scene.ts';
 
 const test = suite('found by event');
-const SETTINGS: SentinelSettings = {
-  rule: 'dependencies',
-  dependencies: DEFAULT_SETTINGS.dependencies,
-  eventType: 'cluster.create',
-  source: 'test',
-  selector: {},
-  ages: { reconciled: 1800, notReconciled: 1800 },
-  messages: DEFAULT_MESSAGES,
-  repeatLimitSeconds: 60,
-};
+const SETTINGS = { ...DEFAULT_SENTINEL, rule: 'dependencies', debounceSeconds: 1800 } as const;
 
 function clientOf(api: HyperfleetDouble): HyperfleetApi {
   return new HyperfleetApi({
@@ -36,7 +26,7 @@ function clientOf(api: HyperfleetDouble): HyperfleetApi {
 }
 
 test('five clusters whose dependencies become ready at once: each is found by its event, not by going over them', async () => {
-  const { api, cluster, handle, log, stop } = await startAdapter({}, 600);
+  const { api, cluster, handle, log, stop } = await startAdapter({ sweepSeconds: 600 });
   const [sentinelLog, over] = [[] as string[], new AbortController()];
   const publish = async ({ body }: { readonly body: string }): Promise<void> => {
     assert.equal((await handle({ body: Buffer.from(body), attributes: {} })).outcome, 'done');

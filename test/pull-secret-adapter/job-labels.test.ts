@@ -65,16 +65,20 @@ else {
         pause: () => Promise.resolve(),
       }),
       kube,
-      settings: { ...DEFAULT_SETTINGS, image: IMAGE, namespace: NAMESPACE, ...settings },
+      // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
+      settings: {
+        ...DEFAULT_SETTINGS,
+        image: IMAGE,
+        namespace: NAMESPACE,
+        sweepSeconds: 1,
+        leaseSeconds: 60,
+        ...settings,
+      },
       consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),
       logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
       metrics,
       signal: stop.signal,
-      sweepSeconds: 1,
-      // Given back when it stops: nobody waits for it to run out, however busy the machine is.
-      leaseSeconds: 60,
       instance: 'test',
-      concurrency: 5,
       ports: { health: undefined, metrics: undefined },
     });
     return {

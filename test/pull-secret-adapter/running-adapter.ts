@@ -30,7 +30,6 @@ export interface Running {
 /** Starts it; its first go over the clusters is over. */
 export async function startAdapter(
   settings: Partial<AdapterSettings> = {},
-  sweepSeconds: number = NEVER,
   prepare: (api: HyperfleetDouble, cluster: JobCluster) => void = () => undefined,
 ): Promise<Running> {
   const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
@@ -53,7 +52,13 @@ export async function startAdapter(
       pause: () => Promise.resolve(),
     }),
     kube,
-    settings: { ...DEFAULT_SETTINGS, repeatSeconds: NEVER, ...settings },
+    settings: {
+      ...DEFAULT_SETTINGS,
+      repeatSeconds: NEVER,
+      sweepSeconds: NEVER,
+      leaseSeconds: 60,
+      ...settings,
+    },
     consume: (handler) => {
       given.resolve(handler);
       return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
@@ -61,10 +66,7 @@ export async function startAdapter(
     logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
     metrics,
     signal: stop.signal,
-    sweepSeconds,
-    leaseSeconds: 60,
     instance: 'test',
-    concurrency: 20,
     ports: { health: undefined, metrics: undefined },
   });
   const handle = await given.promise;

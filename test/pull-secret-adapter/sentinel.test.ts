@@ -5,29 +5,18 @@ import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { DEFAULT_MESSAGES, readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
-import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import {
-  Sentinel,
-  type SentinelCount,
+  DEFAULT_SENTINEL,
   type SentinelSettings,
-} from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
+} from '../../runtime/pull-secret-adapter/sentinel/options.ts';
+import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
+import { Sentinel, type SentinelCount } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { goodSpec } from './scene.ts';
 
 const test = suite('Sentinel');
-const SETTINGS: SentinelSettings = {
-  rule: 'reconcile',
-  dependencies: ['validation', 'dns', 'placement'],
-  eventType: 'com.redhat.hyperfleet.cluster.reconcile',
-  source: 'hyperfleet-sentinel',
-  selector: {},
-  ages: { reconciled: 1800, notReconciled: 10 },
-  messages: DEFAULT_MESSAGES,
-  repeatLimitSeconds: 60,
-};
-
 class Stage {
   readonly api: HyperfleetDouble;
   readonly sentinel: Sentinel;
@@ -53,7 +42,7 @@ class Stage {
       assert.ok(read.ok);
       this.sent.push(`${read.event.type} ${(read.event.data as { id: string }).id}`);
     };
-    this.sentinel = new Sentinel(client, { publish }, { ...SETTINGS, ...settings });
+    this.sentinel = new Sentinel(client, { publish }, { ...DEFAULT_SENTINEL, ...settings });
   }
 
   static async start(settings: Partial<SentinelSettings> = {}, clusters = 0, ready = true): Promise<Stage> {
@@ -217,7 +206,7 @@ test('broker down: one group is tried, then the next poll', async () => {
 });
 
 test('rule dependencies: no event before all are available at the generation, then cluster.create', async () => {
-  const rule = { rule: 'dependencies', eventType: 'cluster.create' } as const;
+  const rule = { rule: 'dependencies' } as const;
   const stage = await Stage.start(rule, 1, false);
   // Not a required adapter: the cluster does not show it, only the list of reports does.
   stage.api.required = ['validation', 'dns', 'pullsecret'];
@@ -241,7 +230,7 @@ test('rule dependencies: no event before all are available at the generation, th
 });
 
 test('rule dependencies: the first event comes with the next go, and does not wait for the debounce', async () => {
-  const stage = await Stage.start({ rule: 'dependencies', eventType: 'cluster.create' }, 1, false);
+  const stage = await Stage.start({ rule: 'dependencies' }, 1, false);
   await stage.poll(1);
   assert.deepEqual(stage.sent, []);
   stage.api.dependenciesReady('cls-0');
@@ -255,7 +244,7 @@ test('rule dependencies: the first event comes with the next go, and does not wa
 });
 
 test('a selector reaches the API as its search', async () => {
-  const stage = await Stage.start({ selector: { tier: "o'neil" } }, 3);
+  const stage = await Stage.start({ labels: { tier: "o'neil" } }, 3);
   Object.assign(stage.api.clusters.get('cls-1')?.labels ?? {}, { tier: "o'neil" });
   await stage.poll(15);
   assert.deepEqual(stage.taken(), ['cls-1']);
@@ -263,7 +252,7 @@ test('a selector reaches the API as its search', async () => {
 });
 
 test('the process: exit code, log and metrics', async () => {
-  const stage = await Stage.start({ ages: { reconciled: 1800, notReconciled: 0 } }, 3);
+  const stage = await Stage.start({ debounceSeconds: 0 }, 3);
   const metrics = createMetrics();
   const log: string[] = [];
   const run = (once: boolean, signal: AbortSignal): Promise<number> =>

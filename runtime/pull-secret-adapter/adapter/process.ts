@@ -146,11 +146,7 @@ export interface AdapterProcess {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly signal: AbortSignal;
-  /** Pause between two goes over the list of clusters, in seconds. Never below a minute by default: see `docs`. */
-  readonly sweepSeconds: number;
-  readonly leaseSeconds: number;
   readonly instance: string;
-  readonly concurrency: number;
   readonly ports: { readonly health: number | undefined; readonly metrics: number | undefined };
 }
 
@@ -163,7 +159,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const onRepair = labelReporter(process);
   const clusters: ClusterQueue = new ClusterQueue({
     reconcile: (id, why) => measured(process, { secrets, onRepair }, id, why),
-    concurrency: process.concurrency,
+    concurrency: process.settings.concurrency,
     observer: metrics.queue(NAME, () => clusters.depth),
     onError: (id, error, failures) =>
       logger.warn('A cluster could not be reconciled, and is tried again', {
@@ -272,10 +268,11 @@ async function leadWhenElected(
   clusters: ClusterQueue,
   secrets: SecretMetrics,
 ): Promise<boolean> {
-  const { signal, leaseSeconds: seconds, logger } = process;
+  const { signal, settings, logger } = process;
+  const { leaseSeconds: seconds } = settings;
   const election = new LeaderElection({
     client: process.kube,
-    namespace: process.settings.namespace,
+    namespace: settings.namespace,
     name: 'pullwright-pull-secret-adapter',
     identity: `${process.instance}_${randomUUID()}`,
     clock: systemClock,
@@ -361,7 +358,7 @@ async function sweep(
     } catch (error) {
       process.logger.warn('The clusters could not be listed', { error: describeError(error) });
     }
-    await sleep(process.sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
+    await sleep(process.settings.sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 }
 

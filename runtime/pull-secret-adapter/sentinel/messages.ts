@@ -6,7 +6,8 @@
  * generation 0; a part of the data that has no value is left out. Unlike there, an expression that can never give a truth value is refused
  * before anything runs, and one that has no value for a cluster is counted.
  */
-import { isRecord } from '../../core/record.ts';
+import { z } from 'zod';
+import { readValue } from '../../core/kubernetes/kind.ts';
 import { trimEndOf } from '../../core/text.ts';
 import type { ApiCondition } from '../cluster.ts';
 import { type CelCompiler, CelError, type CelProgram, celCompiler } from './cel.ts';
@@ -54,29 +55,20 @@ type CompiledMap = readonly (readonly [name: string, node: Compiled])[];
 export function messageData(definition: DataNode): MessageData {
   const compile = celCompiler({ variables: { resource: 'map', reason: 'string' } });
   let fields = 0;
-  const node = (value: unknown, path: string, depth: number): Compiled => {
+  const node = (value: DataNode[string], path: string, depth: number): Compiled => {
     fields += 1;
     if (fields > MAX_FIELDS || depth > MAX_DEPTH)
       throw new TypeError(
         `message_data is too large: expected at most ${MAX_FIELDS} fields, ${MAX_DEPTH} deep`,
       );
-    if (typeof value === 'number' || typeof value === 'boolean') return { literal: value };
-    if (isRecord(value)) return { children: map(value, path, depth + 1) };
-    if (typeof value !== 'string')
-      throw new TypeError(
-        `${path} is ${value === null ? 'empty' : 'a list'}: expected an expression of CEL, or a map`,
-      );
-    try {
-      return { program: compile(value) };
-    } catch (error) {
-      throw error instanceof CelError ? new TypeError(`${path}: ${error.message}`) : error;
-    }
+    if (typeof value === 'string') return { program: compiled(compile, path, value) };
+    return typeof value === 'object' ? { children: map(value, path, depth + 1) } : { literal: value };
   };
   // The running system writes the names in their order, too.
-  const map = (value: Readonly<Record<string, unknown>>, path: string, depth: number): CompiledMap =>
-    Object.keys(value)
-      .sort()
-      .map((name) => [name, node(value[name], `${path}.${name}`, depth)] as const);
+  const map = (value: DataNode, path: string, depth: number): CompiledMap =>
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const);
   const root = map(definition, 'message_data', 0);
   return (resource, reason) => evaluateMap(root, { resource: resourceOf(resource), reason });
 }
@@ -153,9 +145,7 @@ export interface Messages {
 export const DEFAULT_MESSAGES: Messages = { data: messageData(DEFAULT_MESSAGE_DATA) };
 
 const KEPT_NAME = 'message_decision.params has a name that CEL keeps for itself: expected another';
-const MAX_PARAMETERS = 50;
-const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
-const OWN_NAMES: ReadonlySet<string> = new Set(['resource', 'now', 'reason', 'condition']);
+const NAME = /^(?!(?:resource|now|reason|condition)$)[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 /** Words of the language. Source: the definition of CEL. */
 const RESERVED: ReadonlySet<string> = new Set(
   'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
@@ -164,52 +154,73 @@ const RESERVED: ReadonlySet<string> = new Set(
 );
 const NO_CONDITION = { status: '', observed_generation: 0n, last_updated_time: '', last_transition_time: '' };
 
+/** `message_decision`: whether an event is sent. */
+export interface MessageDecision {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly result: string;
+}
+
+const expression = z.string().min(1).max(4096);
+
+export const decisionSchema: z.ZodType<MessageDecision, MessageDecision> = z.strictObject({
+  params: z
+    .record(z.string(), expression)
+    .refine((params) => Object.keys(params).length <= 50, { error: 'expected at most 50 parameters' })
+    .refine((params) => Object.keys(params).every((name) => NAME.test(name)), {
+      error: 'expected names of letters, digits and "_", and none of resource, now, reason and condition',
+    })
+    .exactOptional()
+    .describe('Names that the result can use'),
+  result: expression.describe('Whether the event is sent'),
+});
+
+export const dataSchema: z.ZodType<DataNode, DataNode> = z.lazy(() =>
+  z.record(
+    z.string().min(1).max(100),
+    z.union([z.string().max(4096), z.number(), z.boolean(), dataSchema], {
+      error: 'expected an expression of CEL, or a map',
+    }),
+  ),
+);
+
+const messagesSchema = z
+  .strictObject({
+    message_decision: decisionSchema.exactOptional(),
+    message_data: dataSchema.exactOptional(),
+  })
+  .refine((file) => Object.keys(file).length > 0, {
+    error: 'expected message_decision, message_data, or both',
+  })
+  .refine(({ message_data: data }) => data === undefined || Object.hasOwn(data, 'id'), {
+    path: ['message_data'],
+    error: 'has no "id": an event that names no cluster is a dead letter',
+  });
+
 /**
  * Reads and compiles.
  *
- * @param value `message_decision` and `message_data`, each of which may be left out
+ * @param file `message_decision` and `message_data`, each of which may be left out
  * @throws TypeError that names the part: what is there, what is wanted
  */
-export function readMessages(value: unknown): Messages {
-  if (!isRecord(value))
-    throw new TypeError('It is not a map: expected message_decision, message_data, or both');
-  const { message_decision: decision, message_data: given, ...others } = value;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw new TypeError(`"${unknown}" is not known: expected message_decision and message_data`);
-  if (decision === undefined && given === undefined)
-    throw new TypeError('It says nothing: expected message_decision, message_data, or both');
-  if (given !== undefined && !(isRecord(given) && Object.hasOwn(given, 'id')))
-    throw new TypeError('message_data has no "id": an event that names no cluster is a dead letter');
-  const data = messageData((given as DataNode | undefined) ?? DEFAULT_MESSAGE_DATA);
+export function readMessages(file: unknown): Messages {
+  const { value, problems } = readValue(file, messagesSchema, '');
+  if (value === undefined) throw new TypeError(problems.join('; '));
+  const { message_decision: decision, message_data: given } = value;
+  const data = messageData(given ?? DEFAULT_MESSAGE_DATA);
   return decision === undefined ? { data } : { decide: readDecision(decision), data };
 }
 
-function readDecision(value: unknown): NonNullable<Messages['decide']> {
-  if (!isRecord(value)) throw new TypeError('message_decision is not a map: expected params and result');
-  const { params = {}, result, ...others } = value;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw new TypeError(`message_decision.${unknown} is not known: expected params and result`);
-  if (!isRecord(params))
-    throw new TypeError('message_decision.params is not a map: expected names to expressions');
+function readDecision({ params = {}, result }: MessageDecision): NonNullable<Messages['decide']> {
   const names = Object.keys(params);
-  if (names.length > MAX_PARAMETERS)
-    throw new TypeError(
-      `message_decision.params has ${names.length} entries: expected at most ${MAX_PARAMETERS}`,
-    );
-  const wrong = names.find((name) => !NAME.test(name) || OWN_NAMES.has(name));
-  if (wrong !== undefined)
-    throw new TypeError(
-      `message_decision.params has the name "${wrong}": expected letters, digits and "_", and none of ${[...OWN_NAMES].join(', ')}`,
-    );
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
   let known: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
   const compile = decisionCompiler(names, (type) => known.get(type) ?? NO_CONDITION);
   const programs = inOrder(
-    names.map((name) => [name, compiled(compile, `params.${name}`, params[name])] as const),
+    Object.entries(params).map(
+      ([name, text]) => [name, compiled(compile, `message_decision.params.${name}`, text)] as const,
+    ),
   );
-  const outcome = compiled(compile, 'result', result);
+  const outcome = compiled(compile, 'message_decision.result', result);
   if (!['bool', 'dyn'].includes(outcome.type))
     throw new TypeError(`message_decision.result is of type ${outcome.type}: expected bool`);
   return (resource, now) => {
@@ -233,13 +244,12 @@ function decisionCompiler(
   }
 }
 
-function compiled(compile: CelCompiler, place: string, expression: unknown): CelProgram {
-  if (typeof expression !== 'string')
-    throw new TypeError(`message_decision.${place} is no text: expected an expression of CEL`);
+/** @throws TypeError that names where the expression stands */
+function compiled(compile: CelCompiler, place: string, text: string): CelProgram {
   try {
-    return compile(expression);
+    return compile(text);
   } catch (error) {
-    throw error instanceof CelError ? new TypeError(`message_decision.${place}: ${error.message}`) : error;
+    throw error instanceof CelError ? new TypeError(`${place}: ${error.message}`) : error;
   }
 }
 

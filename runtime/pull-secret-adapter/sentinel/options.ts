@@ -1,7 +1,16 @@
 /** How Sentinel decides, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
-import { fieldArgs } from '../options.ts';
-import { type DataNode, readMessages } from './messages.ts';
+import type { Flags } from '../../cli/flags.ts';
+import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
+import {
+  type DataNode,
+  DEFAULT_MESSAGES,
+  dataSchema,
+  decisionSchema,
+  type MessageDecision,
+  type Messages,
+  readMessages,
+} from './messages.ts';
 
 /** Every field may be left out; what is left out is as `pullwright sentinel --help` says. */
 export interface SentinelInput {
@@ -22,10 +31,7 @@ export interface SentinelInput {
   /** Longest pause between events about a cluster of which nobody reports anything new; 0: none. @default {60} */
   readonly repeatLimitSeconds?: number;
   /** When an event is sent, in CEL as HyperFleet's own Sentinel has it, in place of generation and age. @default none */
-  readonly messageDecision?: {
-    readonly params?: Readonly<Record<string, string>>;
-    readonly result: string;
-  };
+  readonly messageDecision?: MessageDecision;
   /** Data of an event, in CEL: names to expressions, or to maps of such. @default `id`, `kind`, `href`, `generation` */
   readonly messageData?: DataNode;
 }
@@ -45,16 +51,28 @@ export function messagesOf({
   };
 }
 
-/** What `pullwright sentinel` takes without saying so. */
-const DEFAULTS = { maxAgeSeconds: 1800, debounceSeconds: 10 } as const;
+/** The options with their defaults, and the messages compiled. */
+export interface SentinelSettings
+  extends Required<Omit<SentinelInput, 'messageDecision' | 'messageData' | 'eventType'>> {
+  /** Absent: by the rule. */
+  readonly eventType?: string;
+  /** What an event says, and when one is sent with rule `reconcile` instead of by generation and age. */
+  readonly messages: Messages;
+}
 
-const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
+export const DEFAULT_SENTINEL: SentinelSettings = {
+  rule: 'reconcile',
+  dependencies: DEFAULT_DEPENDENCIES,
+  labels: {},
+  pollSeconds: 5,
+  maxAgeSeconds: 1800,
+  debounceSeconds: 10,
+  repeatLimitSeconds: 60,
+  messages: DEFAULT_MESSAGES,
+};
+
 /** Of the search query of the API, and of a flag: no blank, no quote, no "=". */
 const LABEL = /^[A-Za-z0-9]([\w./-]{0,251}[A-Za-z0-9])?$/;
-const expression = z.string().min(1).max(4096);
-const dataNode: z.ZodType<DataNode, DataNode> = z.lazy(() =>
-  z.record(z.string().min(1).max(100), z.union([z.string().max(4096), z.number(), z.boolean(), dataNode])),
-);
 const labelText = z.string().regex(LABEL, {
   error: 'expected letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
 });
@@ -71,30 +89,29 @@ const sentinelFields = z.strictObject({
     .string()
     .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
     .exactOptional()
-    .describe('Type of the events'),
+    .describe(
+      'Type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
+    ),
   labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
-  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes'),
+  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
   maxAgeSeconds: secondsFrom(1)
     .exactOptional()
-    .describe('How old the report about a good cluster may become'),
-  debounceSeconds: secondsFrom(0).exactOptional().describe('The same for a cluster that is not good'),
+    .describe('How old the report about a cluster that is as it should be may become'),
+  debounceSeconds: secondsFrom(0).exactOptional().describe('The same for a cluster that is not'),
   repeatLimitSeconds: secondsFrom(0)
     .exactOptional()
-    .describe('Longest pause between events about a cluster of which nobody reports anything new'),
-  messageDecision: z
-    .strictObject({
-      params: z
-        .record(z.string().min(1).max(63), expression)
-        .exactOptional()
-        .describe('Names that the result can use'),
-      result: expression.describe('Whether the event is sent'),
-    })
-    .exactOptional()
-    .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
-  messageData: dataNode.exactOptional().describe('Data of an event: names to expressions of CEL'),
+    .describe(
+      'Longest pause between events about a cluster of which nobody reports anything new; 0: an event at every poll, as the running system',
+    ),
 });
 
 export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelFields
+  .extend({
+    messageDecision: decisionSchema
+      .exactOptional()
+      .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
+    messageData: dataSchema.exactOptional().describe('Data of an event: names to expressions of CEL'),
+  })
   .refine((one) => one.rule !== 'dependencies' || one.messageDecision === undefined, {
     path: ['messageDecision'],
     error: 'says when an event is sent, and so does rule "dependencies": expected one of them',
@@ -118,8 +135,8 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelF
     error: 'has no effect with rule "reconcile": set rule "dependencies", or remove the field',
   })
   .superRefine(({ maxAgeSeconds, debounceSeconds }, context) => {
-    const maxAge = maxAgeSeconds ?? DEFAULTS.maxAgeSeconds;
-    const debounce = debounceSeconds ?? DEFAULTS.debounceSeconds;
+    const maxAge = maxAgeSeconds ?? DEFAULT_SENTINEL.maxAgeSeconds;
+    const debounce = debounceSeconds ?? DEFAULT_SENTINEL.debounceSeconds;
     if (debounce <= maxAge) return;
     context.addIssue({
       code: 'custom',
@@ -128,11 +145,31 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelF
     });
   });
 
-/**
- * Flags of `pullwright sentinel`.
- */
+/** Flags of `pullwright sentinel` that set these options. */
 export function sentinelArgs(input: SentinelInput): readonly string[] {
-  const { messageDecision: _decision, messageData: _data, ...options } = input;
   const messages = messagesOf(input) === undefined ? undefined : MESSAGES_FILE;
-  return fieldArgs([...Object.keys(sentinelFields.shape), 'messages'], { ...options, messages });
+  return fieldArgs([...Object.keys(sentinelFields.shape), 'messages'], { ...input, messages });
+}
+
+/** The flags of `pullwright sentinel` that the options have. */
+export const SENTINEL_FLAGS: Flags = fieldFlags(sentinelFields.shape, DEFAULT_SENTINEL);
+
+/** The settings that flags say. @param file what `--messages` names, parsed @throws UsageError */
+export function sentinelSettings(flags: object, file: object): SentinelSettings {
+  const {
+    message_decision: messageDecision,
+    message_data: messageData,
+    ...others
+  } = file as Readonly<Record<string, unknown>>;
+  const input = fieldValues(sentinelFields.shape, sentinelSchema, flags, {
+    ...(messageDecision === undefined ? {} : { messageDecision }),
+    ...(messageData === undefined ? {} : { messageData }),
+    ...others,
+  });
+  const messages = messagesOf(input);
+  return {
+    ...DEFAULT_SENTINEL,
+    ...input,
+    ...(messages === undefined ? {} : { messages: readMessages(messages) }),
+  };
 }

@@ -10,59 +10,40 @@ import { randomUUID } from 'node:crypto';
 import { inParallel } from '../../core/parallel.ts';
 import type { Publisher } from '../broker/broker.ts';
 import { encodeCloudEvent } from '../cloud-event.ts';
-import type { ApiCondition, HyperfleetCluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { planCluster } from '../plan.ts';
-import type { MessageResource, Messages } from './messages.ts';
+import type { MessageResource } from './messages.ts';
+import { DEFAULT_SENTINEL, type SentinelSettings } from './options.ts';
 
 // When Sentinel sends an event about a cluster. Two rules: `reconcile` as the running system decides (generation and age, strict), and
 // `dependencies` as the requirement has it.
-
-/** Ages in seconds. */
-export interface SentinelAges {
-  /** @default {1800} */
-  readonly reconciled: number;
-  /** @default {10} */
-  readonly notReconciled: number;
-}
-
-export const DEFAULT_AGES: SentinelAges = { reconciled: 1800, notReconciled: 10 };
 
 export interface SentinelDecision {
   readonly publish: boolean;
   readonly reason: string;
 }
 
-/** What the decision looks at. */
-export interface SentinelResource {
-  readonly generation: number;
-  readonly conditions: readonly ApiCondition[];
-}
-
 /**
  * @param now undefined: the clock is not known, and nothing is sent
  */
 export function decideToPublish(
-  resource: SentinelResource,
+  resource: Pick<MessageResource, 'generation' | 'conditions'>,
   now: Date | undefined,
-  ages: SentinelAges = DEFAULT_AGES,
+  {
+    maxAgeSeconds,
+    debounceSeconds,
+  }: Pick<SentinelSettings, 'maxAgeSeconds' | 'debounceSeconds'> = DEFAULT_SENTINEL,
 ): SentinelDecision {
   if (now === undefined) return { publish: false, reason: 'now time is zero' };
   const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
   const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
+  const limit = condition?.status === 'True' ? maxAgeSeconds : debounceSeconds;
   const publish =
     resource.generation > (condition?.observed_generation ?? 0) ||
-    isOld(age, resource.generation, limitOf(condition, ages));
+    // Nothing was reported yet: only a new resource counts.
+    (Number.isNaN(age) ? resource.generation === 1 : age > limit);
   return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
-}
-
-function limitOf(condition: ApiCondition | undefined, ages: SentinelAges): number {
-  return condition?.status === 'True' ? ages.reconciled : ages.notReconciled;
-}
-
-/** @param age NaN when nothing was reported yet: then only a new resource counts */
-function isOld(age: number, generation: number, limit: number): boolean {
-  return Number.isNaN(age) ? generation === 1 : age > limit;
 }
 
 /** The `search` parameter that selects clusters by label: sorted, quotes doubled. */
@@ -71,20 +52,6 @@ export function searchByLabels(selector: Readonly<Record<string, string>>): stri
     .sort()
     .map((key) => `labels.${key}='${(selector[key] ?? '').replaceAll("'", "''")}'`)
     .join(' and ');
-}
-
-export interface SentinelSettings {
-  /** `reconcile`: generation and age, as the running system. `dependencies`: as the requirement, `cluster.create` once they are complete. */
-  readonly rule: 'reconcile' | 'dependencies';
-  readonly dependencies: readonly string[];
-  readonly eventType: string;
-  readonly source: string;
-  readonly selector: Readonly<Record<string, string>>;
-  readonly ages: SentinelAges;
-  /** What an event says, and when one is sent with rule `reconcile` instead of by generation and age. */
-  readonly messages: Messages;
-  /** Longest pause, in seconds, between events about a cluster of which nobody reports anything new; 0: an event at every poll. */
-  readonly repeatLimitSeconds: number;
 }
 
 export interface SentinelCount {
@@ -151,7 +118,7 @@ export class Sentinel {
     this.#cause = undefined;
     this.#undecided = [];
     this.#stillWaiting = new Map();
-    for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
+    for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.labels)))) {
       const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
       count.clusters += group.length;
       for (const [index, end] of ends.entries()) {
@@ -195,13 +162,13 @@ export class Sentinel {
 
   /** Why an event is due; undefined: none is. */
   async #due(cluster: HyperfleetCluster, now: Date): Promise<string | undefined> {
-    const { rule, ages, messages } = this.#settings;
+    const { rule, messages } = this.#settings;
     if (rule === 'reconcile' && messages.decide !== undefined) {
       const { publish, reason, failed } = messages.decide(resourceOf(cluster), now);
       if (failed) this.#undecided.push(`cluster "${cluster.id}": ${reason}`);
       return publish ? reason : undefined;
     }
-    const { publish, reason } = decideToPublish(cluster, now, ages);
+    const { publish, reason } = decideToPublish(cluster, now, this.#settings);
     if (rule === 'reconcile') return publish ? reason : undefined;
     const isFirst = !isReconciled(cluster) && this.#spokenOf.get(cluster.id) !== stateOf(cluster);
     if (!publish && !isFirst) return undefined;
@@ -222,7 +189,7 @@ export class Sentinel {
 
   /** Undefined: the same was said a moment ago. */
   #next(cluster: HyperfleetCluster, now: Date): Sent | undefined {
-    const { ages, repeatLimitSeconds } = this.#settings;
+    const { debounceSeconds, repeatLimitSeconds } = this.#settings;
     const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
     const { generation, deleting } = cluster;
     const observation = JSON.stringify([
@@ -231,7 +198,7 @@ export class Sentinel {
       reconciled?.status,
       reconciled?.last_updated_time,
     ]);
-    const first: Sent = { observation, at: now.getTime(), pauseMs: ages.notReconciled * 1000 };
+    const first: Sent = { observation, at: now.getTime(), pauseMs: debounceSeconds * 1000 };
     const before = this.#sent.get(cluster.id);
     if (before?.observation !== observation || repeatLimitSeconds === 0) return first;
     if (now.getTime() - before.at < before.pauseMs) return undefined;
@@ -284,17 +251,17 @@ function resourceOf(cluster: HyperfleetCluster): MessageResource {
 /** The event, as the running system writes it. */
 export function eventFor(
   cluster: HyperfleetCluster,
-  settings: Pick<SentinelSettings, 'eventType' | 'source' | 'messages'>,
+  { rule, eventType, messages }: Pick<SentinelSettings, 'rule' | 'eventType' | 'messages'>,
   reason: string,
 ): { id: string; body: string } {
   const id = randomUUID();
   const body = encodeCloudEvent({
     specversion: '1.0',
     id,
-    source: settings.source,
-    type: settings.eventType,
+    source: 'hyperfleet-sentinel',
+    type: eventType ?? (rule === 'reconcile' ? 'com.redhat.hyperfleet.cluster.reconcile' : 'cluster.create'),
     datacontenttype: 'application/json',
-    data: settings.messages.data(resourceOf(cluster), reason),
+    data: messages.data(resourceOf(cluster), reason),
     extensions: {},
   });
   return { id, body };

@@ -131,8 +131,8 @@ export const suite: ConformanceSuite<Input> = {
     const now = input.zero ? undefined : NOW;
     if (input.kind === 'expressions') return byExpressions(input.ages, { generation, conditions }, now);
     const ages = {
-      reconciled: input.ages.reconciled_max_age_s,
-      notReconciled: input.ages.not_reconciled_max_age_s,
+      maxAgeSeconds: input.ages.reconciled_max_age_s,
+      debounceSeconds: input.ages.not_reconciled_max_age_s,
     };
     return decideToPublish({ generation, conditions }, now, ages);
   },
