@@ -2,68 +2,11 @@
 import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { PROVIDER } from '../../runtime/pull-secret-adapter/objects.ts';
-import { type AdapterOptions, optionsSchema } from '../../runtime/pull-secret-adapter/options.ts';
-import { type SentinelInput, sentinelSchema } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
+import { optionsSchema } from '../../runtime/pull-secret-adapter/options.ts';
+import { sentinelSchema } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import type { ChartSystem } from '../shared/system.ts';
-import { type AdapterInstallation, adapterInstallation } from './installation.ts';
-
-/** The section, as it is written. */
-export interface PullSecretAdapterInput {
-  /** Base URL of the HyperFleet API. */
-  readonly api: string;
-  /** @default {'rabbitmq'} */
-  readonly broker?: 'rabbitmq' | 'pubsub';
-  /** Secret whose key `url` holds the URL of RabbitMQ. @default {'pull-secret-adapter-broker'} */
-  readonly brokerSecret?: string;
-  /** Secret whose key `token` holds the bearer token of the HyperFleet API, for adapter and Sentinel. @default none */
-  readonly apiTokenSecret?: string;
-  /** Audience of a token of the pods' own ServiceAccounts, in place of `apiTokenSecret`. @default none: no authentication */
-  readonly apiTokenAudience?: string;
-  /** ConfigMap whose key `ca.crt` holds further authorities to trust, for adapter, Sentinel and Jobs. @default those of the image */
-  readonly caConfigMap?: string;
-  /** How a report is sent. @default {'auto'} */
-  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
-  /** Project of Pub/Sub. */
-  readonly gcpProject?: string;
-  /** @default {'hyperfleet-clusters'} */
-  readonly topic?: string;
-  /** @default {'pullsecret'} */
-  readonly subscription?: string;
-  /** Exchange of RabbitMQ. @default the topic */
-  readonly exchange?: string;
-  /** Type of the exchange. @default {'topic'} */
-  readonly exchangeType?: 'topic' | 'fanout' | 'direct';
-  /** Routing key of RabbitMQ. @default {''} */
-  readonly routingKey?: string;
-  /** Make topics and subscription of Pub/Sub when they are missing. @default {false} */
-  readonly createTopics?: boolean;
-  /** Namespace of adapter and Jobs. @default {'hyperfleet-system'} */
-  readonly namespace?: string;
-  /** @default {2} */
-  readonly replicas?: number;
-  /** Google service account of the Jobs, for Workload Identity: this or `jobFederation`. */
-  readonly jobGoogleServiceAccount?: string;
-  /**
-   * Full name of the provider of a workload identity pool that knows the tokens of this cluster, where there is no metadata server:
-   * `projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`.
-   */
-  readonly jobFederation?: string;
-  /** Google service account of adapter and Sentinel, for Pub/Sub. */
-  readonly googleServiceAccount?: string;
-  /** Whether Sentinel is installed too. @default {false} */
-  readonly sentinel?: boolean;
-  /** How Sentinel decides, with `sentinel: true`. @default as `pullwright sentinel --help` says */
-  readonly sentinelOptions?: SentinelInput;
-  /** Whether a PrometheusRule is rendered. @default {true} */
-  readonly alerts?: boolean;
-  /** How the adapter works. @default as `pullwright adapter --help` says */
-  readonly adapterOptions?: AdapterOptions;
-  /** Further flags of `pullwright adapter`. @default {[]} */
-  readonly args?: readonly string[];
-  /** TCP ports that the pods may reach beside 80, 443, 988, 6443, those of RabbitMQ and of the API: a proxy's. @default {[]} */
-  readonly egressPorts?: readonly number[];
-}
+import { adapterInstallation, type PullSecretAdapterInput } from './installation.ts';
 
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 
@@ -160,7 +103,7 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
 /** Installs the adapter in one management cluster. */
 export class PullSecretAdapter extends ObjectGroup {
   constructor(scope: Construct, id: string, props: PullSecretAdapterInput & { readonly image: string }) {
-    super(scope, id, adapterInstallation(installation(props, props.image)));
+    super(scope, id, adapterInstallation(props));
   }
 }
 
@@ -169,36 +112,11 @@ export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSe
   summary: 'Brings pull secrets of HyperFleet clusters to Google Secret Manager and HyperShift',
   config: schema,
   kinds: ['management', 'standalone'],
-  objects: (config, cluster) =>
+  objects: (config, { image, imagePullSecrets = [], network }) =>
     adapterInstallation({
-      ...installation(config, cluster.image, cluster.imagePullSecrets),
-      ...(cluster.network === undefined ? {} : { network: cluster.network }),
+      ...config,
+      image,
+      imagePullSecrets,
+      ...(network === undefined ? {} : { network }),
     }),
 };
-
-/** Where HyperFleet's other adapters are. */
-export const ADAPTER_NAMESPACE = 'hyperfleet-system';
-
-const DEFAULTS = {
-  broker: 'rabbitmq',
-  topic: 'hyperfleet-clusters',
-  subscription: 'pullsecret',
-  namespace: ADAPTER_NAMESPACE,
-  replicas: 2,
-  pullSecretName: 'pull-secret',
-  sentinel: false,
-  alerts: true,
-  args: [],
-} as const;
-
-function installation(
-  section: PullSecretAdapterInput,
-  image: string,
-  imagePullSecrets: readonly string[] = [],
-): AdapterInstallation {
-  const { brokerSecret = 'pull-secret-adapter-broker', ...rest } = section;
-  const withSecret = (section.broker ?? 'rabbitmq') === 'rabbitmq' ? { brokerSecret } : {};
-  // The rights of the Jobs name the Secret that they are told to write.
-  const pullSecretName = section.adapterOptions?.pullSecretName ?? DEFAULTS.pullSecretName;
-  return { ...DEFAULTS, ...rest, ...withSecret, pullSecretName, image, imagePullSecrets };
-}

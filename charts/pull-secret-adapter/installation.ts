@@ -30,6 +30,8 @@ import {
 import {
   type AdapterOptions,
   adapterOptionArgs,
+  DEFAULT_SETTINGS,
+  fieldArgs,
   TENANTS_FILE,
 } from '../../runtime/pull-secret-adapter/options.ts';
 import {
@@ -42,6 +44,85 @@ import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import { adapterRights, toldOfJobs } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
 
+/** The section, as it is written. */
+export interface PullSecretAdapterInput {
+  /** Base URL of the HyperFleet API. */
+  readonly api: string;
+  /** @default {'rabbitmq'} */
+  readonly broker?: 'rabbitmq' | 'pubsub';
+  /** Secret whose key `url` holds the URL of RabbitMQ. @default {'pull-secret-adapter-broker'} */
+  readonly brokerSecret?: string;
+  /** Secret whose key `token` holds the bearer token of the HyperFleet API, for adapter and Sentinel. @default none */
+  readonly apiTokenSecret?: string;
+  /** Audience of a token of the pods' own ServiceAccounts, in place of `apiTokenSecret`. @default none: no authentication */
+  readonly apiTokenAudience?: string;
+  /** ConfigMap whose key `ca.crt` holds further authorities to trust, for adapter, Sentinel and Jobs. @default those of the image */
+  readonly caConfigMap?: string;
+  /** How a report is sent. @default {'auto'} */
+  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
+  /** Project of Pub/Sub. */
+  readonly gcpProject?: string;
+  /** @default {'hyperfleet-clusters'} */
+  readonly topic?: string;
+  /** @default {'pullsecret'} */
+  readonly subscription?: string;
+  /** Exchange of RabbitMQ. @default the topic */
+  readonly exchange?: string;
+  /** Type of the exchange. @default {'topic'} */
+  readonly exchangeType?: 'topic' | 'fanout' | 'direct';
+  /** Routing key of RabbitMQ. @default {''} */
+  readonly routingKey?: string;
+  /** Make topics and subscription of Pub/Sub when they are missing. @default {false} */
+  readonly createTopics?: boolean;
+  /** Namespace of adapter and Jobs. @default {'hyperfleet-system'} */
+  readonly namespace?: string;
+  /** @default {2} */
+  readonly replicas?: number;
+  /** Google service account of the Jobs, for Workload Identity: this or `jobFederation`. */
+  readonly jobGoogleServiceAccount?: string;
+  /**
+   * Full name of the provider of a workload identity pool that knows the tokens of this cluster, where there is no metadata server:
+   * `projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`.
+   */
+  readonly jobFederation?: string;
+  /** Google service account of adapter and Sentinel, for Pub/Sub. */
+  readonly googleServiceAccount?: string;
+  /** Whether Sentinel is installed too. @default {false} */
+  readonly sentinel?: boolean;
+  /** How Sentinel decides, with `sentinel: true`. @default as `pullwright sentinel --help` says */
+  readonly sentinelOptions?: SentinelInput;
+  /** Whether a PrometheusRule is rendered. @default {true} */
+  readonly alerts?: boolean;
+  /** How the adapter works. @default as `pullwright adapter --help` says */
+  readonly adapterOptions?: AdapterOptions;
+  /** Further flags of `pullwright adapter`. @default {[]} */
+  readonly args?: readonly string[];
+  /** TCP ports that the pods may reach beside 80, 443, 988, 6443, those of RabbitMQ and of the API: a proxy's. @default {[]} */
+  readonly egressPorts?: readonly number[];
+}
+
+/** What is not written in the section. */
+export interface AdapterInstallation extends PullSecretAdapterInput {
+  readonly image: string;
+  /** Secrets in `namespace` that the Jobs pull it with; the pods of adapter and Sentinel get theirs with every other pod. @default none */
+  readonly imagePullSecrets?: readonly string[];
+  readonly network?: NetworkSettings;
+}
+
+const DEFAULTS = {
+  broker: 'rabbitmq',
+  brokerSecret: 'pull-secret-adapter-broker',
+  topic: 'hyperfleet-clusters',
+  subscription: 'pullsecret',
+  namespace: DEFAULT_SETTINGS.namespace,
+  replicas: 2,
+  adapterOptions: {},
+  sentinelOptions: {},
+  alerts: true,
+} as const;
+
+type Installation = AdapterInstallation & Required<Pick<AdapterInstallation, keyof typeof DEFAULTS>>;
+
 // What the pods of adapter and Sentinel find in their file system: credentials, authorities, the list of tenants.
 
 /** A ConfigMap with one file, for one of the two programs. */
@@ -52,27 +133,17 @@ interface ConfigFile {
   readonly text: string;
 }
 
-/** What the files come from. */
-export interface FileSources {
-  readonly brokerSecret?: string;
-  readonly apiTokenSecret?: string;
-  readonly apiTokenAudience?: string;
-  readonly caConfigMap?: string;
-  readonly adapterOptions?: AdapterOptions;
-  readonly sentinelOptions?: SentinelInput;
-}
-
-export interface PodFiles {
+interface PodFiles {
   readonly env: readonly EnvVar[];
   readonly mounts: readonly VolumeMount[];
   readonly volumes: readonly Volume[];
 }
 
 /** @param isAdapter the files of the adapter; otherwise of Sentinel */
-export function podFiles(input: FileSources, isAdapter: boolean): PodFiles {
-  const { brokerSecret, caConfigMap } = input;
+function podFiles(input: Installation, isAdapter: boolean): PodFiles {
+  const { broker, brokerSecret, caConfigMap } = input;
   const sources: readonly Volume[] = [
-    ...(brokerSecret === undefined ? [] : [secretVolume('broker', brokerSecret)]),
+    ...(broker === 'rabbitmq' ? [secretVolume('broker', brokerSecret)] : []),
     ...apiVolumes(input),
   ];
   const mounts = sources.map(({ name }) => ({
@@ -105,7 +176,7 @@ function secretVolume(name: string, secretName: string): Volume {
   return { name, secret: { secretName, defaultMode: 0o444 } };
 }
 
-function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: FileSources): readonly Volume[] {
+function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: Installation): readonly Volume[] {
   if (apiTokenSecret !== undefined) return [secretVolume('api', apiTokenSecret)];
   if (audience === undefined) return [];
   const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } };
@@ -113,44 +184,28 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: FileSources)
 }
 
 /** What the fleet says in a file: the list of tenants for the adapter, the messages for Sentinel. */
-function configFile(input: FileSources, isAdapter: boolean): ConfigFile | undefined {
-  const { tenants } = input.adapterOptions ?? {};
-  const messages = messagesOf(input.sentinelOptions ?? {});
-  if (isAdapter)
-    return tenants === undefined
-      ? undefined
-      : {
-          config: 'pull-secret-adapter-tenants',
-          volume: 'tenants',
-          path: TENANTS_FILE,
-          text: yamlText(tenants),
-        };
-  return messages === undefined
-    ? undefined
-    : {
-        config: 'pull-secret-sentinel-messages',
-        volume: 'messages',
-        path: MESSAGES_FILE,
-        text: yamlText(messages),
-      };
+function configFile(input: Installation, isAdapter: boolean): ConfigFile | undefined {
+  const text = isAdapter ? input.adapterOptions.tenants : messagesOf(input.sentinelOptions);
+  if (text === undefined) return undefined;
+  const [config, volume, path] = isAdapter
+    ? ['pull-secret-adapter-tenants', 'tenants', TENANTS_FILE]
+    : ['pull-secret-sentinel-messages', 'messages', MESSAGES_FILE];
+  return { config, volume, path, text: stringify(text, { sortMapEntries: true, lineWidth: 0 }) };
 }
 
 /** The ConfigMap of that file; none when the fleet says nothing of it. */
-export function podConfig(namespace: string, input: FileSources, isAdapter: boolean): readonly KubeObject[] {
+function podConfig(input: Installation, isAdapter: boolean): readonly KubeObject[] {
   const file = configFile(input, isAdapter);
   if (file === undefined) return [];
-  const [name, component] = isAdapter
-    ? ['pull-secret-adapter', 'adapter']
-    : ['pull-secret-sentinel', 'sentinel'];
-  const metadata = { name: file.config, namespace, labels: labels({ name, component }) };
+  const { namespace, labels } = (
+    isAdapter ? program(input, ADAPTER_ACCOUNT, 'adapter') : program(input, SENTINEL_ACCOUNT, 'sentinel')
+  ).metadata;
+  const metadata = { name: file.config, namespace, labels };
   return [configMap(metadata, { [folderAndName(file.path)[1]]: file.text })];
 }
 
 /** The file is read when the program starts: another text is another pod. */
-export function podConfigAnnotation(
-  input: FileSources,
-  isAdapter: boolean,
-): Readonly<Record<string, string>> {
+function podConfigAnnotation(input: Installation, isAdapter: boolean): Readonly<Record<string, string>> {
   const file = configFile(input, isAdapter);
   if (file === undefined) return {};
   const hash = createHash('sha256').update(file.text).digest('hex').slice(0, 16);
@@ -160,59 +215,6 @@ export function podConfigAnnotation(
 function folderAndName(path: string): readonly [folder: string, name: string] {
   const at = path.lastIndexOf('/');
   return [path.slice(0, at), path.slice(at + 1)];
-}
-
-function yamlText(value: unknown): string {
-  return stringify(value, { sortMapEntries: true, lineWidth: 0 });
-}
-
-/** Input of {@link adapterInstallation}. */
-export interface AdapterInstallation {
-  readonly namespace: string;
-  readonly image: string;
-  /** Secrets in `namespace` that the Jobs pull it with; the pods of adapter and Sentinel get theirs with every other pod. @default none */
-  readonly imagePullSecrets?: readonly string[];
-  /** Base URL of the HyperFleet API. */
-  readonly api: string;
-  /** Secret in `namespace` whose key `url` holds the URL of RabbitMQ; absent with Pub/Sub. */
-  readonly brokerSecret?: string;
-  /** Secret in `namespace` whose key `token` holds the bearer token of the API. */
-  readonly apiTokenSecret?: string;
-  /** Audience of a token of each pod's own ServiceAccount; neither this nor `apiTokenSecret`: no authentication. */
-  readonly apiTokenAudience?: string;
-  /** ConfigMap in `namespace` whose key `ca.crt` holds further authorities to trust. */
-  readonly caConfigMap?: string;
-  /** How a report is sent. */
-  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
-  readonly broker: 'rabbitmq' | 'pubsub';
-  readonly gcpProject?: string;
-  readonly topic: string;
-  readonly subscription: string;
-  /** Exchange of RabbitMQ; absent: the topic. */
-  readonly exchange?: string;
-  readonly exchangeType?: 'topic' | 'fanout' | 'direct';
-  readonly routingKey?: string;
-  /** Make topics and subscription of Pub/Sub when they are missing. */
-  readonly createTopics?: boolean;
-  readonly replicas: number;
-  /** Google service account of the Jobs, for Workload Identity. */
-  readonly jobGoogleServiceAccount?: string;
-  /** Provider of a workload identity pool that the Jobs come from, where there is no metadata server. */
-  readonly jobFederation?: string;
-  /** Google service account of adapter and Sentinel, needed with Pub/Sub. */
-  readonly googleServiceAccount?: string;
-  readonly pullSecretName: string;
-  readonly sentinel: boolean;
-  /** @default {{}} */
-  readonly sentinelOptions?: SentinelInput;
-  /** @default {{}} */
-  readonly adapterOptions?: AdapterOptions;
-  /** Further flags of the adapter. */
-  readonly args: readonly string[];
-  readonly alerts: boolean;
-  /** TCP ports that the pods may reach beside their own, such as a proxy's. @default {[]} */
-  readonly egressPorts?: readonly number[];
-  readonly network?: NetworkSettings;
 }
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
@@ -225,8 +227,9 @@ const METADATA_PORTS = [80, 988];
 const API_SERVER_PORTS = [443, 6443];
 
 /** Every object, in the order in which it can be applied. */
-export function adapterInstallation(input: AdapterInstallation): readonly KubeObject[] {
-  const { namespace } = input;
+export function adapterInstallation(section: AdapterInstallation): readonly KubeObject[] {
+  const input: Installation = { ...DEFAULTS, ...section };
+  const { namespace, sentinel: withSentinel = false } = input;
   const adapter = program(input, ADAPTER_ACCOUNT, 'adapter');
   const sentinel = program(input, SENTINEL_ACCOUNT, 'sentinel');
   return [
@@ -239,24 +242,25 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
       image: input.image,
       jobAccount: JOB_ACCOUNT,
       told: toldOfJobs(adapterArgs(input)),
-      pullSecretName: input.pullSecretName,
+      // They name the Secret that the Jobs are told to write.
+      pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
     }),
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
-    ...podConfig(namespace, input, true),
+    ...podConfig(input, true),
     ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
-    ...(input.sentinel
+    ...(withSentinel
       ? [
-          ...podConfig(namespace, input, false),
+          ...podConfig(input, false),
           ...programObjects(input, sentinel, {
             replicas: 1,
-            args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions ?? {})],
+            args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions)],
           }),
         ]
       : []),
     jobNetworkPolicy(input),
-    ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, input.sentinel))] : []),
+    ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, withSentinel))] : []),
   ];
 }
 
@@ -269,7 +273,7 @@ interface Program {
   readonly selector: Readonly<Record<string, string>>;
 }
 
-function program(input: AdapterInstallation, name: string, component: string): Program {
+function program(input: Installation, name: string, component: string): Program {
   const names = { name, component };
   return {
     metadata: { name, namespace: input.namespace, labels: labels(names) },
@@ -277,7 +281,7 @@ function program(input: AdapterInstallation, name: string, component: string): P
   };
 }
 
-function accounts(input: AdapterInstallation): readonly KubeObject[] {
+function accounts(input: Installation): readonly KubeObject[] {
   const account = (name: string, component: string, google: string | undefined): KubeObject =>
     serviceAccount({
       ...program(input, name, component).metadata,
@@ -286,7 +290,7 @@ function accounts(input: AdapterInstallation): readonly KubeObject[] {
   return [
     account(ADAPTER_ACCOUNT, 'adapter', input.googleServiceAccount),
     account(JOB_ACCOUNT, 'job', input.jobGoogleServiceAccount),
-    ...(input.sentinel ? [account(SENTINEL_ACCOUNT, 'sentinel', input.googleServiceAccount)] : []),
+    ...(input.sentinel === true ? [account(SENTINEL_ACCOUNT, 'sentinel', input.googleServiceAccount)] : []),
   ];
 }
 
@@ -300,30 +304,18 @@ function credentials(namespace: string, provider: string): KubeObject {
   return configMap(metadata, { [FEDERATION_KEY]: `${text}\n` });
 }
 
-function brokerArgs(input: AdapterInstallation): readonly string[] {
+function brokerArgs(input: Installation): readonly string[] {
   return [
-    '--api',
-    input.api,
-    '--broker',
-    input.broker,
-    '--topic',
-    input.topic,
-    '--subscription',
-    input.subscription,
-    ...(input.gcpProject === undefined ? [] : ['--gcp-project', input.gcpProject]),
-    ...(input.brokerSecret === undefined ? [] : ['--broker-url-file', '/etc/pullwright/broker/url']),
+    ...fieldArgs(['api', 'broker', 'topic', 'subscription', 'gcpProject'], input),
+    ...(input.broker === 'rabbitmq' ? ['--broker-url-file', '/etc/pullwright/broker/url'] : []),
     ...(input.apiTokenSecret === undefined && input.apiTokenAudience === undefined
       ? []
       : ['--api-token-file', '/etc/pullwright/api/token']),
-    ...(input.statusMethod === undefined ? [] : ['--status-method', input.statusMethod]),
-    ...(input.exchange === undefined ? [] : ['--exchange', input.exchange]),
-    ...(input.exchangeType === undefined ? [] : ['--exchange-type', input.exchangeType]),
-    ...(input.routingKey === undefined ? [] : ['--routing-key', input.routingKey]),
-    ...(input.createTopics === true ? ['--create-topics'] : []),
+    ...fieldArgs(['statusMethod', 'exchange', 'exchangeType', 'routingKey', 'createTopics'], input),
   ];
 }
 
-function adapterArgs(input: AdapterInstallation): readonly string[] {
+function adapterArgs(input: Installation): readonly string[] {
   return [
     'adapter',
     ...brokerArgs(input),
@@ -334,13 +326,13 @@ function adapterArgs(input: AdapterInstallation): readonly string[] {
     ...(input.imagePullSecrets ?? []).flatMap((name) => ['--image-pull-secret', name]),
     ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
     ...(input.caConfigMap === undefined ? [] : ['--job-ca', input.caConfigMap]),
-    ...adapterOptionArgs(input.adapterOptions ?? {}),
-    ...input.args,
+    ...adapterOptionArgs(input.adapterOptions),
+    ...(input.args ?? []),
   ];
 }
 
 function programObjects(
-  input: AdapterInstallation,
+  input: Installation,
   { metadata, selector }: Program,
   run: { readonly replicas: number; readonly args: readonly string[] },
 ): readonly KubeObject[] {
@@ -368,7 +360,7 @@ function programObjects(
 }
 
 function pod(
-  input: AdapterInstallation,
+  input: Installation,
   name: string,
   args: readonly string[],
 ): Parameters<typeof deployment>[0]['pod'] {
@@ -404,7 +396,7 @@ function pod(
 }
 
 /** Of the pods of Jobs: nobody speaks to them. */
-function jobNetworkPolicy(input: AdapterInstallation): KubeObject {
+function jobNetworkPolicy(input: Installation): KubeObject {
   return networkPolicy({
     metadata: {
       name: JOB_ACCOUNT,
@@ -418,7 +410,7 @@ function jobNetworkPolicy(input: AdapterInstallation): KubeObject {
   });
 }
 
-function egress(input: AdapterInstallation, more: readonly number[]): readonly Egress[] {
+function egress(input: Installation, more: readonly number[]): readonly Egress[] {
   const ports = [...API_SERVER_PORTS, ...more, ...(input.egressPorts ?? [])];
   return [
     { ports: [...new Set(ports)].sort((a, b) => a - b), to: 'named' },

@@ -28,7 +28,6 @@ const BASE: AdapterInstallation = {
   subscription: 'pullsecret',
   replicas: 2,
   jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
-  pullSecretName: 'pull-secret',
   sentinel: true,
   args: [],
   alerts: true,

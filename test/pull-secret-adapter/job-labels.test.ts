@@ -43,7 +43,6 @@ else {
     topic: 't',
     subscription: 's',
     replicas: 1,
-    pullSecretName: 'pull-secret',
     sentinel: false,
     args: [],
     alerts: false,

@@ -134,7 +134,6 @@ const INSTALLATION = adapterInstallation({
   subscription: 's',
   replicas: 0,
   jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
-  pullSecretName: 'pull-secret',
   sentinel: false,
   args: [],
   alerts: false,

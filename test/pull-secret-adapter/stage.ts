@@ -75,7 +75,6 @@ export class Stage {
       subscription: 'pullsecret',
       replicas: 0,
       jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
-      pullSecretName: 'pull-secret',
       sentinel: false,
       adapterOptions: { jobEnv: gcp.jobEnv },
       args: [],
