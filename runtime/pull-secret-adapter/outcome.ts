@@ -11,39 +11,13 @@ export const NOT_THERE = 'was not there';
 /** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 
-export interface OutcomeKind {
+interface OutcomeKind {
   readonly exitCode: number;
   readonly class: OutcomeClass;
 }
 
-export type OutcomeReason =
-  | 'SecretStored'
-  | 'SecretUnchanged'
-  | 'SupersededByNewer'
-  | 'SecretDeleted'
-  | 'DryRunPassed'
-  | 'InvalidPullSecret'
-  | 'IdentityUnavailable'
-  | 'SecretNotOwned'
-  | 'PullSecretConflict'
-  | 'ReplicationMismatch'
-  | 'QuotaExceeded'
-  | 'SecretManagerUnavailable'
-  | 'ManagementClusterUnavailable'
-  | 'ManagementNamespaceMissing'
-  | 'TenancyUnproven'
-  | 'PolicyDenied'
-  | 'BillingDisabled'
-  | 'Interrupted'
-  | 'PayloadCorrupted'
-  | 'IamPermissionDenied'
-  | 'ManagementPermissionDenied'
-  | 'ApiDisabled'
-  | 'InvalidConfiguration'
-  | 'UnexpectedFailure';
-
 /** Every reason that a result file or a status may carry. */
-export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
+export const OUTCOMES = {
   SecretStored: { exitCode: 0, class: 'done' },
   SecretUnchanged: { exitCode: 0, class: 'done' },
   SupersededByNewer: { exitCode: 75, class: 'retry' },
@@ -68,14 +42,16 @@ export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
   BillingDisabled: { exitCode: 77, class: 'denied' },
   InvalidConfiguration: { exitCode: 78, class: 'terminal' },
   UnexpectedFailure: { exitCode: 1, class: 'retry' },
-};
+} as const;
+
+export type OutcomeReason = keyof typeof OUTCOMES;
+
+const KINDS: readonly OutcomeKind[] = Object.values(OUTCOMES);
 
 /** A Job whose container ends with one of these fails at once (podFailurePolicy); every other code is tried again. */
 export const FAIL_JOB_EXIT_CODES: readonly number[] = [
   ...new Set(
-    Object.values(OUTCOMES)
-      .filter((kind) => kind.class === 'terminal' || kind.class === 'denied')
-      .map((kind) => kind.exitCode),
+    KINDS.filter((kind) => kind.class === 'terminal' || kind.class === 'denied').map((kind) => kind.exitCode),
   ),
 ].sort((a, b) => a - b);
 
@@ -94,7 +70,7 @@ export interface JobResult {
 /** The class of a reason, or of an exit code when the reason is unknown; what is not understood is tried again. */
 export function outcomeClass(reason: string | undefined, exitCode: number | undefined): OutcomeClass {
   if (reason !== undefined && Object.hasOwn(OUTCOMES, reason)) return OUTCOMES[reason as OutcomeReason].class;
-  const kind = Object.values(OUTCOMES).find((candidate) => candidate.exitCode === exitCode && exitCode !== 0);
+  const kind = KINDS.find((candidate) => candidate.exitCode === exitCode && exitCode !== 0);
   return kind?.class ?? 'retry';
 }
 

@@ -121,7 +121,7 @@ test("every reason of Google's own list has a remedy, or why it cannot come", ()
     named.filter((name) => remedyFor(name) === undefined).sort(),
     Object.keys(ELSEWHERE).sort(),
   );
-  const wrong = named.filter((name) => OUTCOMES[remedyFor(name)?.reason ?? 'PolicyDenied'] === undefined);
+  const wrong = named.filter((name) => OUTCOMES[remedyFor(name)?.[0] ?? 'PolicyDenied'] === undefined);
   assert.deepEqual(wrong, []);
 });
 

@@ -5,160 +5,93 @@ import { OUTCOMES, type OutcomeReason } from '../outcome.ts';
 // with an access token can meet at Secret Manager or Resource Manager.
 // Source of the rule: google/api/error_reason.proto; Google's documentation of VPC Service Controls and of organization policies.
 
-/** See {@link remedyFor}. `{project}` stands for the project in both texts. */
-export interface Remedy {
-  readonly reason: OutcomeReason;
-  /** What is the case. */
-  readonly state: string;
-  /** What to do. @param permission the one that the call needs, such as `secretmanager.secrets.create` */
-  readonly todo: (permission: string) => string;
-}
+/** `{project}` and `{permission}`, the one that the call needs, are filled into the text. */
+type Remedy = readonly [reason: OutcomeReason, infos: string, text: string];
 
-type Row = readonly [reason: OutcomeReason, state: string, todo: string];
-
-const TOKEN = 'look at the workload identity binding or the key that the Job gets its token by';
-
-const ROWS: Readonly<Record<string, Row>> = {
-  SERVICE_DISABLED: [
+const REMEDIES: readonly Remedy[] = [
+  [
     'ApiDisabled',
-    'the Secret Manager API is disabled',
-    'enable secretmanager.googleapis.com in project "{project}"',
+    'SERVICE_DISABLED',
+    'the Secret Manager API is disabled; enable secretmanager.googleapis.com in project "{project}"',
   ],
-  SERVICE_NOT_VISIBLE: [
-    'PolicyDenied',
-    'the service is not visible to the project',
-    'the owner of project "{project}" has to ask Google for secretmanager.googleapis.com',
-  ],
-  BILLING_DISABLED: [
+  [
     'BillingDisabled',
-    'billing is disabled',
-    'link a billing account to project "{project}"; no permission helps',
+    'BILLING_DISABLED',
+    'billing is disabled; link a billing account to project "{project}"; no permission helps',
   ],
-  CONSUMER_SUSPENDED: [
+  [
     'PolicyDenied',
-    'Google has suspended the project',
-    'the owner of project "{project}" has to speak with Google',
+    'SERVICE_NOT_VISIBLE CONSUMER_SUSPENDED GCP_SUSPENDED',
+    'the project or its account is suspended, or does not see the service; the owner of project "{project}" has to speak with Google',
   ],
-  GCP_SUSPENDED: [
-    'PolicyDenied',
-    'Google has suspended the account that the project belongs to',
-    'the owner of project "{project}" has to speak with Google',
-  ],
-  CONSUMER_INVALID: [
+  [
     'InvalidConfiguration',
-    'the project is not there, or is being deleted',
-    'look at spec.gcp.projectId, or restore project "{project}"',
+    'CONSUMER_INVALID RESOURCE_PROJECT_INVALID',
+    'the project is not there, or is being deleted; look at spec.gcp.projectId, or restore project "{project}"',
   ],
-  RESOURCE_PROJECT_INVALID: [
-    'InvalidConfiguration',
-    'the project is empty or badly written',
-    'look at spec.gcp.projectId, which is "{project}"',
-  ],
-  USER_PROJECT_DENIED: [
+  [
     'IamPermissionDenied',
-    'the identity of the Job may not use the project for quota',
-    'grant roles/serviceusage.serviceUsageConsumer in project "{project}" to the identity of the Job',
+    'USER_PROJECT_DENIED',
+    'the identity of the Job may not use the project for quota; grant roles/serviceusage.serviceUsageConsumer in project "{project}" to it',
   ],
-  IAM_PERMISSION_DENIED: [
+  [
     'IamPermissionDenied',
-    'permission denied',
-    'grant {permission} in project "{project}" to the identity of the Job (roles/secretmanager.admin has those of Secret Manager)',
+    'IAM_PERMISSION_DENIED PERMISSION_DENIED',
+    'permission denied; grant {permission} in project "{project}" to the identity of the Job (roles/secretmanager.admin has those of Secret Manager)',
   ],
-  USER_BLOCKED_BY_ADMIN: [
+  [
+    'IamPermissionDenied',
+    'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
+    'the token has too narrow scopes; give the node pool, or the key, the scope cloud-platform',
+  ],
+  ['IamPermissionDenied', 'NOT_FOUND', 'project "{project}" or the secret is not there or not visible'],
+  [
     'PolicyDenied',
-    "an administrator of the identity's own organization blocks the service",
-    'let that administrator allow secretmanager.googleapis.com to the identity of the Job',
+    'SECURITY_POLICY_VIOLATED',
+    'a perimeter of VPC Service Controls refuses it; let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
   ],
-  SECURITY_POLICY_VIOLATED: [
+  [
     'PolicyDenied',
-    'a perimeter of VPC Service Controls refuses it',
-    'let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
+    'USER_BLOCKED_BY_ADMIN RESOURCE_USAGE_RESTRICTION_VIOLATED ENDPOINT_USAGE_RESTRICTION_VIOLATED',
+    'an organization policy restricts the service or its endpoint; allow secretmanager.googleapis.com by gcp.restrictServiceUsage for project "{project}" and in the identity\'s own organization, and set --location to a region that gcp.restrictEndpointUsage allows',
   ],
-  RESOURCE_USAGE_RESTRICTION_VIOLATED: [
+  [
     'PolicyDenied',
-    'an organization policy restricts the use of the service',
-    'allow secretmanager.googleapis.com by gcp.restrictServiceUsage for project "{project}"',
+    'TLS_ORG_POLICY_VIOLATED TLS_CIPHER_RESTRICTION_VIOLATED ORG_RESTRICTION_VIOLATION ORG_RESTRICTION_HEADER_INVALID',
+    'an organization policy refuses the connection; look at what ends TLS on the way to Google, at gcp.restrictTLSVersion and gcp.restrictTLSCipherSuites of project "{project}", and at the header X-Goog-Allowed-Resources that a proxy sets',
   ],
-  ENDPOINT_USAGE_RESTRICTION_VIOLATED: [
+  [
     'PolicyDenied',
-    'an organization policy restricts the endpoint',
-    'set --location to a region whose endpoint gcp.restrictEndpointUsage allows for project "{project}"',
+    'LOCATION_POLICY_VIOLATED LOCATION_ORG_POLICY_VIOLATED LOCATION_TAX_POLICY_VIOLATED',
+    'an organization policy, or the tax rules of the billing account, restrict locations; set --replication or --location to what gcp.resourceLocations allows for project "{project}"',
   ],
-  TLS_ORG_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy refuses the version of TLS',
-    'look at what ends TLS on the way to Google: 1.2 is the oldest that gcp.restrictTLSVersion lets through',
-  ],
-  TLS_CIPHER_RESTRICTION_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy refuses the cipher suite of TLS',
-    'look at what ends TLS on the way to Google, and at gcp.restrictTLSCipherSuites of project "{project}"',
-  ],
-  LOCATION_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy restricts locations',
-    'set --replication to locations that gcp.resourceLocations allows for project "{project}"',
-  ],
-  LOCATION_ORG_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy restricts locations',
-    'set --replication or --location to what gcp.resourceLocations allows for project "{project}"',
-  ],
-  LOCATION_TAX_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'tax rules of the billing account exclude the location',
-    'set --replication or --location to another one, or link project "{project}" to another billing account',
-  ],
-  ORG_RESTRICTION_VIOLATION: [
-    'PolicyDenied',
-    'an organization restriction refuses it',
-    'add the organization of project "{project}" to the header that the proxy sets',
-  ],
-  ORG_RESTRICTION_HEADER_INVALID: [
-    'PolicyDenied',
-    'the header for organization restrictions cannot be read',
-    'correct the header X-Goog-Allowed-Resources that the proxy sets',
-  ],
-  ACCESS_TOKEN_EXPIRED: [
+  [
     'IdentityUnavailable',
-    'the access token has ended',
-    `compare the clock of the node with Google's; ${TOKEN}`,
+    'ACCESS_TOKEN_EXPIRED ACCOUNT_STATE_INVALID',
+    "the token has expired, or its service account is disabled or deleted; enable or make that again, and compare the clock of the node with Google's",
   ],
-  ACCESS_TOKEN_SCOPE_INSUFFICIENT: [
-    'IamPermissionDenied',
-    'the token has too narrow scopes',
-    'give the node pool, or the key, the scope cloud-platform',
-  ],
-  ACCESS_TOKEN_TYPE_UNSUPPORTED: ['IdentityUnavailable', 'the kind of access token is not supported', TOKEN],
-  ACCOUNT_STATE_INVALID: [
+  [
     'IdentityUnavailable',
-    'the service account of the Job is disabled or deleted',
-    'enable or make it again, and bind it to the identity of the Job',
+    'UNAUTHENTICATED ACCESS_TOKEN_TYPE_UNSUPPORTED ACCOUNT_TYPE_UNSUPPORTED CREDENTIALS_MISSING CREDENTIAL_TYPE_UNSUPPORTED JWT_TOKEN_INVALID',
+    'the access token was not accepted; look at the workload identity binding or the key that the Job gets its token by',
   ],
-  ACCOUNT_TYPE_UNSUPPORTED: ['IdentityUnavailable', 'the kind of account is not supported', TOKEN],
-  CREDENTIALS_MISSING: ['IdentityUnavailable', 'no access token arrived', TOKEN],
-  CREDENTIAL_TYPE_UNSUPPORTED: ['IdentityUnavailable', 'the kind of credential is not supported', TOKEN],
-  JWT_TOKEN_INVALID: ['IdentityUnavailable', 'the token is not valid', TOKEN],
-  RATE_LIMIT_EXCEEDED: [
+  [
     'QuotaExceeded',
-    'the quota of project "{project}" is used up',
-    'raise the quota of Secret Manager, or wait',
+    'RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED',
+    'the quota of project "{project}" is used up; raise the quota of Secret Manager, or wait',
   ],
-  RESOURCE_QUOTA_EXCEEDED: [
+  [
     'QuotaExceeded',
-    'project "{project}" has as many resources as it may',
-    'raise the quota of Secret Manager, or delete secrets and versions; waiting does not help',
+    'RESOURCE_QUOTA_EXCEEDED',
+    'project "{project}" has as many resources as it may; raise the quota of Secret Manager, or delete secrets and versions; waiting does not help',
   ],
-};
+];
 
 /**
- * The remedy for `info`, the `reason` of google.rpc.ErrorInfo; undefined where it says nothing that the status does not.
+ * The remedy for a `reason` of google.rpc.ErrorInfo, or else for a canonical code; undefined where neither says what helps.
  */
-export function remedyFor(info: string): Remedy | undefined {
-  const row = Object.hasOwn(ROWS, info) ? ROWS[info] : undefined;
-  if (row === undefined) return undefined;
-  const [reason, state, todo] = row;
-  return { reason, state, todo: (permission) => todo.replaceAll('{permission}', () => permission) };
+export function remedyFor(infoOrStatus: string): Remedy | undefined {
+  return REMEDIES.find(([, infos]) => infos.split(' ').includes(infoOrStatus));
 }
 
 /** The call by which {@link GcpError} names a token that could not be had for now. */
@@ -267,41 +200,15 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  const remedy = remedyOf(error, project);
-  if (remedy !== undefined) return remedy;
-  if (status === 'PERMISSION_DENIED') {
-    const todo = `grant ${permissionOf(call)} in project "${project}" to the identity of the Job (roles/secretmanager.admin has it)`;
-    return new JobError('IamPermissionDenied', `Cannot ${call}: permission denied; ${todo}`, error);
-  }
-  if (status === 'UNAUTHENTICATED') {
-    return new JobError('IdentityUnavailable', `Cannot ${call}: the access token was not accepted`, error);
-  }
-  if (status === 'RESOURCE_EXHAUSTED') {
-    return new JobError(
-      'QuotaExceeded',
-      `Cannot ${call}: the quota of project "${project}" is used up`,
-      error,
-    );
-  }
-  if (status === 'NOT_FOUND') {
-    return new JobError(
-      'IamPermissionDenied',
-      `Cannot ${call}: project "${project}" or the secret is not there or not visible`,
-      error,
-    );
+  const [reason, , remedy] = remedyFor(error.info ?? '') ?? remedyFor(status) ?? [];
+  if (reason !== undefined && remedy !== undefined) {
+    const known: Readonly<Record<string, string>> = { permission: permissionOf(call), project };
+    const text = remedy.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? name);
+    return new JobError(reason, `Cannot ${call}: ${text}`, error);
   }
   if (status === 'INVALID_ARGUMENT' || status === 'FAILED_PRECONDITION') return refusedFor(error, project);
   const text = error.text === undefined ? '' : ` (${error.text})`;
   return new JobError('SecretManagerUnavailable', `Cannot ${call}: ${status}${text}`, error);
-}
-
-/** What Google says is the matter, where it does. */
-function remedyOf(error: GcpError, project: string): JobError | undefined {
-  const known = error.info === undefined ? undefined : remedyFor(error.info);
-  if (known === undefined) return undefined;
-  const todo = known.todo(permissionOf(error.call)).replaceAll('{project}', () => project);
-  const state = known.state.replaceAll('{project}', () => project);
-  return new JobError(known.reason, `Cannot ${error.call}: ${state}; ${todo}`, error);
 }
 
 function refusedFor(error: GcpError, project: string): JobError {
