@@ -164,3 +164,25 @@ export function challengeOf(
     ? ''
     : createHash('sha256').update(`${tenantKey}\n${tenant}`).digest('hex').slice(0, 32);
 }
+
+/**
+ * Why the tenant of a cluster may not name its project; undefined: it may. The project is not touched before.
+ */
+export function tenancyFault(
+  { tenantFields, projectId = '' }: Pick<HyperfleetCluster, 'tenantFields' | 'projectId'>,
+  { tenants, tenantKey, challenge }: Pick<AdapterSettings, 'tenants' | 'tenantKey' | 'challenge'>,
+): string | undefined {
+  if (tenants === undefined && challenge === 'none') return undefined;
+  const { [tenantKey]: tenant } = tenantFields;
+  if (tenant === undefined || tenant === '')
+    return `the cluster names no tenant: expected a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
+  // The project itself is asked by the Job, before anything else is.
+  if (tenants === undefined) return undefined;
+  const allowed = Object.hasOwn(tenants, tenant) ? (tenants[tenant] ?? []) : [];
+  const found = allowed.some((pattern) =>
+    pattern.endsWith('*') ? projectId.startsWith(pattern.slice(0, -1)) : projectId === pattern,
+  );
+  return found
+    ? undefined
+    : 'spec.gcp.projectId is not among the projects of the tenant: expected it in the list of tenants';
+}

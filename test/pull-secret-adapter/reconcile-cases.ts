@@ -14,7 +14,6 @@ import {
   cluster,
   deletionJob,
   failedJob,
-  HASH,
   job,
   own,
   ownStored,
@@ -191,13 +190,7 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'the failed Job has gone, pause over',
     reason: 'next attempt',
-    statuses: [
-      ...READY,
-      own('QuotaExceeded', {
-        data: { content: HASH, failed: true },
-        metadata: { attempt: 1, completed_time: '2026-01-01T00:59:00Z' },
-      }),
-    ],
+    statuses: [...READY, own('QuotaExceeded', '2026-01-01T00:59:00Z')],
     phase: 'started',
     effects: ['record', 'start'],
     available: 'False JobInProgress',
@@ -205,13 +198,7 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'the failed Job has gone, terminal',
     reason: 'only a change helps',
-    statuses: [
-      ...READY,
-      own('SecretNotOwned', {
-        data: { content: HASH, failed: true },
-        metadata: { attempt: 1, completed_time: '2026-01-01T00:00:00Z' },
-      }),
-    ],
+    statuses: [...READY, own('SecretNotOwned', '2026-01-01T00:00:00Z')],
     phase: 'failed',
     effects: [],
     available: 'False SecretNotOwned',
@@ -219,14 +206,7 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'stored, Job gone',
     reason: 'the report remembers',
-    statuses: [
-      ...READY,
-      {
-        ...report('pullsecret', 'True'),
-        data: { content: HASH },
-        metadata: { completed_time: '2026-01-01T00:00:00Z' },
-      },
-    ],
+    statuses: [...READY, ownStored(2, '2026-01-01T00:00:00Z')],
     phase: 'stored',
     effects: [],
     available: 'True SecretAvailable',
@@ -234,14 +214,7 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'stored long ago',
     reason: 'looked at again once a day',
-    statuses: [
-      ...READY,
-      {
-        ...report('pullsecret', 'True'),
-        data: { content: HASH },
-        metadata: { completed_time: '2025-12-30T00:00:00Z' },
-      },
-    ],
+    statuses: [...READY, ownStored(2, '2025-12-30T00:00:00Z')],
     phase: 'started',
     effects: ['record', 'start'],
     available: 'True SecretAvailable',

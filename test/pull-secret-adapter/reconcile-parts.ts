@@ -90,13 +90,19 @@ export const SECRET: SecretView = {
   ownerUids: ['u'],
 };
 
-/** What the adapter itself reported before. */
-export function own(reason: string, more: Partial<AdapterStatus>): AdapterStatus {
+/** What the adapter reported of an attempt that failed. */
+export function own(reason: string, completed: string): AdapterStatus {
   return {
     adapter: 'pullsecret',
     observed_generation: 2,
     conditions: [{ type: 'Available', status: 'False', reason, message: 'm' }],
-    ...more,
+    data: {
+      content: HASH,
+      target: TARGET,
+      failed: true,
+      failure: { reason, message: 'm', verifyRequest: '' },
+    },
+    metadata: { attempt: 1, completed_time: completed },
   };
 }
 

@@ -7,7 +7,7 @@ import { suite, table } from '../support/suite.ts';
 import { RECONCILE_CASES } from './reconcile-cases.ts';
 import { DELETION_CASES } from './reconcile-deletion-cases.ts';
 import { MEMORY_CASES } from './reconcile-memory-cases.ts';
-import { cluster, failedJob, HASH, NOW, own, READY, report } from './reconcile-parts.ts';
+import { cluster, failedJob, NOW, own, ownStored, READY, report } from './reconcile-parts.ts';
 
 const test = suite('reconcile');
 const NOTHING = { record: undefined, namespaces: {} };
@@ -64,13 +64,12 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
     return { phase: result.phase, after: result.requeueAfterMs };
   };
   const at = Date.parse('2026-01-01T00:00:00Z');
-  const metadata = { attempt: 1, completed_time: new Date(at).toISOString() };
-  const failed = own('QuotaExceeded', { data: { content: HASH, failed: true }, metadata });
+  const failed = own('QuotaExceeded', new Date(at).toISOString());
   const pause = asked(failed, at).after ?? 0;
   assert.ok(pause > 0);
   assert.deepEqual(asked(failed, at + pause - 1), { phase: 'failed', after: 1 });
   assert.equal(asked(failed, at + pause).phase, 'started');
-  const stored = { ...report('pullsecret', 'True'), data: { content: HASH }, metadata };
+  const stored = ownStored(2, new Date(at).toISOString());
   const day = DEFAULT_SETTINGS.verifyEverySeconds * 1000;
   assert.equal(asked(stored, at + day - 1).phase, 'stored');
   assert.equal(asked(stored, at + day).phase, 'started');

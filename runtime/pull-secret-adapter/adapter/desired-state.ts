@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { exponentialMs } from '../../core/back-off.ts';
-import { isRecord } from '../../core/record.ts';
+import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
 import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
@@ -108,18 +108,11 @@ export function recordedPlaces(situation: DesiredState): readonly string[] {
   ]);
 }
 
-/** Also of a report from before places were recorded, and of the existing adapter's. */
+/** Also of a report of the existing adapter. */
 function placesOfReport(own: AdapterStatus | undefined): readonly string[] {
-  const { places, secretPath, gcpProject: project, secretName: secret, managementSecret } = own?.data ?? {};
-  const [namespace, name] = typeof managementSecret === 'string' ? managementSecret.split('/') : [];
-  return [
-    ...(Array.isArray(places) ? places.filter((one) => typeof one === 'string') : []),
-    ...(typeof secretPath === 'string' ? [secretPath] : []),
-    ...(secretPath === undefined && typeof project === 'string' && typeof secret === 'string'
-      ? [`projects/${project}/secrets/${secret}`]
-      : []),
-    ...(namespace === undefined ? [] : [`namespaces/${namespace}/secrets/${name ?? ''}`]),
-  ];
+  const { places, gcpProject, secretName } = own?.data ?? {};
+  if (Array.isArray(places)) return places.filter((one) => typeof one === 'string');
+  return [`projects/${textOf(gcpProject)}/secrets/${textOf(secretName)}`];
 }
 
 /** Pause before the next attempt; undefined: only a change of the cluster helps. */
@@ -202,13 +195,19 @@ export interface Attempt {
   readonly ageMs: number;
 }
 
-type Data = Readonly<Record<string, unknown>>;
-
 /** Whatever was stored last, for this cluster's content and places or for others. */
 export function storedOf(situation: DesiredState): StoredState | undefined {
-  const own = ownStatus(situation);
-  const { stored } = own?.data ?? {};
-  return isRecord(stored) ? readStored(stored) : storedBefore(situation, own);
+  const { stored } = ownStatus(situation)?.data ?? {};
+  if (!isRecord(stored)) return undefined;
+  const { content, target, message, verifiedTime, verifyRequest, details } = stored;
+  return {
+    content: textOf(content),
+    target: textOf(target),
+    message: textOf(message),
+    verifiedTime: textOf(verifiedTime),
+    verifyRequest: textOf(verifyRequest),
+    details: recordOf(details),
+  };
 }
 
 /** What is stored, if it is what the cluster wants now. */
@@ -220,63 +219,26 @@ export function currentStored(situation: DesiredState): StoredState | undefined 
   return isCurrent && stored.content !== '' ? stored : undefined;
 }
 
-function readStored(stored: Data): StoredState {
-  const text = (name: string): string => {
-    const { [name]: value } = stored;
-    return typeof value === 'string' ? value : '';
-  };
-  const { details } = stored;
-  return {
-    content: text('content'),
-    target: text('target'),
-    message: text('message'),
-    verifiedTime: text('verifiedTime'),
-    verifyRequest: text('verifyRequest'),
-    details: isRecord(details) ? details : {},
-  };
-}
-
-/** A report from before that was remembered says it for its own generation. */
-function storedBefore(
-  { cluster, settings }: DesiredState,
-  own: AdapterStatus | undefined,
-): StoredState | undefined {
-  const available = own?.conditions.find((condition) => condition.type === 'Available');
-  if (own === undefined || available?.status !== 'True') return undefined;
-  if (own.observed_generation !== cluster.generation || own.data?.['content'] !== contentHash(cluster))
-    return undefined;
-  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
-  const { places: _places, content: _content, ...details } = own.data;
-  return {
-    content: contentHash(cluster),
-    target: targetHash(cluster, settings),
-    message: available.message ?? '',
-    verifiedTime: typeof finished === 'string' ? finished : '',
-    verifyRequest: '',
-    details,
-  };
-}
-
 /** The last attempt at this content and these places; undefined: there was none. */
 export function attemptOf(situation: DesiredState): Attempt | undefined {
   const own = ownStatus(situation);
   if (own === undefined || !speaksOfThis(own, situation)) return undefined;
   const { failed, failure } = own.data ?? {};
-  const available = own.conditions.find((condition) => condition.type === 'Available');
-  const { reason, message, verifyRequest }: Data = isRecord(failure) ? failure : { ...available };
+  const { reason, message, verifyRequest } = recordOf(failure);
+  const finished = textOf(own.metadata?.['completed_time'] ?? own.last_report_time);
   return {
     number: Number(own.metadata?.['attempt']) || 0,
     failed: failed === true,
-    reason: typeof reason === 'string' ? reason : '',
-    message: typeof message === 'string' ? message : '',
-    verifyRequest: typeof verifyRequest === 'string' ? verifyRequest : '',
-    ageMs: situation.now.getTime() - endOf(own),
+    reason: textOf(reason),
+    message: textOf(message),
+    verifyRequest: textOf(verifyRequest),
+    ageMs: situation.now.getTime() - (Date.parse(finished) || 0),
   };
 }
 
 /** A failure counts for its generation: whoever changes anything of the cluster wants it to be tried again. */
 function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): boolean {
-  const { content, target = targetHash(cluster, settings) } = own.data ?? {};
+  const { content, target } = own.data ?? {};
   return (
     own.observed_generation === cluster.generation &&
     content === contentHash(cluster) &&
@@ -284,46 +246,56 @@ function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): 
   );
 }
 
-/** When the attempt that a report speaks of ended; 0 when it does not say. */
-function endOf(own: AdapterStatus): number {
-  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
-  return typeof finished === 'string' ? Date.parse(finished) : 0;
-}
-
 // How the reports of a cluster that lives are made: what is stored, what was tried, where.
 
-/** What is known in every report of a cluster that lives. */
-export interface Told {
+/** What differs between the passes over a cluster that lives. */
+export interface Living {
   readonly available: AvailabilityVerdict;
   readonly applied: AvailabilityVerdict;
   readonly health?: AvailabilityVerdict;
   readonly stored: StoredState | undefined;
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly metadata?: Readonly<Record<string, string | number>>;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly metadata?: StatusReport['metadata'];
+  /** @default {the temporary Secret goes} */
+  readonly effects?: readonly Effect[];
+  readonly afterReport?: readonly Effect[];
+  /** @default {those that are recorded} */
+  readonly places?: readonly string[];
+  readonly requeueAfterMs?: number | undefined;
 }
 
-export function livingReport(
+export function living(
   situation: DesiredState,
-  told: Told,
-  started: boolean,
-): ClusterOutcome['report'] {
+  phase: ClusterOutcome['phase'],
+  { available, applied, health, stored, data, metadata = {}, ...next }: Living,
+): ClusterOutcome {
   const { cluster, settings } = situation;
-  const places = started
-    ? [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort()
-    : recordedPlaces(situation);
-  return statusReport({
+  const {
+    effects = secretRemoval(situation),
+    afterReport = [],
+    requeueAfterMs = Number.POSITIVE_INFINITY,
+  } = next;
+  const { places = recordedPlaces(situation) } = next;
+  const report = statusReport({
     adapter: settings.adapterName,
     generation: cluster.generation,
-    available: told.available,
-    applied: told.applied,
-    ...(told.health === undefined ? {} : { health: told.health }),
+    available,
+    applied,
+    ...(health === undefined ? {} : { health }),
     data: {
-      ...(told.stored === undefined ? {} : { ...told.stored.details, stored: told.stored }),
-      ...told.data,
+      ...(stored === undefined ? {} : { ...stored.details, stored }),
+      ...data,
       ...(places.length === 0 ? {} : { places }),
     },
-    ...(told.metadata === undefined ? {} : { metadata: told.metadata }),
+    metadata,
   });
+  return {
+    phase,
+    effects,
+    afterReport,
+    report,
+    ...(Number.isFinite(requeueAfterMs) ? { requeueAfterMs } : {}),
+  };
 }
 
 /** `Available` speaks of what is stored, whatever is being done. */
@@ -363,7 +335,7 @@ export function failureVerdicts(
   situation: DesiredState,
   reason: string,
   message: string,
-): Pick<Told, 'available' | 'health' | 'stored'> {
+): Pick<Living, 'available' | 'health' | 'stored'> {
   const kind = outcomeClass(reason, undefined);
   const contradicted = kind === 'terminal' || CONTRADICTS.some((one) => one === reason);
   const stored = contradicted ? undefined : currentStored(situation);
@@ -375,11 +347,9 @@ export function failureVerdicts(
   };
 }
 
-export function metadata(
-  { settings }: DesiredState,
-  job: JobView,
-): Readonly<Record<string, string | number>> {
-  return { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt, ...times(job) };
+/** What our last report says of the Job. */
+export function ownMetadata(situation: DesiredState): NonNullable<StatusReport['metadata']> {
+  return (ownStatus(situation)?.metadata ?? {}) as NonNullable<StatusReport['metadata']>;
 }
 
 export function times(job: JobView | undefined): Readonly<Record<string, string>> {

@@ -7,9 +7,9 @@ import { type ApiError, immutableText, isApiError } from '../../kube/api-error.t
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
-import { CLUSTER_LABEL, dataSecretName, jobLabels, recordName } from '../names.ts';
+import { CLUSTER_LABEL, dataSecretName, recordName } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
-import { contentHash, type DesiredState, type Effect } from './desired-state.ts';
+import { contentHash, type Effect } from './desired-state.ts';
 import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 
@@ -252,22 +252,6 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
   } catch (error) {
     if (!isApiError(error, 404, 409)) throw error;
   }
-}
-
-// Labels of Jobs that somebody changed, to what puts them back.
-// What a Job is for stands in its template, which the API server lets nobody change; labels, which anybody with `patch` can
-// change, only select.
-
-/** By their labels Jobs are found, and shown to people and policies. */
-export function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[]): readonly Effect[] {
-  const leaving = new Set(effects.flatMap((effect) => (effect.do === 'remove-job' ? [effect.uid] : [])));
-  return jobs
-    .filter(({ removing, uid }) => !removing && !leaving.has(uid))
-    .flatMap(({ name: job, uid: jobUid, purpose, labels: present }): readonly Effect[] => {
-      const wanted = Object.entries(jobLabels(cluster, purpose));
-      const labels = Object.fromEntries(wanted.filter(([key, value]) => present[key] !== value));
-      return Object.keys(labels).length === 0 ? [] : [{ do: 'repair-labels', job, jobUid, labels }];
-    });
 }
 
 // Tells of labels of a Job that somebody changed and the adapter put back: in the log, by an Event on the Job, by a counter.

@@ -27,7 +27,7 @@ export interface JobView {
   readonly purpose: Purpose;
   readonly generation: number;
   readonly hash: string;
-  /** Hash of the places that it writes to; empty for a Job of an earlier version. */
+  /** Hash of the places that it writes to. */
   readonly target: string;
   /** Where it writes to, or what it deletes. */
   readonly places: readonly string[];

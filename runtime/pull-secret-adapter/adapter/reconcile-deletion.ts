@@ -4,7 +4,7 @@
  */
 import { jobName } from '../names.ts';
 import { type OutcomeClass, readReceipt } from '../outcome.ts';
-import { type Place, readPlace, wantedPlaces } from '../places.ts';
+import { type Place, readPlace, tenancyFault, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, statusReport } from '../status-report.ts';
 import {
   type ClusterOutcome,
@@ -16,8 +16,8 @@ import {
   recordedPlaces,
   removal,
   retryPauseMs,
+  secretRemoval,
 } from './desired-state.ts';
-import { tenancyFault } from './gate.ts';
 import type { JobView } from './observe.ts';
 
 type Receipt = Readonly<Record<string, string>>;
@@ -27,8 +27,8 @@ const PLACES_PER_JOB = 10;
 
 /** Reconciles a cluster that is being deleted. */
 export function reconcileDeletion(situation: DesiredState): ClusterOutcome {
-  const { jobs, secret } = situation;
-  const clean: readonly Effect[] = secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
+  const { jobs } = situation;
+  const clean = secretRemoval(situation);
   const own = ownStatus(situation);
   const isFinal =
     own?.observed_generation === situation.cluster.generation &&

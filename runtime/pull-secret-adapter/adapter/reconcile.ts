@@ -5,12 +5,15 @@
  * from the report that the API holds. So any replica can go on where another one was killed. Preconditions gate the start of work;
  * what is stored stays available while they come and go.
  */
-import { jobName } from '../names.ts';
+import { textOf } from '../../core/record.ts';
+import { jobLabels, jobName } from '../names.ts';
 import { outcomeClass } from '../outcome.ts';
-import { wantedPlaces } from '../places.ts';
-import { type Plan, planCluster } from '../plan.ts';
+import { managementNamespace, nameFaults, tenancyFault, wantedPlaces } from '../places.ts';
+import { type Plan, type PlanProblem, planCluster } from '../plan.ts';
+import type { AvailabilityVerdict } from '../status-report.ts';
 import {
   type Attempt,
+  attemptData,
   attemptOf,
   availability,
   type ClusterOutcome,
@@ -20,8 +23,8 @@ import {
   type Effect,
   failureOf,
   failureVerdicts,
-  livingReport,
-  metadata,
+  living,
+  ownMetadata,
   pauseLeftMs,
   recordedPlaces,
   removal,
@@ -33,8 +36,6 @@ import {
   times,
   work,
 } from './desired-state.ts';
-import { labelRepairs } from './effects.ts';
-import { failedBefore, gated, standing, storeGate } from './gate.ts';
 import type { JobView } from './observe.ts';
 import { reconcileDeletion } from './reconcile-deletion.ts';
 
@@ -68,14 +69,15 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   return inProgress(situation, job.attempt, { effects: repair, job }, plan);
 }
 
-/** Whether the Job does what this cluster needs now. One of an earlier version says only for which generation it is. */
+/** Whether the Job does what this cluster needs now. */
 function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
-  if (job.purpose !== 'store' || job.hash !== contentHash(cluster)) return false;
   // Whoever changes anything of the cluster wants what has failed to be tried again.
   if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
-  return job.target === ''
-    ? job.generation === cluster.generation
-    : job.target === targetHash(cluster, settings);
+  return (
+    job.purpose === 'store' &&
+    job.hash === contentHash(cluster) &&
+    job.target === targetHash(cluster, settings)
+  );
 }
 
 /** The temporary Secret, when no Job of this content reads it. */
@@ -100,13 +102,10 @@ function withoutJob(situation: DesiredState, plan: Plan): ClusterOutcome {
 }
 
 function afterFailure(situation: DesiredState, attempt: Attempt, plan: Plan): ClusterOutcome {
-  const kind = outcomeClass(attempt.reason, undefined);
-  const pause = retryPauseMs(kind, attempt.number, situation.settings);
-  const isAsked = isNewRequest(situation, attempt.verifyRequest);
-  if (pause === undefined && !isAsked) return failedBefore(situation, attempt);
-  const left = (pause ?? 0) - attempt.ageMs;
-  if (isAsked || !(left > 0)) return start(situation, attempt.number + 1, plan);
-  return { ...failedBefore(situation, attempt), requeueAfterMs: left };
+  const pause = retryPauseMs(outcomeClass(attempt.reason, undefined), attempt.number, situation.settings);
+  const left = pause === undefined ? undefined : pause - attempt.ageMs;
+  const isDue = isNewRequest(situation, attempt.verifyRequest) || (left !== undefined && !(left > 0));
+  return isDue ? start(situation, attempt.number + 1, plan) : failedBefore(situation, attempt, left);
 }
 
 /** Whether somebody asks, and has not been answered. */
@@ -119,7 +118,6 @@ function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string
 function verifyInMs({ settings, record, now }: DesiredState, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
   const provedAt = Date.parse(stored.verifiedTime);
-  if (Number.isNaN(provedAt)) return settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : 0;
   const every = settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : settings.verifyEverySeconds;
   return Math.min(provedAt + every * 1000, retirementDueAt(stored, provedAt)) - now.getTime();
 }
@@ -129,27 +127,24 @@ const BETWEEN_RETIREMENTS_MS = 60_000;
 
 /** When the older version that is still enabled has to go, by the Job's own words. */
 function retirementDueAt({ details }: StoredState, provedAt: number): number {
-  const { previousUntil } = details;
-  const until = typeof previousUntil === 'string' ? Date.parse(previousUntil) : Number.NaN;
+  const until = Date.parse(textOf(details['previousUntil']));
   return Number.isNaN(until) ? Number.POSITIVE_INFINITY : Math.max(until, provedAt + BETWEEN_RETIREMENTS_MS);
 }
 
 function start(situation: DesiredState, attempt: number, plan: Plan): ClusterOutcome {
-  const { cluster, settings } = situation;
+  const { cluster, settings, record } = situation;
   const job = jobName(cluster.id, cluster.generation);
-  const wanted = wantedPlaces(cluster, settings);
-  const recorded = situation.record?.places ?? [];
-  const all = recordedPlaces(situation);
-  const places = [...new Set([...all, ...wanted])].sort();
+  const places = [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort();
   const effects: readonly Effect[] = [
-    ...(places.every((place) => recorded.includes(place)) ? [] : [{ do: 'record', places } as const]),
+    ...(places.every((place) => record?.places.includes(place)) ? [] : [{ do: 'record', places } as const]),
     { do: 'start', purpose: 'store', job, attempt, places: [] },
   ];
-  return { ...inProgress(situation, attempt, { effects }, plan), phase: 'started' };
+  return { ...inProgress(situation, attempt, { effects, places }, plan), phase: 'started' };
 }
 
 interface Progress {
   readonly effects: readonly Effect[];
+  readonly places?: readonly string[];
   readonly job?: JobView;
   readonly requeueAfterMs?: number;
 }
@@ -157,30 +152,21 @@ interface Progress {
 function inProgress(
   situation: DesiredState,
   attempt: number,
-  progress: Progress,
+  { job, ...next }: Progress,
   plan: Plan,
 ): ClusterOutcome {
   const { cluster, settings } = situation;
-  const name = progress.job?.name ?? jobName(cluster.id, cluster.generation);
+  const name = job?.name ?? jobName(cluster.id, cluster.generation);
   const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
   const isReady = plan.verdict === 'ready';
-  return {
-    phase: 'running',
-    effects: progress.effects,
-    afterReport: [],
-    report: livingReport(
-      situation,
-      {
-        available: availability(currentStored(situation), [false, 'JobInProgress', message]),
-        applied: [true, 'JobInProgress', message],
-        stored: storedOf(situation),
-        data: { ...work(situation), ...(isReady ? {} : { preconditions: plan.preconditions }) },
-        metadata: { job_name: name, job_namespace: settings.namespace, attempt, ...times(progress.job) },
-      },
-      true,
-    ),
-    ...(progress.requeueAfterMs === undefined ? {} : { requeueAfterMs: progress.requeueAfterMs }),
-  };
+  return living(situation, 'running', {
+    available: availability(currentStored(situation), [false, 'JobInProgress', message]),
+    applied: [true, 'JobInProgress', message],
+    stored: storedOf(situation),
+    data: { ...work(situation), ...(isReady ? {} : { preconditions: plan.preconditions }) },
+    metadata: { job_name: name, job_namespace: settings.namespace, attempt, ...times(job) },
+    ...next,
+  });
 }
 
 /** An exit code proves nothing: only the result of the Job does, or the report that was made of it before its pod went. */
@@ -206,23 +192,15 @@ function succeeded(situation: DesiredState, job: JobView, stored: StoredState): 
   const { message } = stored;
   // The Job that answers a request has to be made after it.
   const due = verifyInMs(situation, stored);
-  return {
-    phase: 'stored',
-    effects: secretRemoval(situation),
+  return living(situation, 'stored', {
+    available: [true, 'SecretAvailable', message],
+    applied: [true, 'SecretCreated', message],
+    stored,
+    data: work(situation),
+    metadata: jobMetadata(situation, job),
     afterReport: due > 0 ? [] : [removal(job)],
-    report: livingReport(
-      situation,
-      {
-        available: [true, 'SecretAvailable', message],
-        applied: [true, 'SecretCreated', message],
-        stored,
-        data: { ...stored.details, ...work(situation) },
-        metadata: metadata(situation, job),
-      },
-      true,
-    ),
-    ...(Number.isFinite(due) ? { requeueAfterMs: Math.max(due, 100) } : {}),
-  };
+    requeueAfterMs: Math.max(due, 100),
+  });
 }
 
 function failed(situation: DesiredState, job: JobView): ClusterOutcome {
@@ -230,29 +208,126 @@ function failed(situation: DesiredState, job: JobView): ClusterOutcome {
   const { reason, message, kind } = failureOf(job);
   const left = pauseLeftMs(retryPauseMs(kind, job.attempt, settings), job, now);
   const isDue = isNewRequest(situation, job.verifyRequest) || (left !== undefined && !(left > 0));
-  return {
-    phase: 'failed',
-    effects: secretRemoval(situation),
+  return living(situation, 'failed', {
+    ...failureVerdicts(situation, reason, message),
+    applied:
+      job.phase === 'failed'
+        ? [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`]
+        : [false, reason, message],
+    data: {
+      ...job.result?.details,
+      ...work(situation),
+      failed: true,
+      failure: { reason, message, verifyRequest: job.verifyRequest },
+      retriable: kind !== 'terminal',
+    },
+    metadata: jobMetadata(situation, job),
     afterReport: isDue ? [removal(job)] : [],
-    report: livingReport(
-      situation,
-      {
-        ...failureVerdicts(situation, reason, message),
-        applied:
-          job.phase === 'failed'
-            ? [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`]
-            : [false, reason, message],
-        data: {
-          ...job.result?.details,
-          ...work(situation),
-          failed: true,
-          failure: { reason, message, verifyRequest: job.verifyRequest },
-          retriable: kind !== 'terminal',
-        },
-        metadata: metadata(situation, job),
-      },
-      true,
-    ),
-    ...(left === undefined ? {} : { requeueAfterMs: Math.max(left, 1000) }),
+    requeueAfterMs: left === undefined ? undefined : Math.max(left, 1000),
+  });
+}
+
+function jobMetadata({ settings }: DesiredState, job: JobView): Readonly<Record<string, string | number>> {
+  return { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt, ...times(job) };
+}
+
+// What a pass comes to that starts nothing: the work is gated, or done, or has failed and waits.
+
+/** Nothing may start now. */
+function gated(
+  situation: DesiredState,
+  { verdict, reason, message, preconditions, retryAfterMs }: PlanProblem<'waiting' | 'invalid'>,
+): ClusterOutcome {
+  const unmet: AvailabilityVerdict = [false, reason, message];
+  return living(situation, verdict, {
+    available: availability(currentStored(situation), unmet),
+    applied: unmet,
+    stored: storedOf(situation),
+    data: { ...attemptData(situation), preconditions, retriable: verdict === 'waiting' },
+    ...(attemptOf(situation)?.failed === true ? { metadata: ownMetadata(situation) } : {}),
+    requeueAfterMs: retryAfterMs,
+  });
+}
+
+/** It is stored, and nothing is to be done until it is proved again. */
+function standing(situation: DesiredState, stored: StoredState, dueMs: number): ClusterOutcome {
+  return living(situation, 'stored', {
+    available: availability(stored, [false, '', '']),
+    applied: [true, 'SecretCreated', stored.message],
+    stored,
+    data: work(situation),
+    metadata: ownMetadata(situation),
+    requeueAfterMs: dueMs,
+  });
+}
+
+/** @param leftMs of the pause before the next attempt; undefined: only a change of the cluster helps */
+function failedBefore(
+  situation: DesiredState,
+  { reason, message, verifyRequest }: Attempt,
+  leftMs: number | undefined,
+): ClusterOutcome {
+  return living(situation, 'failed', {
+    ...failureVerdicts(situation, reason, message),
+    applied: [false, 'JobFailed', message],
+    data: {
+      ...work(situation),
+      failed: true,
+      failure: { reason, message, verifyRequest },
+      retriable: outcomeClass(reason, undefined) !== 'terminal',
+    },
+    metadata: ownMetadata(situation),
+    requeueAfterMs: leftMs,
+  });
+}
+
+// What keeps the work on a pull secret from starting, beside the preconditions of the requirement: names, tenancy, a namespace that ends.
+
+/** Nothing tells when a namespace has ended, or an allow-list was changed. */
+const LOOK_AGAIN_MS = 30_000;
+
+/** Undefined: work may start. */
+function storeGate(
+  { cluster, namespaces, settings }: DesiredState,
+  plan: Plan,
+): PlanProblem<'waiting' | 'invalid'> | undefined {
+  if (plan.verdict === 'waiting' || plan.verdict === 'invalid') return plan;
+  const { preconditions } = plan;
+  const faults = nameFaults(cluster, settings);
+  if (faults.length > 0)
+    return { verdict: 'invalid', reason: 'InvalidConfiguration', message: faults.join('; '), preconditions };
+  const unproven = tenancyFault(cluster, settings);
+  if (unproven !== undefined)
+    return {
+      verdict: 'waiting',
+      reason: 'TenancyUnproven',
+      message: unproven,
+      preconditions,
+      retryAfterMs: LOOK_AGAIN_MS,
+    };
+  const namespace = managementNamespace(cluster, settings);
+  if (namespaces[namespace] !== 'terminating') return undefined;
+  return {
+    verdict: 'waiting',
+    reason: 'ManagementNamespaceTerminating',
+    message: `the management namespace "${namespace}" is being deleted`,
+    preconditions,
+    retryAfterMs: LOOK_AGAIN_MS,
   };
+}
+
+// Labels of Jobs that somebody changed, to what puts them back.
+// What a Job is for stands in its template, which the API server lets nobody change; labels, which anybody with `patch` can
+// change, only select.
+
+/** By their labels Jobs are found, and shown to people and policies. */
+function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[]): readonly Effect[] {
+  const leaving = new Set(effects.flatMap((effect) => (effect.do === 'remove-job' ? [effect.uid] : [])));
+  return jobs
+    .filter(({ removing, uid }) => !removing && !leaving.has(uid))
+    .flatMap(({ name: job, uid: jobUid, purpose, labels: present }): readonly Effect[] => {
+      const wanted = Object.entries(jobLabels(cluster, purpose));
+      const labels = Object.fromEntries(wanted.filter(([key, value]) => present[key] !== value));
+      return Object.keys(labels).length === 0 ? [] : [{ do: 'repair-labels', job, jobUid, labels }];
+    });
 }
