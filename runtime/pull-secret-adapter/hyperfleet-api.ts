@@ -181,16 +181,8 @@ const CLUSTERS = '/api/hyperfleet/v1/clusters';
 const PAGE_SIZE = 100;
 /** An API that gives so many documents in turn that are too large is at fault itself. */
 const MOST_LEFT_OUT = 10;
-const TOO_LARGE: Answer = { status: 0, code: 'documents that are too large', body: undefined };
-/** An API, or a cache before it, that does not look at the number of the page would be asked for ever. */
-const SAME_PAGE: Answer = {
-  status: 0,
-  code: 'the same page again, whichever was asked for',
-  body: undefined,
-};
-const WITHOUT_END: Answer = { status: 0, code: 'one page after another, without an end', body: undefined };
-/** Pages of ten million clusters. */
-const MOST_REQUESTS = 100_000;
+/** The API takes no higher number of a page. */
+const MOST_PAGES = 100_000;
 /** How often a list that changes while it is read is read. */
 const MAX_PASSES = 3;
 
@@ -264,8 +256,7 @@ export class HyperfleetApi {
   }
 
   /**
-   * A page that is too large is read again in parts, down to single documents; one that is too large by itself is left out, and
-   * the pages after it are read all the same.
+   * A page that is too large is read again document by document; one that is too large by itself is left out.
    *
    * @param lengths takes what each page says that the whole list has
    */
@@ -275,54 +266,57 @@ export class HyperfleetApi {
     query: Readonly<Record<string, string>>,
     lengths: Set<number> = new Set(),
   ): AsyncGenerator<readonly unknown[], void, undefined> {
-    const place = { from: 0, size: PAGE_SIZE, count: 0, leftOut: 0 };
-    const comesAgain = pageThatComesAgain();
-    for (let requests = 0; requests < MOST_REQUESTS; requests += 1) {
-      // A page begins at a multiple of its size.
-      while (place.from % place.size !== 0) place.size = smaller(place.size);
-      const answer = await this.#page(path, query, place);
-      if (answer === 'too large') {
-        this.#passOver(place, subject);
-        if (place.leftOut > MOST_LEFT_OUT) throw refused(verb, subject, TOO_LARGE);
-        continue;
+    const fault = (code: string): PullwrightError =>
+      refused(verb, subject, { status: 0, code, body: undefined });
+    let [count, leftOut, before] = [0, 0, ''];
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const parts = [{ number: page, size: PAGE_SIZE }];
+      for (const { number, size } of parts) {
+        const answer = await this.#page(path, query, number, size);
+        if (answer === 'too large' && size > 1) {
+          const first = (page - 1) * PAGE_SIZE + 1;
+          for (let at = 0; at < PAGE_SIZE; at += 1) parts.push({ number: first + at, size: 1 });
+        } else if (answer === 'too large') {
+          this.#options.onLeftOut?.({ subject, position: number - 1 });
+          [count, leftOut] = [count + 1, leftOut + 1];
+          if (leftOut > MOST_LEFT_OUT) throw fault('documents that are too large');
+        } else {
+          if (isGone(answer)) return;
+          const { items, total } = listIn(answer, [verb, subject]);
+          // Of an API, or a cache before it, that does not look at the number of the page. One document alone may come again.
+          const names = namesOf(items);
+          if (items.length > 1 && names === before)
+            throw fault('the same page again, whichever was asked for');
+          yield items;
+          [count, leftOut, before] = [count + items.length, 0, names];
+          if (total !== undefined) lengths.add(total);
+          if (items.length === 0 || (total === undefined ? items.length < size : count >= total)) return;
+        }
       }
-      if (isGone(answer)) return;
-      const { items, total } = listIn(answer, [verb, subject]);
-      if (comesAgain(items)) throw refused(verb, subject, SAME_PAGE);
-      yield items;
-      const isShort = items.length < place.size;
-      readOn(place, items.length);
-      if (total !== undefined) lengths.add(total);
-      if (items.length === 0 || (total === undefined ? isShort : place.count >= total)) return;
     }
-    throw refused(verb, subject, WITHOUT_END);
-  }
-
-  /** A smaller page from the same place; beyond the document when it is alone. */
-  #passOver(place: Place, subject: string): void {
-    if (place.size > 1) place.size = smaller(place.size);
-    else {
-      this.#options.onLeftOut?.({ subject, position: place.from });
-      place.leftOut += 1;
-      place.count += 1;
-      place.from += 1;
-    }
+    throw fault('one page after another, without an end');
   }
 
   async #page(
     path: string,
     query: Readonly<Record<string, string>>,
-    { from, size }: Place,
+    page: number,
+    size: number,
   ): Promise<Answer | 'too large'> {
     // The names of both generations of the API; what one does not know, it ignores.
-    const page = String(from / size + 1);
-    const search = new URLSearchParams({ page, pageSize: String(size), ...query, size: String(size) });
+    const [number, length] = [String(page), String(size)];
+    const search = new URLSearchParams({ page: number, pageSize: length, ...query, size: length });
     search.sort();
     return callHyperfleet(this.#options, 'GET', `${path}?${search.toString()}`).catch((error: unknown) => {
       if (error instanceof PullwrightError && error.code === 'AnswerTooLarge') return 'too large' as const;
       throw error;
     });
   }
+}
+
+/** Clusters have an `id`, reports an `adapter`. */
+function namesOf(items: readonly unknown[]): string {
+  return JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
 }
 
 /** @throws PullwrightError for what is no page of a list */
@@ -334,48 +328,6 @@ function listIn(
   const { items, total } = (answer.body ?? {}) as { readonly items?: unknown; readonly total?: unknown };
   if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
   return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
-}
-
-/**
- * Whether a page is the one before it. One of a single document comes again when another is put before it; one of several does only where the
- * number of the page is ignored.
- */
-function pageThatComesAgain(): (items: readonly unknown[]) => boolean {
-  let before = '';
-  return (items) => {
-    // Clusters have an `id`, reports an `adapter`.
-    const names = JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
-    const isSame = items.length > 1 && names === before;
-    before = names;
-    return isSame;
-  };
-}
-
-/** Where a list is read. */
-interface Place {
-  /** Documents before the page. */
-  from: number;
-  size: number;
-  /** Documents that were seen or left out. */
-  count: number;
-  /** Documents that were left out since the last page that could be read. */
-  leftOut: number;
-}
-
-/** Sizes of a page, each a part of the one before. */
-const SIZES: readonly number[] = [PAGE_SIZE, 50, 25, 5, 1];
-
-function smaller(size: number): number {
-  return SIZES[SIZES.indexOf(size) + 1] ?? 1;
-}
-
-/** Beyond a page that could be read, and back to whole pages by one step for each. */
-function readOn(place: Place, items: number): void {
-  place.from += place.size;
-  place.count += items;
-  place.leftOut = 0;
-  const larger = SIZES[SIZES.indexOf(place.size) - 1] ?? place.size;
-  if (place.from % larger === 0) place.size = larger;
 }
 
 /** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */

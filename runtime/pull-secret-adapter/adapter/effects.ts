@@ -43,34 +43,31 @@ export class Overtaken extends PullwrightError {
 
 /** @throws Overtaken when another replica has written meanwhile; PullwrightError when the cluster refuses or does not answer */
 export async function runEffect(effect: Effect, target: EffectTarget, context: EffectContext): Promise<void> {
-  const { cluster, secret } = target;
+  const { cluster, secret, record } = target;
+  const { settings } = context;
   switch (effect.do) {
-    case 'record':
-      await writeExactly(
-        recordObject(cluster, context.settings, effect.places),
-        target.record?.resourceVersion,
-        context,
-      );
-      return;
+    case 'record': {
+      const object = recordObject(cluster, settings, effect.places);
+      return void (await writeExactly(object, record?.resourceVersion, context));
+    }
     case 'start':
       return start(effect, target, context);
-    case 'repair-secret':
-      await writeExactly(
-        dataSecret(cluster, context.settings, { name: effect.job, uid: effect.jobUid }),
-        secret?.resourceVersion,
-        context,
-      );
-      return;
+    case 'repair-secret': {
+      const object = dataSecret(cluster, settings, { name: effect.job, uid: effect.jobUid });
+      return void (await writeExactly(object, secret?.resourceVersion, context));
+    }
     case 'repair-labels':
       return repairLabels(effect, context);
     case 'remove-secret':
-      return removeSecret(cluster.id, effect.uid, context);
-    case 'remove-job':
-      return removeJob(effect.job, effect.uid, effect.waitForPods, context);
+      return removeOwned('Secret', dataSecretName(cluster.id), { uid: effect.uid }, context);
+    case 'remove-job': {
+      const propagation = effect.waitForPods ? 'Foreground' : 'Background';
+      return removeOwned('Job', effect.job, { uid: effect.uid, propagation }, context);
+    }
     case 'remove-binding':
       return removeBinding(cluster, effect.namespace, context);
     case 'remove-record':
-      return removeRecord(cluster.id, effect.uid, context);
+      return removeOwned('ConfigMap', recordName(cluster.id), { uid: effect.uid }, context);
   }
 }
 
@@ -86,8 +83,12 @@ async function start(
     ? await writeExactly(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
     : undefined;
   const { traceparent } = context;
-  const trace = traceparent === undefined ? {} : { traceparent };
-  const task = { ...effect, ...requestsOf(record), ...trace };
+  const task = {
+    ...effect,
+    verifyRequest: record?.verifyRequest ?? '',
+    revokeRequest: record?.revokeRequest ?? '',
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
   const job = await applyJob(jobObject(cluster, settings, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)
@@ -98,34 +99,22 @@ async function start(
     );
 }
 
-/** What somebody asks of the next Job. */
-function requestsOf(record: RecordView | undefined): Pick<RecordView, 'verifyRequest' | 'revokeRequest'> {
-  return {
-    verifyRequest: record?.verifyRequest ?? '',
-    revokeRequest: record?.revokeRequest ?? '',
-  };
-}
-
 /** One of that name may be there whose labels hide it, and which another version of the adapter made: it goes on. */
 async function applyJob(wanted: KubeObject, context: EffectContext): Promise<KubeObject | undefined> {
   try {
     return await apply(wanted, context);
   } catch (error) {
     if (!isApiError(error, 422) || !error.causes.some(({ immutable }) => immutable)) throw error;
-    const { apiVersion, kind, metadata } = wanted;
-    const ref = { apiVersion, kind, name: metadata.name, namespace: context.settings.namespace };
-    const present = await context.kube.get(ref);
+    const { metadata } = wanted;
+    const present = await context.kube.get(refOf(wanted));
     if (present?.metadata.uid === undefined) throw new Overtaken(metadata.name);
-    if (!isSameWork(present, wanted)) throw notThisJob(present, wanted, error);
+    const [is, should] = [jobIdentity(present), jobIdentity(wanted)];
+    if (is.clusterId !== should.clusterId || is.purpose !== should.purpose)
+      throw notThisJob(present, wanted, error);
     const { labels = {} } = metadata;
     await repairLabels({ job: metadata.name, jobUid: present.metadata.uid, labels }, context);
     throw new Overtaken(metadata.name);
   }
-}
-
-function isSameWork(present: KubeObject, wanted: KubeObject): boolean {
-  const [a, b] = [jobIdentity(present), jobIdentity(wanted)];
-  return a.clusterId === b.clusterId && a.purpose === b.purpose;
 }
 
 function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiError): PullwrightError {
@@ -205,25 +194,6 @@ async function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeO
   }
 }
 
-export async function removeSecret(
-  id: string,
-  uid: string,
-  { kube, settings }: EffectContext,
-): Promise<void> {
-  const ref = { apiVersion: 'v1', kind: 'Secret', namespace: settings.namespace, name: dataSecretName(id) };
-  await unlessChanged(kube.remove(ref, { uid }));
-}
-
-export async function removeJob(
-  name: string,
-  uid: string,
-  waitForPods: boolean,
-  { kube, settings }: EffectContext,
-): Promise<void> {
-  const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name };
-  await unlessChanged(kube.remove(ref, { uid, propagation: waitForPods ? 'Foreground' : 'Background' }));
-}
-
 async function removeBinding(
   cluster: HyperfleetCluster,
   namespace: string,
@@ -236,13 +206,15 @@ async function removeBinding(
   await unlessChanged(kube.remove(ref, { uid }));
 }
 
-export async function removeRecord(
-  id: string,
-  uid: string,
-  { kube, settings }: EffectContext,
+/** Removes exactly the object that was seen, beside the Jobs. */
+export function removeOwned(
+  kind: 'Secret' | 'ConfigMap' | 'Job',
+  name: string,
+  seen: Parameters<KubeClient['remove']>[1],
+  { kube, settings }: Pick<EffectContext, 'kube' | 'settings'>,
 ): Promise<void> {
-  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: settings.namespace, name: recordName(id) };
-  await unlessChanged(kube.remove(ref, { uid }));
+  const apiVersion = kind === 'Job' ? 'batch/v1' : 'v1';
+  return unlessChanged(kube.remove({ apiVersion, kind, namespace: settings.namespace, name }, seen));
 }
 
 /** A conflict means that another object has the name by now: that one is not ours to remove. */

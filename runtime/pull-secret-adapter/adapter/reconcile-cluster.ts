@@ -16,7 +16,7 @@ import type { OutcomeReason } from '../outcome.ts';
 import { readPlace, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
 import { type ClusterOutcome, contentHash, recordedPlaces } from './desired-state.ts';
-import { type EffectContext, Overtaken, removeJob, removeSecret, runEffect } from './effects.ts';
+import { type EffectContext, Overtaken, removeOwned, runEffect } from './effects.ts';
 import {
   type JobView,
   jobIdentity,
@@ -216,32 +216,29 @@ interface Observed {
 }
 
 async function observe(id: string, context: PassContext): Promise<Observed> {
+  const { kube, settings } = context;
+  const where = { apiVersion: 'v1', namespace: settings.namespace };
   const [jobs, secret, record] = await Promise.all([
     readJobs(id, context),
-    readSecret(id, context),
-    readRecord(id, context),
+    kube.get({ ...where, kind: 'Secret', name: dataSecretName(id) }),
+    kube.get({ ...where, kind: 'ConfigMap', name: recordName(id) }),
   ]);
-  return { jobs, secret, record };
+  return { jobs, secret: secret && viewSecret(secret), record: record && viewRecord(record) };
 }
 
 /** The API does not know the cluster any more: what is left of it here goes. The record stays while something may be left elsewhere. */
 async function forget(id: string, context: PassContext): Promise<PassResult> {
   const { jobs, secret } = await observe(id, context);
-  if (secret !== undefined) await removeSecret(id, secret.uid, context);
-  for (const job of jobs) await removeJob(job.name, job.uid, false, context);
+  if (secret !== undefined) await removeOwned('Secret', dataSecretName(id), { uid: secret.uid }, context);
+  for (const { name, uid } of jobs)
+    await removeOwned('Job', name, { uid, propagation: 'Background' }, context);
   return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
 }
 
 /** The Jobs of a cluster, with how they ended. */
-export async function readJobs(
+async function readJobs(
   id: string,
-  {
-    kube,
-    settings,
-  }: {
-    readonly kube: Pick<PassContext['kube'], 'list'>;
-    readonly settings: Pick<AdapterSettings, 'namespace'>;
-  },
+  { kube, settings }: Pick<PassContext, 'kube' | 'settings'>,
 ): Promise<readonly JobView[]> {
   const where = { namespace: settings.namespace };
   const selector = { labelSelector: clusterSelector(id) };
@@ -250,22 +247,6 @@ export async function readJobs(
   const pods = ended ? (await kube.list({ apiVersion: 'v1', kind: 'Pod', ...where }, selector)).items : [];
   // A label may have been changed to this cluster's: the Job is that of another one, and none of ours to judge.
   return items.filter((job) => jobIdentity(job).clusterId === id).map((job) => viewJob(job, pods));
-}
-
-async function readSecret(id: string, { kube, settings }: PassContext): Promise<SecretView | undefined> {
-  const secret = await kube.get({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    namespace: settings.namespace,
-    name: dataSecretName(id),
-  });
-  return secret === undefined ? undefined : viewSecret(secret);
-}
-
-async function readRecord(id: string, { kube, settings }: PassContext): Promise<RecordView | undefined> {
-  const { namespace } = settings;
-  const record = await kube.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name: recordName(id) });
-  return record === undefined ? undefined : viewRecord(record);
 }
 
 /** By a right of the whole cluster: one inside a namespace says "forbidden" when it is gone. */
