@@ -1,71 +1,61 @@
 /** What the Job reads from its environment: the names of the existing job, and ours. */
 
+import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { CLUSTER_ID } from '../cloud-event.ts';
-import { LOCATION, type Place, readPlace } from '../places.ts';
+import { LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
-import type { RetirementPolicy } from './retirement.ts';
 import type { Replication } from './secret-manager.ts';
+import type { RetirementPolicy } from './versions.ts';
 
 // Single variables of the Job's environment: each with its check, and a message that names the variable.
 
 export type JobEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Where regional secrets of a location are asked for. Source: Google's documentation of regional endpoints. */
-const REGIONAL_ENDPOINT = 'https://secretmanager.{location}.rep.googleapis.com';
-
-export function wrong(message: string): JobError {
+function wrong(message: string): JobError {
   return new JobError('InvalidConfiguration', message);
 }
 
-export function envChoice<T extends string>(
+/** A variable that is not set, or empty, is `otherwise`. */
+function valueOf(
   env: JobEnvironment,
   name: string,
-  values: readonly T[],
-  otherwise: T,
-): T {
+  otherwise: string,
+  [pattern, wanted]: readonly [RegExp, string] = [/^/, ''],
+): string {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
-  const found = values.find((value) => value === given);
-  if (found === undefined) throw wrong(`${name} is not known: expected ${values.join(' or ')}`);
-  return found;
+  if (!pattern.test(given)) throw wrong(`${name} is not valid: expected ${wanted}`);
+  return given;
 }
 
-export function envNumber(env: JobEnvironment, name: string, otherwise: number): number {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  if (!/^\d{1,9}$/.test(given)) throw wrong(`${name} is not a whole number`);
-  return Number(given);
+function numberOf(env: JobEnvironment, name: string, otherwise: number): number {
+  return Number(valueOf(env, name, String(otherwise), [/^\d{1,9}$/, 'a whole number']));
 }
 
-export function envDurationMs(env: JobEnvironment, name: string, otherwise: number): number {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
-  if (match === null) throw wrong(`${name} is no duration: expected such as 30s`);
-  return Number(match[1]) * (match[2] === 'ms' ? 1 : match[2] === 's' ? 1000 : 60_000);
+function durationMsOf(env: JobEnvironment, name: string, otherwise: string): number {
+  const nanoseconds = parseGoDuration(valueOf(env, name, otherwise));
+  if (nanoseconds === undefined || nanoseconds <= 0)
+    throw wrong(`${name} is not valid: expected a duration such as 30s`);
+  return nanoseconds / 1e6;
 }
 
-/** Google takes a delay of 24 hours to 1000 days. */
-const DESTROY_AFTER = { least: 86_400, most: 86_400_000 } as const;
-
-export function policyOf(env: JobEnvironment): RetirementPolicy {
-  const destroyAfterSeconds = envNumber(env, 'DESTROY_AFTER_SECONDS', 0);
-  const { least, most } = DESTROY_AFTER;
-  if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < least || destroyAfterSeconds > most))
-    throw wrong(`DESTROY_AFTER_SECONDS is out of range: expected 0, or ${least} to ${most}`);
+function policyOf(env: JobEnvironment): RetirementPolicy {
+  const destroyAfterSeconds = numberOf(env, 'DESTROY_AFTER_SECONDS', 0);
+  // Google takes a delay of 24 hours to 1000 days.
+  if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < 86_400 || destroyAfterSeconds > 86_400_000))
+    throw wrong('DESTROY_AFTER_SECONDS is out of range: expected 0, or 86400 to 86400000');
+  const isLimited = valueOf(env, 'PREVIOUS_FOR_SECONDS', '') !== '';
   return {
-    keepVersions: envNumber(env, 'KEEP_VERSIONS', 1),
-    previousForSeconds:
-      (env['PREVIOUS_FOR_SECONDS'] ?? '') === '' ? undefined : envNumber(env, 'PREVIOUS_FOR_SECONDS', 0),
+    keepVersions: numberOf(env, 'KEEP_VERSIONS', 1),
+    previousForSeconds: isLimited ? numberOf(env, 'PREVIOUS_FOR_SECONDS', 0) : undefined,
     destroyAfterSeconds,
   };
 }
 
 /** Credentials go there: only TLS, or this very machine. */
-export function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
+function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
+  const given = valueOf(env, name, otherwise);
   const url = URL.canParse(given) ? new URL(given) : undefined;
   const local = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   if (url === undefined || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
@@ -75,25 +65,22 @@ export function endpoint(env: JobEnvironment, name: string, otherwise: string): 
 }
 
 /** The same, once a location is filled in. */
-export function regionalEndpoint(env: JobEnvironment): string {
+function regionalEndpoint(env: JobEnvironment): string {
   const name = 'REGIONAL_SECRET_MANAGER_ENDPOINT';
-  const given = env[name] ?? '';
-  if (given === '') return REGIONAL_ENDPOINT;
+  const given = valueOf(env, name, 'https://secretmanager.{location}.rep.googleapis.com');
   endpoint({ [name]: given.replaceAll('{location}', 'location') }, name, '');
   return given;
 }
 
-export function locationOf(env: JobEnvironment): string | undefined {
-  const given = env['SECRET_LOCATION'] ?? '';
-  if (given === '') return undefined;
-  if (!LOCATION.test(given)) throw wrong('SECRET_LOCATION is no location: expected such as europe-west3');
-  if ((env['REPLICATION_POLICY'] ?? '') !== '')
+function locationOf(env: JobEnvironment): string | undefined {
+  const given = valueOf(env, 'SECRET_LOCATION', '', [LOCATION, 'a location such as europe-west3']);
+  if (given !== '' && valueOf(env, 'REPLICATION_POLICY', '') !== '')
     throw wrong('REPLICATION_POLICY has no effect on a regional secret: must be empty with SECRET_LOCATION');
-  return given;
+  return given === '' ? undefined : given;
 }
 
 /** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
-export function replicationIn(env: JobEnvironment): Replication | undefined {
+function replicationIn(env: JobEnvironment): Replication | undefined {
   const policy = env['REPLICATION_POLICY'] ?? '';
   const key = env['KMS_KEY_NAME'] ?? '';
   const location = env['SECRET_LOCATION'] ?? '';
@@ -115,7 +102,7 @@ function encryptedBy(key: string, location: string): NonNullable<Replication['re
 }
 
 /** `a=b,c=d`. */
-export function labelsOf(text: string): Readonly<Record<string, string>> {
+function labelsOf(text: string): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
   for (const part of text.split(',').filter((entry) => entry.trim() !== '')) {
     const match = /^\s*([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\s*$/.exec(part);
@@ -166,8 +153,6 @@ export interface JobConfig extends JobTask {
   readonly timeoutMs: number;
   /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
   readonly runTimeoutMs: number;
-  readonly resultFile: string;
-  readonly terminationLog: string;
 }
 
 /**
@@ -187,10 +172,8 @@ export function missingVariable(task: {
 
 /** `SECRET_NAME`, or the name made from the cluster. */
 export function secretNameOf(env: JobEnvironment): string {
-  const given = env['SECRET_NAME'] ?? '';
-  if (given !== '') return given;
-  const id = env['CLUSTER_ID'] ?? '';
-  return id === '' ? '' : `hyperfleet-${id}-pull-secret`;
+  const id = valueOf(env, 'CLUSTER_ID', '');
+  return valueOf(env, 'SECRET_NAME', id === '' ? '' : `hyperfleet-${id}-pull-secret`);
 }
 
 /**
@@ -201,23 +184,36 @@ export function secretNameOf(env: JobEnvironment): string {
  * @throws JobError InvalidConfiguration, naming the variable
  */
 export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
-  const mode = envChoice(env, 'JOB_MODE', ['store', 'delete'], 'store');
-  const places = mode === 'delete' ? placesOf(env) : [];
-  const { pullSecret, ...task } = readTask(env, file, mode, places);
-  return { ...task, pullSecret, mode, places, ...readOptions(env) };
+  const isDeletion = valueOf(env, 'JOB_MODE', 'store', [/^(store|delete)$/, 'store or delete']) === 'delete';
+  const mode = isDeletion ? 'delete' : 'store';
+  const places = isDeletion ? placesOf(env) : [];
+  return { ...readTask(env, file, mode, places), mode, places, ...readOptions(env) };
 }
 
 /** `PLACES`, or the one place that the other variables name. */
 function placesOf(env: JobEnvironment): readonly Place[] {
-  const given = (env['PLACES'] ?? '').split(' ').filter((text) => text !== '');
-  const project = env['GCP_PROJECT_ID'] ?? '';
-  const namespace = env['MANAGEMENT_NAMESPACE'] ?? '';
-  const name = env['MANAGEMENT_SECRET_NAME'] ?? 'pull-secret';
-  const named = [
-    ...(project === '' ? [] : [`projects/${project}${locationPath(env)}/secrets/${secretNameOf(env)}`]),
-    ...(namespace === '' ? [] : [`namespaces/${namespace}/secrets/${name}`]),
+  const given = valueOf(env, 'PLACES', '')
+    .split(' ')
+    .filter((text) => text !== '');
+  const project = valueOf(env, 'GCP_PROJECT_ID', '');
+  const location = valueOf(env, 'SECRET_LOCATION', '');
+  const namespace = valueOf(env, 'MANAGEMENT_NAMESPACE', '');
+  const named: readonly Place[] = [
+    ...(project === ''
+      ? []
+      : [
+          {
+            kind: 'google',
+            project,
+            ...(location === '' ? {} : { location }),
+            secret: secretNameOf(env),
+          } as const,
+        ]),
+    ...(namespace === ''
+      ? []
+      : [{ kind: 'kubernetes', namespace, secret: managementSecretName(env) } as const]),
   ];
-  return (given.length > 0 ? given : named).map((text) => {
+  return (given.length > 0 ? given : named.map(placeText)).map((text) => {
     const place = readPlace(text);
     if (place === undefined)
       throw wrong('PLACES holds what is no place: expected projects/P/secrets/S or namespaces/N/secrets/S');
@@ -225,9 +221,8 @@ function placesOf(env: JobEnvironment): readonly Place[] {
   });
 }
 
-function locationPath(env: JobEnvironment): string {
-  const location = env['SECRET_LOCATION'] ?? '';
-  return location === '' ? '' : `/locations/${location}`;
+function managementSecretName(env: JobEnvironment): string {
+  return valueOf(env, 'MANAGEMENT_SECRET_NAME', 'pull-secret');
 }
 
 /** Who and where; the part that the existing job has. */
@@ -237,8 +232,8 @@ function readTask(
   mode: 'store' | 'delete',
   places: readonly Place[],
 ): JobTask {
-  const given = env['PULL_SECRET_DATA'];
-  const pullSecret = file ?? (given === undefined || given === '' ? undefined : redact(given));
+  const given = valueOf(env, 'PULL_SECRET_DATA', '');
+  const pullSecret = file ?? (given === '' ? undefined : redact(given));
   const task = taskOf(env, places);
   const missing = missingVariable({ ...task, pullSecret: mode === 'delete' || pullSecret !== undefined });
   if (missing === 'PULL_SECRET_DATA') {
@@ -267,21 +262,22 @@ function taskOf(env: JobEnvironment, places: readonly Place[]): Omit<JobTask, 'p
 }
 
 function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode' | 'places'> {
-  const text = (name: string, otherwise = ''): string => env[name] ?? otherwise;
+  const retains =
+    valueOf(env, 'ON_DELETION', 'delete', [/^(delete|retain)$/, 'delete or retain']) === 'retain';
   return {
-    clusterName: text('CLUSTER_NAME'),
-    generation: envNumber(env, 'CLUSTER_GENERATION', 0),
+    clusterName: valueOf(env, 'CLUSTER_NAME', ''),
+    generation: numberOf(env, 'CLUSTER_GENERATION', 0),
     location: locationOf(env),
-    challenge: text('TENANT_CHALLENGE'),
+    challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
     replication: replicationIn(env),
-    extraLabels: labelsOf(text('SECRET_LABELS')),
+    extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
     policy: policyOf(env),
-    revoke: text('REVOKE_PREVIOUS').slice(0, 128),
-    onDeletion: envChoice(env, 'ON_DELETION', ['delete', 'retain'], 'delete'),
+    revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
+    onDeletion: retains ? 'retain' : 'delete',
     adopt: env['ADOPT'] === 'true',
-    impersonate: text('GCP_SERVICE_ACCOUNT'),
-    managementNamespace: text('MANAGEMENT_NAMESPACE'),
-    managementSecretName: text('MANAGEMENT_SECRET_NAME', 'pull-secret'),
+    impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
+    managementNamespace: valueOf(env, 'MANAGEMENT_NAMESPACE', ''),
+    managementSecretName: managementSecretName(env),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
     regionalEndpoint: regionalEndpoint(env),
     iamCredentialsEndpoint: endpoint(
@@ -294,9 +290,7 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
       'RESOURCE_MANAGER_ENDPOINT',
       'https://cloudresourcemanager.googleapis.com',
     ),
-    timeoutMs: envDurationMs(env, 'GCP_API_TIMEOUT', 30_000),
-    runTimeoutMs: envDurationMs(env, 'RUN_TIMEOUT', 55_000),
-    resultFile: text('RESULT_FILE'),
-    terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
+    timeoutMs: durationMsOf(env, 'GCP_API_TIMEOUT', '30s'),
+    runTimeoutMs: durationMsOf(env, 'RUN_TIMEOUT', '55s'),
   };
 }

@@ -15,7 +15,6 @@ import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } fr
 import {
   type ManagementSecretInput,
   removeManagementSecret,
-  tryManagementSecret,
   writeManagementSecret,
 } from './management-secret.ts';
 import type { Replication, SecretManager } from './secret-manager.ts';
@@ -25,7 +24,7 @@ import { readNewest, versionNumber } from './versions.ts';
 // Proof that the project lets the tenant in, before Secret Manager of that project is asked for anything.
 
 /** @throws JobError TenancyUnproven; GcpError when the project does not say */
-export async function assertTenant(
+async function assertTenant(
   { challenge, gcpProjectId: project }: Pick<JobConfig, 'challenge' | 'gcpProjectId'>,
   { manager }: Pick<JobShell, 'manager'>,
 ): Promise<void> {
@@ -65,7 +64,7 @@ export interface JobExit {
 }
 
 /** Any failure, as one with a reason. */
-export function explained(project: string, error: unknown): JobError {
+function explained(project: string, error: unknown): JobError {
   if (error instanceof JobError) return error;
   if (error instanceof GcpError) return explainGcpError(error, project);
   if (error instanceof Error && error.name === 'AbortError') {
@@ -82,12 +81,12 @@ export function explained(project: string, error: unknown): JobError {
 }
 
 /** A good end. */
-export function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
+function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
   return { exitCode: 0, result: { status: 'success', reason, message, details } };
 }
 
 /** The whole exchange again: what a lost answer left behind is then seen. */
-export async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
+async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
   return retry(operation, {
     tries: TRIES,
     waitMs: (round) => Math.round(backOffMs(JOB_BACK_OFF, round, Math.random())),
@@ -114,7 +113,7 @@ export function againAfter(error: unknown): { readonly afterMs?: number | undefi
 // only when it was seen to be gone, or to be somebody else's.
 
 /** Never throws for a place: the first that failed is what the run ends with, after all were tried. */
-export async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
+async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const receipt: Record<string, string> = {};
   let failure: JobError | undefined;
   for (const place of config.places) {
@@ -129,29 +128,24 @@ export async function removePlaces(config: JobConfig, shell: JobShell): Promise<
       failure ??= known;
     }
   }
-  const details = { secretName: config.secretName, gcpProject: config.gcpProjectId };
-  if (failure !== undefined) return failedPart(failure, receipt, details);
+  if (failure !== undefined) return failed(config, failure, { receipt });
   shell.log('info', 'completed', 'Removed pull secret');
   const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
+  const details = { secretName: config.secretName, gcpProject: config.gcpProjectId };
   const end = done('SecretDeleted', lines.join('; ').slice(0, 1024), details);
   return { ...end, result: { ...end.result, receipt } };
 }
 
-function failedPart(
+function failed(
+  { secretName, gcpProjectId: gcpProject }: Pick<JobConfig, 'gcpProjectId' | 'secretName'>,
   { reason, message, exitCode }: JobError,
-  receipt: Readonly<Record<string, string>>,
-  details: JobExit['result']['details'],
+  more: Pick<JobResult, 'receipt'> = {},
 ): JobExit {
   const retriable = OUTCOMES[reason].class !== 'terminal';
+  const details = { secretName, gcpProject, retriable };
   return {
     exitCode,
-    result: {
-      status: 'failure',
-      reason,
-      message: message.slice(0, 1024),
-      details: { ...details, retriable },
-      receipt,
-    },
+    result: { status: 'failure', reason, message: message.slice(0, 1024), details, ...more },
   };
 }
 
@@ -206,20 +200,7 @@ export function failedEnd(
     known.reason === 'InvalidPullSecret' ? 'validate-pull-secret' : 'create-update-secret',
     known.message,
   );
-  const kind = OUTCOMES[known.reason].class;
-  return {
-    exitCode: known.exitCode,
-    result: {
-      status: 'failure',
-      reason: known.reason,
-      message: known.message.slice(0, 1024),
-      details: {
-        secretName: config.secretName,
-        gcpProject: config.gcpProjectId,
-        retriable: kind !== 'terminal',
-      },
-    },
-  };
+  return failed(config, known);
 }
 
 /** Refuses what can never work. @throws JobError InvalidPullSecret */
@@ -346,14 +327,14 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
   };
   let second = '';
   if (management !== undefined && config.mode === 'store') {
-    const what = await tryManagementSecret(management, config.pullSecret);
+    const what = await writeManagementSecret(management, config.pullSecret, true);
     details['managementSecret'] = `${management.namespace}/${management.name}`;
     details['managementPlan'] = what;
     second = `, and ${what} Secret/${management.namespace}/${management.name}`;
     log('info', 'dry-run', `DRY RUN: Would ${what} Secret/${management.namespace}/${management.name}`);
   }
   const message = `Would ${plan} secret "${config.secretName}" in project "${config.gcpProjectId}"${second}`;
-  return { exitCode: 0, result: { status: 'success', reason: 'DryRunPassed', message, details } };
+  return done('DryRunPassed', message, details);
 }
 
 async function planned(config: JobConfig, shell: JobShell): Promise<Plan> {

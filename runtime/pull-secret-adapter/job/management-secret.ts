@@ -10,7 +10,7 @@ import { Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { CLUSTER_LABEL, clusterLabels } from '../names.ts';
-import { NOT_THERE } from '../outcome.ts';
+import { NOT_THERE, type OutcomeReason } from '../outcome.ts';
 import { JobError } from './gcp-error.ts';
 
 const MANAGER = 'pullwright-pull-secret-adapter';
@@ -27,26 +27,16 @@ export interface ManagementSecretInput {
   readonly adopt: boolean;
 }
 
-/** Writes the Secret, byte for byte what is stored at Google; nothing when it is so already. @throws JobError */
+/**
+ * Writes the Secret, byte for byte what is stored at Google; nothing when it is so already.
+ *
+ * @param dryRun the API server goes through all of it (namespace, rights, admission) and keeps nothing
+ * @throws JobError
+ */
 export async function writeManagementSecret(
   input: ManagementSecretInput,
   content: Redacted<string>,
-): Promise<'create' | 'change' | 'leave as it is'> {
-  return write(input, content, false);
-}
-
-/** What writing would do; the API server goes through all of it (namespace, rights, admission) and keeps nothing. @throws JobError */
-export async function tryManagementSecret(
-  input: ManagementSecretInput,
-  content: Redacted<string>,
-): Promise<'create' | 'change' | 'leave as it is'> {
-  return write(input, content, true);
-}
-
-async function write(
-  input: ManagementSecretInput,
-  content: Redacted<string>,
-  dryRun: boolean,
+  dryRun = false,
 ): Promise<'create' | 'change' | 'leave as it is'> {
   return explained(input, async () => {
     const wanted = wantedSecret(input, content);
@@ -146,31 +136,16 @@ async function explained<T>(input: ManagementSecretInput, work: () => Promise<T>
 }
 
 function explanation({ namespace, name }: ManagementSecretInput, error: unknown): JobError {
-  const cannot = `Cannot write Secret/${namespace}/${name}:`;
-  const terminating =
-    isApiError(error, 403) && error.causes.some((cause) => cause.reason === 'NamespaceTerminating');
-  if (terminating) {
-    return new JobError('ManagementNamespaceMissing', `${cannot} the namespace is being removed`, error);
-  }
-  if (isApiError(error, 403)) {
-    const todo = 'look at the RoleBinding in that namespace, and at admission policies';
-    return new JobError(
-      'ManagementPermissionDenied',
-      `${cannot} the ServiceAccount of the Job may not; ${todo}`,
-      error,
-    );
-  }
-  if (isApiError(error, 404)) {
-    return new JobError('ManagementNamespaceMissing', `${cannot} the namespace is not there yet`, error);
-  }
-  if (isApiError(error, 422)) {
-    const todo = 'the API server refuses it; look at the Secret that is there';
-    return new JobError('PullSecretConflict', `${cannot} ${todo}`, error);
-  }
-  const answer = isApiError(error) ? ` (HTTP ${error.status})` : '';
-  return new JobError(
-    'ManagementClusterUnavailable',
-    `${cannot} the API server did not take it${answer}`,
-    error,
-  );
+  const because = (reason: OutcomeReason, text: string): JobError =>
+    new JobError(reason, `Cannot write Secret/${namespace}/${name}: ${text}`, error);
+  if (!isApiError(error)) return because('ManagementClusterUnavailable', 'the API server did not take it');
+  if (error.status === 404) return because('ManagementNamespaceMissing', 'the namespace is not there yet');
+  if (error.status === 422)
+    return because('PullSecretConflict', 'the API server refuses it; look at the Secret that is there');
+  if (error.status !== 403)
+    return because('ManagementClusterUnavailable', `the API server did not take it (HTTP ${error.status})`);
+  if (error.causes.some((cause) => cause.reason === 'NamespaceTerminating'))
+    return because('ManagementNamespaceMissing', 'the namespace is being removed');
+  const todo = 'look at the RoleBinding in that namespace, and at admission policies';
+  return because('ManagementPermissionDenied', `the ServiceAccount of the Job may not; ${todo}`);
 }

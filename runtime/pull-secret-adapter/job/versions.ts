@@ -8,7 +8,6 @@
 import { createHash } from 'node:crypto';
 import { type Redacted, sameSecret } from '../../core/redacted.ts';
 import { GcpError, JobError } from './gcp-error.ts';
-import { planRetirement, policyText, type RetirementPolicy } from './retirement.ts';
 import type { GcpPayload, GcpSecret, GcpVersion, Replication, SecretManager } from './secret-manager.ts';
 
 // Reads payloads of versions, and never takes a damaged one for what is stored.
@@ -54,6 +53,83 @@ export async function readNewest(input: ReadInput): Promise<GcpPayload | undefin
 /** `7` of `projects/1/secrets/s/versions/7`. */
 export function versionNumber(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
+}
+
+// Which older versions go, and when the next one is due: two credentials are valid for a time after a rotation, and no longer when
+// somebody revokes the older ones. Source of the rule: the rotation design of HyperFleet (a window in which both credentials work;
+// `force_immediate`), and Google's documentation of delayed destruction (`versionDestroyTtl`).
+
+export interface RetirementPolicy {
+  /** So many older versions stay at most. */
+  readonly keepVersions: number;
+  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  readonly previousForSeconds: number | undefined;
+  /** So long after that Google destroys it; 0: it stays disabled. */
+  readonly destroyAfterSeconds: number;
+}
+
+/** A version that is enabled, by its number, and when it was made. */
+interface DatedVersion {
+  readonly number: number;
+  /** Milliseconds since 1970; NaN when unknown: such a version is taken to have been made just now. */
+  readonly madeAt: number;
+}
+
+interface Retirement {
+  /** Older versions that may stay, the newest first. */
+  readonly stay: readonly number[];
+  /** Older versions that go now, the newest first. */
+  readonly go: readonly number[];
+  /** When the next of those that stay has to go, milliseconds since 1970. */
+  readonly nextAt: number | undefined;
+}
+
+/** What is enabled, what of it is current, what has an alias and so is in use under it, and the time. */
+interface RetirementState {
+  readonly enabled: readonly DatedVersion[];
+  readonly current: number;
+  readonly named: ReadonlySet<number>;
+  readonly now: number;
+}
+
+/**
+ * Judges every older version. A version counts as replaced when the next one that can be read was made.
+ */
+function planRetirement(policy: RetirementPolicy, state: RetirementState): Retirement {
+  const { current, named, now } = state;
+  const sorted = [...state.enabled].sort((a, b) => b.number - a.number);
+  const stay: number[] = [];
+  const go: number[] = [];
+  let nextAt: number | undefined;
+  for (const [index, { number }] of sorted.entries()) {
+    if (number >= current || named.has(number)) continue;
+    const until = endOf(policy, sorted[index - 1], now);
+    if (stay.length >= policy.keepVersions || until <= now) {
+      go.push(number);
+      continue;
+    }
+    stay.push(number);
+    if (Number.isFinite(until)) nextAt = Math.min(nextAt ?? until, until);
+  }
+  return { stay, go, nextAt };
+}
+
+/** Until when a version stays whose successor is `next`. */
+function endOf(
+  { previousForSeconds }: RetirementPolicy,
+  next: DatedVersion | undefined,
+  now: number,
+): number {
+  if (previousForSeconds === undefined) return Number.POSITIVE_INFINITY;
+  const replacedAt = next === undefined || Number.isNaN(next.madeAt) ? now : next.madeAt;
+  return replacedAt + previousForSeconds * 1000;
+}
+
+/**
+ * The policy in short, so that a change of it is seen.
+ */
+function policyText({ keepVersions, previousForSeconds, destroyAfterSeconds }: RetirementPolicy): string {
+  return `keep-${keepVersions}.for-${previousForSeconds ?? 'ever'}.destroy-${destroyAfterSeconds}`;
 }
 
 /** The policy that older versions were gone through by, and when the next one is due: `<policy> <RFC 3339, or ->`. */
