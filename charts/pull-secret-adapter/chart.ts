@@ -27,7 +27,6 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
     caConfigMap: name
       .exactOptional()
       .describe('ConfigMap whose key "ca.crt" holds further authorities to trust'),
-    statusMethod: z.enum(['auto', 'PUT', 'POST']).exactOptional().describe('How a report is sent'),
     exchange: z.string().min(1).max(255).exactOptional().describe('Exchange of RabbitMQ'),
     exchangeType: z.enum(['topic', 'fanout', 'direct']).exactOptional().describe('Type of the exchange'),
     routingKey: z.string().max(255).exactOptional().describe('Routing key of RabbitMQ'),

@@ -58,8 +58,6 @@ export interface PullSecretAdapterInput {
   readonly apiTokenAudience?: string;
   /** ConfigMap whose key `ca.crt` holds further authorities to trust, for adapter, Sentinel and Jobs. @default those of the image */
   readonly caConfigMap?: string;
-  /** How a report is sent. @default {'auto'} */
-  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
   /** Project of Pub/Sub. */
   readonly gcpProject?: string;
   /** @default {'hyperfleet-clusters'} */
@@ -311,7 +309,7 @@ function brokerArgs(input: Installation): readonly string[] {
     ...(input.apiTokenSecret === undefined && input.apiTokenAudience === undefined
       ? []
       : ['--api-token-file', '/etc/pullwright/api/token']),
-    ...fieldArgs(['statusMethod', 'exchange', 'exchangeType', 'routingKey', 'createTopics'], input),
+    ...fieldArgs(['exchange', 'exchangeType', 'routingKey', 'createTopics'], input),
   ];
 }
 

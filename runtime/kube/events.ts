@@ -130,12 +130,12 @@ function namespaceOf({ regarding }: EventInput): string {
   return regarding.namespace ?? 'default';
 }
 
-/** Sets, as the youngest; forgets the oldest. */
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
+/** Sets, as the youngest; forgets the oldest beyond `most`. */
+export function remember<V>(map: Map<string, V>, key: string, value: V, most: number = REMEMBERED): void {
   map.delete(key);
   map.set(key, value);
   const [oldest] = map.keys();
-  if (map.size > REMEMBERED && oldest !== undefined) map.delete(oldest);
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }
 
 /** A time as `MicroTime` of the API has it. */

@@ -22,8 +22,6 @@ export interface HyperfleetOptions {
   readonly baseUrl: string;
   /** Absent: no authentication. Read again for every try. */
   readonly token?: () => Promise<Redacted<string>>;
-  /** `PUT`, `POST`, or find out. @default {'auto'} */
-  readonly statusMethod?: 'PUT' | 'POST' | 'auto';
   readonly userAgent: string;
   /** @default {10000} */
   readonly timeoutMs?: number;
@@ -188,11 +186,11 @@ const MAX_PASSES = 3;
 
 export class HyperfleetApi {
   readonly #options: HyperfleetOptions;
-  #method: 'PUT' | 'POST';
+  /** The current API has `PUT`, the one of the requirement `POST`: found out by the first report. */
+  #method: 'PUT' | 'POST' = 'PUT';
 
   constructor(options: HyperfleetOptions) {
     this.#options = options;
-    this.#method = options.statusMethod === 'POST' ? 'POST' : 'PUT';
   }
 
   /** The cluster, or undefined when it has gone. @throws PullwrightError */
@@ -243,7 +241,7 @@ export class HyperfleetApi {
     const path = `${CLUSTERS}/${encodeURIComponent(id)}/statuses`;
     let method = this.#method;
     let answer = await callHyperfleet(this.#options, method, path, body);
-    if (answer.status === 405 && (this.#options.statusMethod ?? 'auto') === 'auto') {
+    if (answer.status === 405) {
       method = method === 'PUT' ? 'POST' : 'PUT';
       answer = await callHyperfleet(this.#options, method, path, body);
       // Only a method that the API knows is worth remembering.

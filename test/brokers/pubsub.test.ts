@@ -2,8 +2,8 @@
 /** Pub/Sub by Google's client. */
 import assert from 'node:assert/strict';
 import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { pubSubTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { consumePubSub, publishPubSub } from '../../runtime/pull-secret-adapter/broker/pubsub.ts';
-import { pubSubTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { openLine } from './line.ts';

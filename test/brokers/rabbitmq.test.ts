@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { Connection } from 'rabbitmq-client';
 import { redact } from '../../runtime/core/redacted.ts';
 import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import {
   consumeRabbitMq,
   publishRabbitMq,
   type RabbitMqOptions,
 } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
-import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
 import type { WireMessage } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted, plantedPassword } from '../support/canary.ts';

@@ -171,7 +171,6 @@ test('what speaks of API and broker reaches adapter and Sentinel alike', async (
     exchangeType: 'fanout',
     routingKey: 'k',
     createTopics: true,
-    statusMethod: 'POST',
     apiTokenAudience: 'hyperfleet',
     caConfigMap: 'authorities',
   });
@@ -184,10 +183,10 @@ test('what speaks of API and broker reaches adapter and Sentinel alike', async (
     const { flags } = parseFlags((await command.spec()).flags, args.slice(1));
     const given = flags as Readonly<Record<string, unknown>>;
     assert.deepEqual(
-      ['exchange', 'exchange-type', 'routing-key', 'create-topics', 'status-method', 'api-token-file'].map(
+      ['exchange', 'exchange-type', 'routing-key', 'create-topics', 'api-token-file'].map(
         (flag) => given[flag],
       ),
-      ['events', 'fanout', 'k', true, 'POST', '/etc/pullwright/api/token'],
+      ['events', 'fanout', 'k', true, '/etc/pullwright/api/token'],
     );
     assert.deepEqual(env, [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/pullwright/ca/ca.crt' }]);
     assert.match(JSON.stringify(spec.volumes), /"audience":"hyperfleet"/);

@@ -10,7 +10,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { redact } from '../../runtime/core/redacted.ts';
 import { publishRabbitMq } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
-import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/topology.ts';
+import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';

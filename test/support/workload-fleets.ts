@@ -148,7 +148,7 @@ export const NO_POD: readonly RegExp[] = [
   /^credential-provider\.provider\./,
   /^pull-secret-adapter\.(namespace|alerts|egressPorts)$/,
   // Flags, rendered by one function.
-  /^pull-secret-adapter\.(sentinelOptions\.|adapterOptions\.(?!tenants)|statusMethod|exchange|exchangeType|routingKey|createTopics)/,
+  /^pull-secret-adapter\.(sentinelOptions\.|adapterOptions\.(?!tenants)|exchange|exchangeType|routingKey|createTopics)/,
   /^verify\.(schedule|egressPorts)$/,
 ];
 

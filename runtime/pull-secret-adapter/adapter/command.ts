@@ -12,7 +12,7 @@ import { CLUSTER_FLAGS, type Flags, file, type Given, LOG_FLAGS, several, text }
 import { UsageError } from '../../core/errors.ts';
 import { VERSION } from '../../core/version.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { apiOf, BROKER_FLAGS, consumerOf } from '../broker/flags.ts';
+import { apiOf, BROKER_FLAGS, brokerOf } from '../broker/flags.ts';
 import { DEFAULT_SETTINGS, OPTION_FLAGS, settingsOf } from '../options.ts';
 
 /** The list of tenants, if a file is named. @throws UsageError */
@@ -110,6 +110,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   });
   const metrics = createMetrics();
   const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics, logger });
+  const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
   const connection = await loadConnection(flags.kubeconfig, io.env, flags.context);
   const { host } = new URL(connection.server);
   const kube = new HttpKubeClient({
@@ -123,12 +124,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       kube,
       settings,
       // More than are looked at at the same time: events of one cluster become one look, and one that waits holds up no other.
-      consume: (handler) =>
-        consumerOf(
-          flags,
-          { note: (at, message, fields) => logger[at](message, fields), prefetch: settings.concurrency * 5 },
-          handler,
-        ),
+      consume: (handler) => broker.consume(handler, settings.concurrency * 5),
       logger,
       metrics,
       signal: io.signal,

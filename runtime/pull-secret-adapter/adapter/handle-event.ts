@@ -3,40 +3,10 @@
 import { backOffMs } from '../../core/back-off.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { remember } from '../../kube/events.ts';
 import type { Handled, Handler } from '../broker/broker.ts';
 import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';
-
-/** A map that forgets what was written longest ago. */
-export class RecentKeys<V> {
-  readonly #limit: number;
-  readonly #entries = new Map<string, V>();
-
-  /**
-   * @param limit entries that are kept
-   */
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get(key: string): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: string, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#limit) return;
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest);
-      return;
-    }
-  }
-
-  delete(key: string): void {
-    this.#entries.delete(key);
-  }
-}
 
 /** Between looks at one cluster. */
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
@@ -72,49 +42,54 @@ const REMEMBERED = 10_000;
  */
 export function eventHandler(options: HandlerOptions): Handler {
   const { tries = 5, deliveries = 3 } = options;
-  const seen = new RecentKeys<true>(REMEMBERED);
-  const failed = new RecentKeys<{ readonly times: number; readonly successes: number }>(REMEMBERED);
+  const seen = new Map<string, true>();
+  const failed = new Map<string, { readonly times: number; readonly successes: number }>();
   const waiting = new Map<string, Waiting>();
   let successes = 0;
 
+  const handled = (outcome: EventOutcome, reason = ''): Handled => {
+    options.count(outcome);
+    if (outcome === 'dead') return { outcome, reason };
+    return { outcome: outcome === 'again' ? outcome : 'done' };
+  };
   const afterFailure = (key: string, error: unknown): Handled => {
     const reason = `the look at the cluster failed: ${codeOf(error)}`;
-    if (error instanceof PullwrightError && error.retryPolicy === 'terminal') return dead(options, reason);
+    if (error instanceof PullwrightError && error.retryPolicy === 'terminal') return handled('dead', reason);
     const before = failed.get(key) ?? { times: 0, successes };
     const times = before.times + 1;
-    if (times >= deliveries && successes > before.successes) {
-      failed.delete(key);
-      return dead(options, `${reason}, ${times} times while others succeeded`);
+    if (times < deliveries || successes === before.successes) {
+      remember(failed, key, { times, successes: before.successes }, REMEMBERED);
+      return handled('again');
     }
-    failed.set(key, { times, successes: before.successes });
-    return again(options);
+    failed.delete(key);
+    return handled('dead', `${reason}, ${times} times while others succeeded`);
   };
 
   return async (message) => {
     const read = parseCloudEvent(message);
-    if (!read.ok) return dead(options, read.reason);
+    if (!read.ok) return handled('dead', read.reason);
     const hint = clusterHint(read.event);
-    if (hint.kind === 'invalid') return dead(options, hint.reason);
-    if (hint.kind === 'other') return done(options, 'other');
+    if (hint.kind === 'invalid') return handled('dead', hint.reason);
+    if (hint.kind === 'other') return handled('other');
     const { clusterId, generation } = hint.hint;
     const { source, id } = read.event;
     const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
-    if (id !== '' && seen.get(key) === true) return done(options, 'duplicate');
+    if (id !== '' && seen.has(key)) return handled('duplicate');
     const traceparent = readTraceparent(read.event.extensions['traceparent']);
     const end = await newestOf(waiting, { clusterId, key: id === '' ? undefined : key }, (signal) =>
       look(options, { clusterId, traceparent }, tries, signal),
     );
-    if (typeof end === 'string') return done(options, end);
-    if (end.is === 'stopped') return again(options);
-    if (end.is === 'failed') return afterFailure(key, end.error);
-    successes += 1;
-    failed.delete(key);
-    if (id !== '') seen.set(key, true);
-    return done(options, 'done');
+    if (typeof end !== 'string') return afterFailure(key, end.error);
+    if (end === 'done') {
+      successes += 1;
+      failed.delete(key);
+      if (id !== '') remember(seen, key, true, REMEMBERED);
+    }
+    return handled(end);
   };
 }
 
-type LookEnd = { readonly is: 'done' | 'stopped' } | { readonly is: 'failed'; readonly error: unknown };
+type LookEnd = 'done' | 'again' | { readonly error: unknown };
 
 /** The newest event of a cluster, on its way. */
 interface Waiting {
@@ -146,7 +121,7 @@ async function newestOf(
 /** A broker may take the end of one delivery for that of the message: one that comes again while it is looked at ends with the first. */
 function endOfOther(end: LookEnd | 'superseded'): LookEnd | 'superseded' | 'duplicate' {
   if (end === 'superseded') return end;
-  return end.is === 'done' ? 'duplicate' : { is: 'stopped' };
+  return end === 'done' ? 'duplicate' : 'again';
 }
 
 async function look(
@@ -159,9 +134,9 @@ async function look(
     let failure: unknown;
     try {
       await options.ask(clusterId, traceparent);
-      return { is: 'done' };
+      return 'done';
     } catch (error) {
-      if (signal.aborted) return { is: 'stopped' };
+      if (signal.aborted) return 'again';
       failure = error;
       const trace = traceparent === undefined ? {} : { traceparent };
       const fields = {
@@ -176,27 +151,12 @@ async function look(
     try {
       await options.pause(backOffMs(BACK_OFF, attempt - 1, Math.random()), signal);
     } catch {
-      return { is: 'stopped' };
+      return 'again';
     }
-    if (attempt >= tries) return { is: 'failed', error: failure };
+    if (attempt >= tries) return { error: failure };
   }
 }
 
 function codeOf(error: unknown): string {
   return error instanceof PullwrightError ? error.code : 'UnexpectedFailure';
-}
-
-function done(options: HandlerOptions, why: 'done' | 'duplicate' | 'superseded' | 'other'): Handled {
-  options.count(why);
-  return { outcome: 'done' };
-}
-
-function again(options: HandlerOptions): Handled {
-  options.count('again');
-  return { outcome: 'again' };
-}
-
-function dead(options: HandlerOptions, reason: string): Handled {
-  options.count('dead');
-  return { outcome: 'dead', reason };
 }

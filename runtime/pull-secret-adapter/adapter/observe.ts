@@ -1,5 +1,6 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
 
+import type { Condition } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   ATTEMPT_ANNOTATION,
@@ -54,18 +55,10 @@ export interface SecretView {
   readonly ownerUids: readonly string[];
 }
 
-interface JobCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-}
-
 interface JobStatus {
   readonly startTime?: string;
   readonly completionTime?: string;
-  readonly conditions?: readonly JobCondition[];
+  readonly conditions?: readonly Condition[];
 }
 
 /** Reads a Job and how its own container ended last. */
@@ -131,7 +124,7 @@ interface PodSpec {
 function progressOf(
   status: JobStatus,
 ): Pick<JobView, 'phase'> & Partial<Pick<JobView, 'startedAt' | 'finishedAt' | 'cause'>> {
-  const find = (...types: readonly string[]): JobCondition | undefined =>
+  const find = (...types: readonly string[]): Condition | undefined =>
     status.conditions?.find((one) => types.includes(one.type) && one.status === 'True');
   const complete = find('Complete', 'SuccessCriteriaMet');
   const failed = find('Failed', 'FailureTarget');

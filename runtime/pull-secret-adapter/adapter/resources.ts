@@ -96,7 +96,7 @@ export function jobObject(
     image: settings.image,
     imagePullSecrets: settings.imagePullSecrets,
     serviceAccount: settings.serviceAccount,
-    needsApiServer: needsApiServer(cluster, settings, step),
+    needsApiServer: boundNamespaces(cluster, settings, step).length > 0,
     env: {
       ...(step.purpose === 'store'
         ? { ...storeEnvironment(cluster, settings), REVOKE_PREVIOUS: step.revokeRequest ?? '' }
@@ -123,16 +123,6 @@ export function jobObject(
       },
     },
   };
-}
-
-function needsApiServer(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-  { purpose, places }: Pick<JobRequest, 'purpose' | 'places'>,
-): boolean {
-  return purpose === 'store'
-    ? managementNamespace(cluster, settings) !== ''
-    : places.some((text) => readPlace(text)?.kind === 'kubernetes');
 }
 
 /** The binding in a management namespace. */

@@ -109,3 +109,58 @@ export type BrokerNote = (
   message: string,
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
+
+// Names of queues, exchanges, topics and subscriptions: those of the existing broker library, so that both can share a broker. Queues are
+// declared exactly as that library does, because AMQP refuses a second declaration with other arguments; a message that can never be
+// understood is published to the dead letters and then acknowledged.
+
+/** Attribute or header that carries the event's id. */
+export const MESSAGE_ID_HEADER = '_watermill_message_uuid';
+
+export interface RabbitMqTopology {
+  readonly exchange: string;
+  readonly exchangeType: 'fanout' | 'topic' | 'direct';
+  readonly queue: string;
+  /** One key for publishing and binding: with two, a topic exchange drops every message. */
+  readonly routingKey: string;
+  readonly deadLetterQueue: string;
+}
+
+export function rabbitMqTopology(input: {
+  readonly topic: string;
+  readonly subscription: string;
+  readonly exchange?: string | undefined;
+  readonly exchangeType?: RabbitMqTopology['exchangeType'];
+  readonly routingKey?: string;
+}): RabbitMqTopology {
+  const { topic, subscription, exchange = topic, exchangeType = 'fanout', routingKey = '' } = input;
+  const queue = `${topic}-${subscription}`;
+  return { exchange, exchangeType, queue, routingKey, deadLetterQueue: `${queue}-dlq` };
+}
+
+export interface PubSubTopology {
+  readonly topic: string;
+  readonly subscription: string;
+  readonly deadLetterTopic: string;
+  /** Keeps the dead letters until they are read. */
+  readonly deadLetterSubscription: string;
+}
+
+/** Full resource names. */
+export function pubSubTopology(input: {
+  readonly project: string;
+  readonly topic: string;
+  readonly subscription: string;
+}): PubSubTopology {
+  const { project, topic, subscription } = input;
+  const [topics, subscriptions] = [`projects/${project}/topics`, `projects/${project}/subscriptions`];
+  return {
+    topic: `${topics}/${topic}`,
+    subscription: `${subscriptions}/${subscription}`,
+    deadLetterTopic: `${topics}/${subscription}-dlq`,
+    deadLetterSubscription: `${subscriptions}/${subscription}-dlq`,
+  };
+}
+
+/** Deliveries of Pub/Sub before a message goes to the dead letters. */
+export const DELIVERY_ATTEMPTS = 5;

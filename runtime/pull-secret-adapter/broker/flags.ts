@@ -12,16 +12,19 @@ import type { Metrics } from '../../engine/metrics.ts';
 import { openHttpClient } from '../../http/open.ts';
 import { takeProxySettings } from '../../http/proxy.ts';
 import { HyperfleetApi } from '../hyperfleet-api.ts';
-import type { BrokerNote, Consumer, Handler, Publisher } from './broker.ts';
-import type { PubSubOptions } from './pubsub.ts';
-import type { RabbitMqOptions } from './rabbitmq.ts';
-import { pubSubTopology, rabbitMqTopology } from './topology.ts';
+import {
+  type BrokerNote,
+  type Consumer,
+  type Handler,
+  type Publisher,
+  pubSubTopology,
+  rabbitMqTopology,
+} from './broker.ts';
 
 /** The flags. */
 export const BROKER_FLAGS: {
   readonly api: Flag<string | undefined>;
   readonly 'api-token-file': Flag<string | undefined>;
-  readonly 'status-method': Flag<'auto' | 'PUT' | 'POST'>;
   readonly broker: Flag<'rabbitmq' | 'pubsub'>;
   readonly 'broker-url-file': Flag<string | undefined>;
   readonly 'gcp-project': Flag<string | undefined>;
@@ -36,7 +39,6 @@ export const BROKER_FLAGS: {
 } = {
   api: text({ value: 'URL', help: 'base URL of the HyperFleet API' }),
   'api-token-file': file({ help: 'bearer token of the API; read again for every request' }),
-  'status-method': choice(['auto', 'PUT', 'POST'], { default: 'auto', help: 'how a report is sent' }),
   broker: choice(['rabbitmq', 'pubsub'], { default: 'rabbitmq', help: 'the kind of the broker' }),
   'broker-url-file': file({ help: 'amqp or amqps URL of RabbitMQ, with its password' }),
   'gcp-project': text({ value: 'ID', help: 'project of Pub/Sub; PUBSUB_EMULATOR_HOST is honoured' }),
@@ -57,21 +59,23 @@ export const BROKER_FLAGS: {
   'metrics-port': port({ default: '9090', help: 'the port of /metrics' }),
 };
 
-export type BrokerFlags = Pick<
+type BrokerFlags = Pick<
   ValuesOf<typeof BROKER_FLAGS>,
   Exclude<keyof typeof BROKER_FLAGS, 'health-port' | 'metrics-port'>
 >;
 
-export type ApiFlags = Pick<BrokerFlags, 'api' | 'api-token-file' | 'status-method'>;
-
-export interface ApiUser {
+interface ApiUser {
   readonly name: string;
   readonly metrics: Pick<Metrics, 'request'>;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** The API that the flags name; its answers are counted. @throws UsageError */
-export function apiOf(flags: ApiFlags, io: CommandIo, client: ApiUser): HyperfleetApi {
+export function apiOf(
+  flags: Pick<BrokerFlags, 'api' | 'api-token-file'>,
+  io: CommandIo,
+  client: ApiUser,
+): HyperfleetApi {
   const { api = '' } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
     throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
@@ -81,7 +85,6 @@ export function apiOf(flags: ApiFlags, io: CommandIo, client: ApiUser): Hyperfle
   return new HyperfleetApi({
     baseUrl: trimEndOf(new URL(api).href, '/'),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
-    statusMethod: flags['status-method'],
     userAgent: `pullwright/${VERSION} (${client.name})`,
     onAnswer: ({ method: verb, status }) =>
       client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
@@ -91,54 +94,40 @@ export function apiOf(flags: ApiFlags, io: CommandIo, client: ApiUser): Hyperfle
   });
 }
 
-/** @throws UsageError */
-export async function consumerOf(
-  flags: BrokerFlags,
-  { note, prefetch }: { readonly note: BrokerNote; readonly prefetch: number },
-  handler: Handler,
-): Promise<Consumer> {
-  if (flags.broker === 'pubsub') {
-    const { consumePubSub } = await import('./pubsub.ts');
-    return consumePubSub({ ...pubSubOptions(flags, note), prefetch }, handler);
-  }
-  const { consumeRabbitMq } = await import('./rabbitmq.ts');
-  return consumeRabbitMq({ ...(await rabbitOptions(flags, note)), prefetch }, handler);
+/** The broker that the flags name. */
+export interface Broker {
+  /** @param prefetch messages handled at the same time */
+  readonly consume: (handler: Handler, prefetch: number) => Promise<Consumer>;
+  readonly publisher: () => Promise<Publisher>;
 }
 
 /** @throws UsageError */
-export async function publisherOf(flags: BrokerFlags, note: BrokerNote): Promise<Publisher> {
+export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Broker> {
+  const { topic, subscription, 'gcp-project': project, 'broker-url-file': file } = flags;
   if (flags.broker === 'pubsub') {
-    const { publishPubSub } = await import('./pubsub.ts');
-    return publishPubSub(pubSubOptions(flags, note));
+    if (project === undefined) throw new UsageError('Cannot use Pub/Sub: expected --gcp-project ID');
+    const { consumePubSub, publishPubSub } = await import('./pubsub.ts');
+    const topology = pubSubTopology({ project, topic, subscription });
+    const options = { project, topology, note, createIfMissing: flags['create-topics'] };
+    return {
+      consume: (handler, prefetch) => consumePubSub({ ...options, prefetch }, handler),
+      publisher: () => publishPubSub(options),
+    };
   }
-  const { publishRabbitMq } = await import('./rabbitmq.ts');
-  return publishRabbitMq(await rabbitOptions(flags, note));
-}
-
-function pubSubOptions(flags: BrokerFlags, note: BrokerNote): PubSubOptions {
-  const project = flags['gcp-project'];
-  if (project === undefined) throw new UsageError('Cannot use Pub/Sub: expected --gcp-project ID');
-  const { topic, subscription } = flags;
-  return {
-    project,
-    topology: pubSubTopology({ project, topic, subscription }),
-    note,
-    createIfMissing: flags['create-topics'],
-  };
-}
-
-async function rabbitOptions(flags: BrokerFlags, note: BrokerNote): Promise<RabbitMqOptions> {
-  const file = flags['broker-url-file'];
   if (file === undefined) throw new UsageError('Cannot use RabbitMQ: expected --broker-url-file FILE');
-  const { topic, subscription, exchange } = flags;
+  const { consumeRabbitMq, publishRabbitMq } = await import('./rabbitmq.ts');
   const topology = rabbitMqTopology({
     topic,
     subscription,
-    ...(exchange === undefined ? {} : { exchange }),
+    exchange: flags.exchange,
     exchangeType: flags['exchange-type'],
     routingKey: flags['routing-key'],
   });
-  return { url: await secretFile(file, 'broker URL'), topology, note };
+  const options = { url: await secretFile(file, 'broker URL'), topology, note };
+  return {
+    consume: async (handler, prefetch) => consumeRabbitMq({ ...options, prefetch }, handler),
+    publisher: async () => publishRabbitMq(options),
+  };
 }
 
 async function secretFile(file: string, what: string): Promise<Redacted<string>> {

@@ -3,15 +3,17 @@ import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-clou
 import {
   type BrokerNote,
   type Consumer,
+  DELIVERY_ATTEMPTS,
   feelPulse,
   GOODBYE_MS,
   type Handled,
   type Handler,
+  MESSAGE_ID_HEADER,
   PUBLISH_MS,
   type Publisher,
+  type PubSubTopology,
   within,
 } from './broker.ts';
-import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
 
 export interface PubSubOptions {
   readonly project: string;
@@ -192,7 +194,7 @@ async function createAll(client: PubSubClient, topology: PubSubTopology): Promis
     .createSubscription(topology.topic, topology.subscription, {
       deadLetterPolicy: {
         deadLetterTopic: topology.deadLetterTopic,
-        maxDeliveryAttempts: topology.maxDeliveryAttempts,
+        maxDeliveryAttempts: DELIVERY_ATTEMPTS,
       },
       // Without it a message that is given back comes again at once, and an outage of a minute uses up its attempts.
       retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },

@@ -15,11 +15,12 @@ import {
   type Consumer,
   GOODBYE_MS,
   type Handler,
+  MESSAGE_ID_HEADER,
   PUBLISH_MS,
   type Publisher,
+  type RabbitMqTopology,
   within,
 } from './broker.ts';
-import { MESSAGE_ID_HEADER, type RabbitMqTopology } from './topology.ts';
 
 export interface RabbitMqOptions {
   /** `amqp://` or `amqps://`; holds a password. */

@@ -241,7 +241,7 @@ export class SecretManager {
 
   /** A version's payload by number or alias; undefined when there is no such version. */
   async access(secret: string, version: string): Promise<GcpPayload | undefined> {
-    const path = `${this.#path(secret)}/versions/${encodeURIComponent(version)}:access`;
+    const path = `${this.#version(secret, version)}:access`;
     const answer = await this.#absent(
       this.#call<{ name?: string; payload?: { data?: string; dataCrc32c?: string } }>(
         'AccessSecretVersion',
@@ -278,21 +278,11 @@ export class SecretManager {
   }
 
   async disable(secret: string, version: string): Promise<void> {
-    await this.#call(
-      'DisableSecretVersion',
-      'POST',
-      `${this.#path(secret)}/versions/${encodeURIComponent(version)}:disable`,
-      {},
-    );
+    await this.#call('DisableSecretVersion', 'POST', `${this.#version(secret, version)}:disable`, {});
   }
 
   async destroy(secret: string, version: string): Promise<void> {
-    await this.#call(
-      'DestroySecretVersion',
-      'POST',
-      `${this.#path(secret)}/versions/${encodeURIComponent(version)}:destroy`,
-      {},
-    );
+    await this.#call('DestroySecretVersion', 'POST', `${this.#version(secret, version)}:destroy`, {});
   }
 
   /** Deletes the secret as it was seen; one that has gone already counts as done. */
@@ -347,6 +337,10 @@ export class SecretManager {
 
   #path(secret: string): string {
     return `${this.#place()}/secrets/${encodeURIComponent(secret)}`;
+  }
+
+  #version(secret: string, version: string): string {
+    return `${this.#path(secret)}/versions/${encodeURIComponent(version)}`;
   }
 
   async #absent<T>(answer: Promise<T>): Promise<T | undefined> {

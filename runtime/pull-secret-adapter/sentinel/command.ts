@@ -11,7 +11,7 @@ import { type Flags, file, type Given, LOG_FLAGS, toggle } from '../../cli/flags
 import { UsageError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { apiOf, BROKER_FLAGS, publisherOf } from '../broker/flags.ts';
+import { apiOf, BROKER_FLAGS, brokerOf } from '../broker/flags.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from './options.ts';
 import { Sentinel } from './sentinel.ts';
 
@@ -59,7 +59,8 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     level: () => flags['log-level'],
   });
   const api = apiOf(flags, io, { name: 'sentinel', metrics, logger });
-  const publisher = await publisherOf(flags, (at, message, fields) => logger[at](message, fields));
+  const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
+  const publisher = await broker.publisher();
   const sentinel = new Sentinel(api, publisher, settings);
   try {
     const code = await runSentinel({

@@ -1,10 +1,11 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 import { isDeepStrictEqual } from 'node:util';
 import {
+  DELIVERY_ATTEMPTS,
   MESSAGE_ID_HEADER,
   pubSubTopology,
   rabbitMqTopology,
-} from '../../../../runtime/pull-secret-adapter/broker/topology.ts';
+} from '../../../../runtime/pull-secret-adapter/broker/broker.ts';
 import { encodeCloudEvent, parseCloudEvent } from '../../../../runtime/pull-secret-adapter/cloud-event.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -79,7 +80,6 @@ export const suite: ConformanceSuite<Input> = {
           exchange: 'topic',
           exchangeType: 'fanout',
           queue: 'topic-sub',
-          queueNamed: 'q-sub',
           key: '',
           header: '_watermill_message_uuid',
         },
@@ -90,12 +90,10 @@ export const suite: ConformanceSuite<Input> = {
   answer(input) {
     if (input.kind === 'amqp') {
       const names = rabbitMqTopology({ topic: 'topic', subscription: 'sub' });
-      const { queue: queueNamed } = rabbitMqTopology({ topic: 'topic', subscription: 'sub', queue: 'q' });
       return {
         exchange: names.exchange,
         exchangeType: names.exchangeType,
         queue: names.queue,
-        queueNamed,
         key: names.routingKey,
         header: MESSAGE_ID_HEADER,
       };
@@ -104,7 +102,7 @@ export const suite: ConformanceSuite<Input> = {
       const [, project = '', , subscription = ''] = input.name.split('/');
       const names = pubSubTopology({ project, subscription, topic: input.topic.split('/').at(-1) ?? '' });
       if (names.subscription !== input.name || names.topic !== input.topic) return names;
-      return `dead_letter_topic:"${names.deadLetterTopic}"  max_delivery_attempts:${names.maxDeliveryAttempts}`;
+      return `dead_letter_topic:"${names.deadLetterTopic}"  max_delivery_attempts:${DELIVERY_ATTEMPTS}`;
     }
     const attributes = input.kind === 'accept' ? input.attributes : {};
     const text = input.kind === 'accept' ? input.data : input.text;
