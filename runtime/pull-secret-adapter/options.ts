@@ -141,7 +141,7 @@ const optionFields = z.strictObject({
     .enum(['delete', 'retain'])
     .exactOptional()
     .describe("What deletion does to the secret in the customer's project"),
-  adopt: z.boolean().exactOptional().describe("Whether secrets without an owner's label are taken over"),
+  adopt: z.boolean().exactOptional().describe("Take over secrets without an owner's label"),
   challenge: z
     .enum(['none', 'project-label'])
     .exactOptional()
@@ -155,7 +155,7 @@ const optionFields = z.strictObject({
     .describe('Where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY'),
   verifyEverySeconds: secondsFrom(0)
     .exactOptional()
-    .describe('How old a proof of what is stored may become; 0: as old as it likes'),
+    .describe('How old a proof of what is stored may become; 0: it is not proved again'),
   deniedRetrySeconds: secondsFrom(0)
     .exactOptional()
     .describe('Pause after a refused permission; 0: until the cluster changes'),
@@ -163,7 +163,9 @@ const optionFields = z.strictObject({
   jobDeadlineSeconds: secondsFrom(60).exactOptional().describe('How long a Job may take'),
   repeatSeconds: secondsFrom(0)
     .exactOptional()
-    .describe("How old an unchanged report becomes before an event renews it; Sentinel's debounce"),
+    .describe(
+      "How old an unchanged report becomes before an event renews it; as long as Sentinel's debounce",
+    ),
   sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
   leaseSeconds: secondsFrom(1).exactOptional().describe('How long the Lease lasts'),
   concurrency: z

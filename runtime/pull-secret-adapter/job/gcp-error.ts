@@ -6,92 +6,80 @@ import { OUTCOMES, type OutcomeReason } from '../outcome.ts';
 // Source of the rule: google/api/error_reason.proto; Google's documentation of VPC Service Controls and of organization policies.
 
 /** `{project}` and `{permission}`, the one that the call needs, are filled into the text. */
-type Remedy = readonly [reason: OutcomeReason, infos: string, text: string];
+type Remedy = readonly [reason: OutcomeReason, text: string];
 
-const REMEDIES: readonly Remedy[] = [
-  [
+/** By reasons of google.rpc.ErrorInfo, and by canonical codes. */
+const REMEDIES: Readonly<Record<string, Remedy>> = {
+  SERVICE_DISABLED: [
     'ApiDisabled',
-    'SERVICE_DISABLED',
     'the Secret Manager API is disabled; enable secretmanager.googleapis.com in project "{project}"',
   ],
-  [
+  BILLING_DISABLED: [
     'BillingDisabled',
-    'BILLING_DISABLED',
     'billing is disabled; link a billing account to project "{project}"; no permission helps',
   ],
-  [
+  'SERVICE_NOT_VISIBLE CONSUMER_SUSPENDED GCP_SUSPENDED': [
     'PolicyDenied',
-    'SERVICE_NOT_VISIBLE CONSUMER_SUSPENDED GCP_SUSPENDED',
     'the project or its account is suspended, or does not see the service; the owner of project "{project}" has to speak with Google',
   ],
-  [
+  'CONSUMER_INVALID RESOURCE_PROJECT_INVALID': [
     'InvalidConfiguration',
-    'CONSUMER_INVALID RESOURCE_PROJECT_INVALID',
     'the project is not there, or is being deleted; look at spec.gcp.projectId, or restore project "{project}"',
   ],
-  [
+  USER_PROJECT_DENIED: [
     'IamPermissionDenied',
-    'USER_PROJECT_DENIED',
     'the identity of the Job may not use the project for quota; grant roles/serviceusage.serviceUsageConsumer in project "{project}" to it',
   ],
-  [
+  'IAM_PERMISSION_DENIED PERMISSION_DENIED': [
     'IamPermissionDenied',
-    'IAM_PERMISSION_DENIED PERMISSION_DENIED',
     'permission denied; grant {permission} in project "{project}" to the identity of the Job (roles/secretmanager.admin has those of Secret Manager)',
   ],
-  [
+  ACCESS_TOKEN_SCOPE_INSUFFICIENT: [
     'IamPermissionDenied',
-    'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
     'the token has too narrow scopes; give the node pool, or the key, the scope cloud-platform',
   ],
-  ['IamPermissionDenied', 'NOT_FOUND', 'project "{project}" or the secret is not there or not visible'],
-  [
+  NOT_FOUND: ['IamPermissionDenied', 'project "{project}" or the secret is not there or not visible'],
+  SECURITY_POLICY_VIOLATED: [
     'PolicyDenied',
-    'SECURITY_POLICY_VIOLATED',
     'a perimeter of VPC Service Controls refuses it; let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
   ],
-  [
+  'USER_BLOCKED_BY_ADMIN RESOURCE_USAGE_RESTRICTION_VIOLATED ENDPOINT_USAGE_RESTRICTION_VIOLATED': [
     'PolicyDenied',
-    'USER_BLOCKED_BY_ADMIN RESOURCE_USAGE_RESTRICTION_VIOLATED ENDPOINT_USAGE_RESTRICTION_VIOLATED',
     'an organization policy restricts the service or its endpoint; allow secretmanager.googleapis.com by gcp.restrictServiceUsage for project "{project}" and in the identity\'s own organization, and set --location to a region that gcp.restrictEndpointUsage allows',
   ],
-  [
+  'TLS_ORG_POLICY_VIOLATED TLS_CIPHER_RESTRICTION_VIOLATED ORG_RESTRICTION_VIOLATION ORG_RESTRICTION_HEADER_INVALID':
+    [
+      'PolicyDenied',
+      'an organization policy refuses the connection; look at what ends TLS on the way to Google, at gcp.restrictTLSVersion and gcp.restrictTLSCipherSuites of project "{project}", and at the header X-Goog-Allowed-Resources that a proxy sets',
+    ],
+  'LOCATION_POLICY_VIOLATED LOCATION_ORG_POLICY_VIOLATED LOCATION_TAX_POLICY_VIOLATED': [
     'PolicyDenied',
-    'TLS_ORG_POLICY_VIOLATED TLS_CIPHER_RESTRICTION_VIOLATED ORG_RESTRICTION_VIOLATION ORG_RESTRICTION_HEADER_INVALID',
-    'an organization policy refuses the connection; look at what ends TLS on the way to Google, at gcp.restrictTLSVersion and gcp.restrictTLSCipherSuites of project "{project}", and at the header X-Goog-Allowed-Resources that a proxy sets',
-  ],
-  [
-    'PolicyDenied',
-    'LOCATION_POLICY_VIOLATED LOCATION_ORG_POLICY_VIOLATED LOCATION_TAX_POLICY_VIOLATED',
     'an organization policy, or the tax rules of the billing account, restrict locations; set --replication or --location to what gcp.resourceLocations allows for project "{project}"',
   ],
-  [
+  'ACCESS_TOKEN_EXPIRED ACCOUNT_STATE_INVALID': [
     'IdentityUnavailable',
-    'ACCESS_TOKEN_EXPIRED ACCOUNT_STATE_INVALID',
     "the token has expired, or its service account is disabled or deleted; enable or make that again, and compare the clock of the node with Google's",
   ],
-  [
-    'IdentityUnavailable',
-    'UNAUTHENTICATED ACCESS_TOKEN_TYPE_UNSUPPORTED ACCOUNT_TYPE_UNSUPPORTED CREDENTIALS_MISSING CREDENTIAL_TYPE_UNSUPPORTED JWT_TOKEN_INVALID',
-    'the access token was not accepted; look at the workload identity binding or the key that the Job gets its token by',
-  ],
-  [
+  'UNAUTHENTICATED ACCESS_TOKEN_TYPE_UNSUPPORTED ACCOUNT_TYPE_UNSUPPORTED CREDENTIALS_MISSING CREDENTIAL_TYPE_UNSUPPORTED JWT_TOKEN_INVALID':
+    [
+      'IdentityUnavailable',
+      'the access token was not accepted; look at the workload identity binding or the key that the Job gets its token by',
+    ],
+  'RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED': [
     'QuotaExceeded',
-    'RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED',
     'the quota of project "{project}" is used up; raise the quota of Secret Manager, or wait',
   ],
-  [
+  RESOURCE_QUOTA_EXCEEDED: [
     'QuotaExceeded',
-    'RESOURCE_QUOTA_EXCEEDED',
     'project "{project}" has as many resources as it may; raise the quota of Secret Manager, or delete secrets and versions; waiting does not help',
   ],
-];
+};
 
 /**
  * The remedy for a `reason` of google.rpc.ErrorInfo, or else for a canonical code; undefined where neither says what helps.
  */
 export function remedyFor(infoOrStatus: string): Remedy | undefined {
-  return REMEDIES.find(([, infos]) => infos.split(' ').includes(infoOrStatus));
+  return Object.entries(REMEDIES).find(([names]) => names.split(' ').includes(infoOrStatus))?.[1];
 }
 
 /** The call by which {@link GcpError} names a token that could not be had for now. */
@@ -200,7 +188,7 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  const [reason, , remedy] = remedyFor(error.info ?? '') ?? remedyFor(status) ?? [];
+  const [reason, remedy] = remedyFor(error.info ?? '') ?? remedyFor(status) ?? [];
   if (reason !== undefined && remedy !== undefined) {
     const known: Readonly<Record<string, string>> = { permission: permissionOf(call), project };
     const text = remedy.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? name);

@@ -131,21 +131,23 @@ async function explained<T>(input: ManagementSecretInput, work: () => Promise<T>
   try {
     return await work();
   } catch (error) {
-    throw error instanceof JobError ? error : explanation(input, error);
+    if (error instanceof JobError) throw error;
+    const [reason, text] = explanation(error);
+    throw new JobError(reason, `Cannot write Secret/${input.namespace}/${input.name}: ${text}`, error);
   }
 }
 
-function explanation({ namespace, name }: ManagementSecretInput, error: unknown): JobError {
-  const because = (reason: OutcomeReason, text: string): JobError =>
-    new JobError(reason, `Cannot write Secret/${namespace}/${name}: ${text}`, error);
-  if (!isApiError(error)) return because('ManagementClusterUnavailable', 'the API server did not take it');
-  if (error.status === 404) return because('ManagementNamespaceMissing', 'the namespace is not there yet');
+function explanation(error: unknown): readonly [OutcomeReason, string] {
+  if (!isApiError(error)) return ['ManagementClusterUnavailable', 'the API server did not take it'];
+  if (error.status === 404) return ['ManagementNamespaceMissing', 'the namespace is not there yet'];
   if (error.status === 422)
-    return because('PullSecretConflict', 'the API server refuses it; look at the Secret that is there');
+    return ['PullSecretConflict', 'the API server refuses it; look at the Secret that is there'];
   if (error.status !== 403)
-    return because('ManagementClusterUnavailable', `the API server did not take it (HTTP ${error.status})`);
+    return ['ManagementClusterUnavailable', `the API server did not take it (HTTP ${error.status})`];
   if (error.causes.some((cause) => cause.reason === 'NamespaceTerminating'))
-    return because('ManagementNamespaceMissing', 'the namespace is being removed');
-  const todo = 'look at the RoleBinding in that namespace, and at admission policies';
-  return because('ManagementPermissionDenied', `the ServiceAccount of the Job may not; ${todo}`);
+    return ['ManagementNamespaceMissing', 'the namespace is being removed'];
+  return [
+    'ManagementPermissionDenied',
+    'the ServiceAccount of the Job may not; look at the RoleBinding in that namespace, and at admission policies',
+  ];
 }
