@@ -5,6 +5,7 @@
  * of his own turn the Job's program and its account in the cloud to other ends.
  */
 
+import { parseArgs } from 'node:util';
 import {
   type AccountBound,
   accountBounds,
@@ -75,26 +76,27 @@ export function toldOfJobs(args: readonly string[]): {
   readonly authorities?: string;
   readonly federation?: string;
 } {
-  const authorities = valuesOf(args, '--job-ca').at(-1);
-  const federation = valuesOf(args, '--job-federation').at(-1);
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      'job-env': { type: 'string', multiple: true, default: [] },
+      'job-ca': { type: 'string' },
+      'job-federation': { type: 'string' },
+    },
+    strict: false,
+  });
+  const { 'job-env': pairs, 'job-ca': authorities, 'job-federation': federation } = values;
   const environment = Object.fromEntries(
-    valuesOf(args, '--job-env').map((pair) => {
+    (pairs as readonly string[]).map((pair) => {
       const at = pair.indexOf('=');
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
   return {
     environment,
-    ...(authorities === undefined ? {} : { authorities }),
-    ...(federation === undefined ? {} : { federation }),
+    ...(typeof authorities === 'string' ? { authorities } : {}),
+    ...(typeof federation === 'string' ? { federation } : {}),
   };
-}
-
-function valuesOf(args: readonly string[], flag: string): readonly string[] {
-  return args.flatMap((word, index) => {
-    if (word === flag) return args.slice(index + 1, index + 2);
-    return word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : [];
-  });
 }
 
 /** The bounds of the adapter's account. */

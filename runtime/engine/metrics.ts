@@ -245,6 +245,23 @@ export async function serveProbes(options: ServeOptions): Promise<ProbeServer> {
   return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
 }
 
+/**
+ * Serves probes and metrics, each at a port of its own.
+ *
+ * @returns ends both
+ */
+export async function servePorts(
+  ports: { readonly health: number | undefined; readonly metrics: number | undefined },
+  readiness: () => string | undefined,
+  metrics: NonNullable<ServeOptions['metrics']>,
+): Promise<() => Promise<unknown>> {
+  const checks = { '/healthz': () => undefined, '/readyz': readiness };
+  const servers: ProbeServer[] = [];
+  if (ports.health !== undefined) servers.push(await serveProbes({ port: ports.health, checks }));
+  if (ports.metrics !== undefined) servers.push(await serveProbes({ port: ports.metrics, metrics }));
+  return () => Promise.all(servers.map((server) => server.close()));
+}
+
 async function answer(
   options: ServeOptions,
   request: IncomingMessage,

@@ -11,8 +11,10 @@ interface Dry extends Case {
   readonly env?: Readonly<Record<string, string>>;
   readonly denied?: readonly string[];
   readonly prepare?: (double: SecretManagerDouble) => void;
-  readonly code: number;
-  readonly is: string;
+  /** @default {0} */
+  readonly code?: number;
+  /** @default {'DryRunPassed'} */
+  readonly is?: string;
   readonly details?: Readonly<Record<string, string>>;
   readonly says?: RegExp;
 }
@@ -21,14 +23,12 @@ const HELD = [{ state: 'ENABLED' as const, data: Buffer.from(pullSecret()) }];
 
 const ROWS: readonly Dry[] = [
   {
-    name: 'dry run: no secret yet',
+    name: 'no secret yet',
     reason: 'the project is asked for permissions, since there is no secret to ask about',
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'create', permissions: 'tested' },
   },
   {
-    name: 'dry run: may not create',
+    name: 'may not create',
     reason: 'found before anything is written',
     denied: ['secretmanager.secrets.create'],
     code: 77,
@@ -36,43 +36,35 @@ const ROWS: readonly Dry[] = [
     says: /secretmanager\.secrets\.create in project "cust-proj"/,
   },
   {
-    name: 'dry run: the API that knows the permissions of a project is disabled',
+    name: 'the API that knows the permissions of a project is disabled',
     reason: 'says that it could not test, and passes',
     prepare: (double) => {
       double.faults = [
         { rpc: 'TestProjectPermissions', code: 'PERMISSION_DENIED', info: 'SERVICE_DISABLED' },
       ];
     },
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'create', permissions: 'not tested' },
   },
   {
-    name: 'dry run: other content',
+    name: 'other content',
     reason: 'a version would be added',
     present: { labels: { ...OURS }, versions: [{ state: 'ENABLED', data: Buffer.from('x') }] },
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'add a version to', permissions: 'tested' },
   },
   {
-    name: 'dry run: latest is disabled',
+    name: 'latest is disabled',
     reason: 'a version would be added',
     present: { labels: { ...OURS }, versions: [{ state: 'DISABLED', data: Buffer.from('x') }] },
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'add a version to', permissions: 'tested' },
   },
   {
-    name: 'dry run: the same content',
+    name: 'the same content',
     reason: 'nothing to do',
     present: { labels: { ...OURS }, versions: HELD },
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'leave as it is', permissions: 'tested' },
   },
   {
-    name: 'dry run: may not add',
+    name: 'may not add',
     reason: 'the next rotation would fail',
     present: { labels: { ...OURS }, versions: HELD },
     denied: ['secretmanager.versions.add'],
@@ -81,32 +73,28 @@ const ROWS: readonly Dry[] = [
     says: /secretmanager\.versions\.add on secret/,
   },
   {
-    name: 'dry run: may not disable',
+    name: 'may not disable',
     reason: 'not needed to store, but named',
     present: { labels: { ...OURS }, versions: HELD },
     denied: ['secretmanager.versions.disable'],
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'leave as it is', permissions: 'without secretmanager.versions.disable' },
   },
   {
-    name: 'dry run: of another cluster',
+    name: 'of another cluster',
     reason: 'what the run would end with',
     present: { labels: { ...OURS, 'cluster-id': 'cls-9' } },
     code: 73,
     is: 'SecretNotOwned',
   },
   {
-    name: 'dry run: deletion',
+    name: 'deletion',
     reason: 'would delete',
     present: { labels: { ...OURS } },
     env: { JOB_MODE: 'delete' },
-    code: 0,
-    is: 'DryRunPassed',
     details: { plan: 'delete', permissions: 'tested' },
   },
   {
-    name: 'dry run: may not delete',
+    name: 'may not delete',
     reason: 'a cluster would hang in deletion',
     present: { labels: { ...OURS } },
     env: { JOB_MODE: 'delete' },
@@ -115,7 +103,7 @@ const ROWS: readonly Dry[] = [
     is: 'IamPermissionDenied',
   },
   {
-    name: 'dry run: no token',
+    name: 'no token',
     reason: 'the existing job says "authentication validated" here',
     prepare: (double) => {
       double.identity.metadata = 'down';
@@ -124,7 +112,7 @@ const ROWS: readonly Dry[] = [
     is: 'IdentityUnavailable',
   },
   {
-    name: 'dry run: bad pull secret',
+    name: 'bad pull secret',
     reason: 'refused as a run would',
     env: { PULL_SECRET_DATA: '{"auths":{}}' },
     code: 65,
@@ -135,21 +123,25 @@ const ROWS: readonly Dry[] = [
 const WRITES = /^(Create|Update|Delete|Add|Disable|Enable|Destroy)/;
 
 export function jobDryRuns(test: TestSuite, run: JobRunner): void {
-  table(test, ROWS, (row) =>
-    withDouble(async (double) => {
-      if (row.present !== undefined) double.put(PATH, row.present);
-      double.denied = new Set(row.denied);
-      row.prepare?.(double);
-      const before = JSON.stringify([...double.secrets]);
-      const { code, result } = await run(double, row.env, { dryRun: true });
-      assert.deepEqual([code, result.reason], [row.code, row.is], result.message);
-      if (row.says !== undefined) assert.match(result.message, row.says);
-      for (const [key, value] of Object.entries(row.details ?? {})) assert.equal(result.details[key], value);
-      assert.deepEqual(
-        double.calls.filter((call) => WRITES.test(call.rpc)),
-        [],
-      );
-      assert.equal(JSON.stringify([...double.secrets]), before);
-    }),
+  table(
+    test,
+    ROWS.map((row) => ({ ...row, name: `dry run: ${row.name}` })),
+    (row) =>
+      withDouble(async (double) => {
+        if (row.present !== undefined) double.put(PATH, row.present);
+        double.denied = new Set(row.denied);
+        row.prepare?.(double);
+        const before = JSON.stringify([...double.secrets]);
+        const { code, result } = await run(double, row.env, { dryRun: true });
+        assert.deepEqual([code, result.reason], [row.code ?? 0, row.is ?? 'DryRunPassed'], result.message);
+        if (row.says !== undefined) assert.match(result.message, row.says);
+        for (const [key, value] of Object.entries(row.details ?? {}))
+          assert.equal(result.details[key], value);
+        assert.deepEqual(
+          double.calls.filter((call) => WRITES.test(call.rpc)),
+          [],
+        );
+        assert.equal(JSON.stringify([...double.secrets]), before);
+      }),
   );
 }

@@ -35,7 +35,8 @@ export interface ReconcileCase extends Case {
   readonly namespace?: NamespaceState;
   readonly settings?: Partial<AdapterSettings>;
   readonly phase: ClusterOutcome['phase'];
-  readonly effects: readonly string[];
+  /** @default none */
+  readonly effects?: readonly string[];
   readonly after?: readonly string[];
   readonly available: string;
   readonly finalized?: string;
@@ -57,7 +58,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'comes by itself',
     statuses: READY.slice(0, 2),
     phase: 'waiting',
-    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -65,7 +65,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'stale truth is none',
     statuses: [...READY.slice(0, 2), report('placement', 'True', 1)],
     phase: 'waiting',
-    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -73,7 +72,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'not ours',
     of: cluster({}, { provider: 'aws' }),
     phase: 'invalid',
-    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -81,7 +79,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'somebody must give one',
     of: cluster({}, { pullSecret: {} }),
     phase: 'invalid',
-    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -89,7 +86,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'refused before any Job',
     of: cluster({}, { pullSecret: { data: '{"auths":{"a":{}}}' } }),
     phase: 'invalid',
-    effects: [],
     available: 'False InvalidPullSecret',
   },
   {
@@ -98,7 +94,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     jobs: [job()],
     secret: SECRET,
     phase: 'running',
-    effects: [],
     available: 'False JobInProgress',
   },
   {
@@ -149,7 +144,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'the result counts, not the exit code',
     jobs: [{ ...failedJob('QuotaExceeded', '2026-01-01T00:59:59Z'), phase: 'succeeded', exitCode: 0 }],
     phase: 'failed',
-    effects: [],
     available: 'False QuotaExceeded',
   },
   {
@@ -158,7 +152,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     jobs: [job({ phase: 'succeeded', finishedAt: '2026-01-01T00:59:59Z' })],
     statuses: [...READY, ownStored(2, '2026-01-01T00:59:59Z')],
     phase: 'stored',
-    effects: [],
     available: 'True SecretAvailable',
   },
   {
@@ -175,7 +168,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'the pause is not over',
     jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:55Z')],
     phase: 'failed',
-    effects: [],
     available: 'False QuotaExceeded',
   },
   {
@@ -183,7 +175,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'made again once the report remembers it',
     jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:00Z')],
     phase: 'failed',
-    effects: [],
     after: ['remove-job'],
     available: 'False QuotaExceeded',
   },
@@ -200,7 +191,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'only a change helps',
     statuses: [...READY, own('SecretNotOwned', '2026-01-01T00:00:00Z')],
     phase: 'failed',
-    effects: [],
     available: 'False SecretNotOwned',
   },
   {
@@ -208,7 +198,6 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     reason: 'the report remembers',
     statuses: [...READY, ownStored(2, '2026-01-01T00:00:00Z')],
     phase: 'stored',
-    effects: [],
     available: 'True SecretAvailable',
   },
   {
@@ -261,5 +250,145 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     effects: ['remove-binding'],
     available: 'False SecretDeleted',
     finalized: 'True CleanupConfirmed',
+  },
+  // What is stored stays available while preconditions, labels and attempts come and go; what keeps work from starting.
+  {
+    name: 'a dependency flaps after it was stored',
+    reason: 'preconditions gate work, not what is stored',
+    statuses: [...READY.slice(0, 2), report('placement', 'False'), ownStored(2, '2026-01-01T00:00:00Z')],
+    phase: 'stored',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'a dependency flaps when it should be proved again',
+    reason: 'the proof waits, what is stored stays',
+    statuses: [...READY.slice(0, 2), report('placement', 'False'), ownStored(2, '2025-12-01T00:00:00Z')],
+    phase: 'waiting',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'labels have changed',
+    reason: 'a new generation with the same content and places is stored already',
+    statuses: [...READY, ownStored(1, '2026-01-01T00:00:00Z')],
+    phase: 'stored',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'another project',
+    reason: 'it is not stored there, and the first place is not forgotten',
+    of: cluster({}, { gcp: { projectId: 'other' } }),
+    statuses: [...READY, ownStored(1, '2026-01-01T00:00:00Z')],
+    record: RECORD,
+    phase: 'started',
+    effects: ['record', 'start'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'labels change while the Job runs',
+    reason: 'it does what is wanted now',
+    jobs: [job({ generation: 1, name: 'pullsecret-cls-1-gen1' })],
+    secret: SECRET,
+    phase: 'running',
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'proving fails because nobody answers',
+    reason: 'what is stored is not taken away by that',
+    statuses: [...READY, ownStored(2, '2025-12-01T00:00:00Z')],
+    jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:55Z')],
+    phase: 'failed',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'proving finds the secret to be somebody else’s',
+    reason: 'that is known',
+    statuses: [...READY, ownStored(2, '2025-12-01T00:00:00Z')],
+    jobs: [failedJob('SecretNotOwned', '2026-01-01T00:59:55Z')],
+    phase: 'failed',
+    available: 'False SecretNotOwned',
+  },
+  {
+    name: 'somebody asks for a proof',
+    reason: 'now, not in a day',
+    statuses: [...READY, ownStored(2, '2026-01-01T00:59:59Z')],
+    record: { ...RECORD, verifyRequest: 'now' },
+    phase: 'started',
+    effects: ['start'],
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'the proof that was asked for is there',
+    reason: 'asked once, answered once',
+    jobs: [{ ...storedJob('', '2026-01-01T00:59:59Z'), verifyRequest: 'now' }],
+    record: { ...RECORD, verifyRequest: 'now' },
+    phase: 'stored',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'the management namespace is being deleted',
+    reason: 'nothing can be made in it',
+    namespace: 'terminating',
+    phase: 'waiting',
+    available: 'False ManagementNamespaceTerminating',
+  },
+  {
+    name: 'a name that makes a reserved namespace',
+    reason: 'judged before anything is made',
+    of: cluster({ name: 'openshift-config' }),
+    settings: { managementNamespace: '{name}' },
+    phase: 'invalid',
+    available: 'False InvalidConfiguration',
+  },
+  {
+    name: 'a project of another tenant',
+    reason: 'not touched',
+    of: cluster({ created_by: 'b@example.com' }),
+    settings: { tenants: { 'a@example.com': ['cust'] } },
+    phase: 'waiting',
+    available: 'False TenancyUnproven',
+  },
+  {
+    name: 'a project of nobody, with a challenge',
+    reason: 'whose label it should carry is not known',
+    of: cluster({ created_by: '' }),
+    settings: { challenge: 'project-label' },
+    phase: 'waiting',
+    available: 'False TenancyUnproven',
+  },
+  {
+    name: 'a region that is missing where the location names it',
+    reason: 'judged before anything is made',
+    settings: { location: '{region}' },
+    phase: 'invalid',
+    available: 'False InvalidConfiguration',
+  },
+  {
+    name: 'the same of replication',
+    reason: 'a Job would only be refused',
+    settings: { replication: 'user-managed:{region}' },
+    phase: 'invalid',
+    available: 'False InvalidConfiguration',
+  },
+  {
+    name: 'an older version is due',
+    reason: 'the Job that is there has told when; its successor retires it',
+    jobs: [storedJob('2026-01-01T00:59:00Z', '2026-01-01T00:50:00Z')],
+    phase: 'stored',
+    available: 'True SecretAvailable',
+    after: ['remove-job'],
+  },
+  {
+    name: 'an older version is due, and the last Job could not retire it a moment ago',
+    reason: 'not one Job after the other without a pause',
+    jobs: [storedJob('2026-01-01T00:50:00Z', '2026-01-01T00:59:59Z')],
+    phase: 'stored',
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'an older version is due tomorrow',
+    reason: 'not yet',
+    jobs: [storedJob('2026-01-02T00:00:00Z', '2026-01-01T00:50:00Z')],
+    phase: 'stored',
+    available: 'True SecretAvailable',
   },
 ];

@@ -6,13 +6,12 @@ import { findPlanted } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 import { RECONCILE_CASES } from './reconcile-cases.ts';
 import { DELETION_CASES } from './reconcile-deletion-cases.ts';
-import { MEMORY_CASES } from './reconcile-memory-cases.ts';
 import { cluster, failedJob, NOW, own, ownStored, READY, report } from './reconcile-parts.ts';
 
 const test = suite('reconcile');
 const NOTHING = { record: undefined, namespaces: {} };
 
-table(test, [...RECONCILE_CASES, ...DELETION_CASES, ...MEMORY_CASES], (row) => {
+table(test, [...RECONCILE_CASES, ...DELETION_CASES], (row) => {
   const result = reconcile({
     cluster: row.of ?? cluster(),
     statuses: row.statuses ?? READY,
@@ -30,7 +29,7 @@ table(test, [...RECONCILE_CASES, ...DELETION_CASES, ...MEMORY_CASES], (row) => {
   assert.equal(result.phase, row.phase);
   assert.deepEqual(
     result.effects.map((effect) => effect.do),
-    row.effects,
+    row.effects ?? [],
   );
   assert.deepEqual(
     result.afterReport.map((effect) => effect.do),

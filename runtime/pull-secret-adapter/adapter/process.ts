@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
-import { type Metrics, serveProbes } from '../../engine/metrics.ts';
+import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { type QueueObserver, systemQueueClock, WorkQueue } from '../../engine/queue.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer, type InformerSink } from '../../kube/informer.ts';
@@ -176,13 +176,20 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
       pause: (ms, superseded) => sleep(ms, undefined, { signal: AbortSignal.any([signal, superseded]) }),
     }),
   );
-  const servers = await startServers(process, consumer, secrets);
+  const closeServers = await servePorts(
+    process.ports,
+    () => (consumer.connected() ? undefined : 'the broker is not connected'),
+    () => {
+      metrics.samples(`${NAME}-secrets`, secrets.samples());
+      return metrics.render();
+    },
+  );
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
   await consumer.close();
   await clusters.close();
-  await Promise.all(servers.map((server) => server.close()));
+  await closeServers();
   return lost && !signal.aborted ? 1 : 0;
 }
 
@@ -235,31 +242,6 @@ function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
     });
   for (const outcome of EVENT_OUTCOMES) count(outcome, 0);
   return (outcome) => count(outcome, 1);
-}
-
-async function startServers(
-  process: AdapterProcess,
-  consumer: Consumer,
-  secrets: SecretMetrics,
-): Promise<{ close(): Promise<void> }[]> {
-  const { health, metrics } = process.ports;
-  const checks = {
-    '/healthz': () => undefined,
-    '/readyz': () => (consumer.connected() ? undefined : 'the broker is not connected'),
-  };
-  const servers = [];
-  if (health !== undefined) servers.push(await serveProbes({ port: health, checks }));
-  if (metrics !== undefined)
-    servers.push(
-      await serveProbes({
-        port: metrics,
-        metrics: () => {
-          process.metrics.samples(`${NAME}-secrets`, secrets.samples());
-          return process.metrics.render();
-        },
-      }),
-    );
-  return servers;
 }
 
 /** True when the lease was lost. */

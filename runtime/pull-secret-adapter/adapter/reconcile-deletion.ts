@@ -3,7 +3,7 @@
  * reported with the receipt, without which the API never lets the cluster go.
  */
 import { jobName } from '../names.ts';
-import { type OutcomeClass, readReceipt } from '../outcome.ts';
+import { readReceipt } from '../outcome.ts';
 import { type Place, readPlace, tenancyFault, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, statusReport } from '../status-report.ts';
 import {
@@ -133,22 +133,19 @@ interface Pending {
   readonly requeueAfterMs?: number;
 }
 
-function pending(situation: DesiredState, message: string, receipt: Receipt, next: Pending): ClusterOutcome {
-  const { attempt } = next;
-  return {
-    phase: 'deleting',
-    effects: next.effects,
-    afterReport: next.afterReport ?? [],
-    report: report(situation, receipt, {
-      available: [false, 'Deleting', message],
-      finalized: [false, 'CleanupInProgress', message],
-      // Deletion must not count as a failed try before it has failed.
-      ...(attempt === undefined || attempt < 2
-        ? {}
-        : { metadata: { attempt: attempt - 1 }, data: { failed: true } }),
-    }),
-    ...(next.requeueAfterMs === undefined ? {} : { requeueAfterMs: next.requeueAfterMs }),
-  };
+function pending(
+  situation: DesiredState,
+  message: string,
+  receipt: Receipt,
+  { attempt = 1, ...next }: Pending,
+): ClusterOutcome {
+  return outcome(situation, 'deleting', receipt, {
+    available: [false, 'Deleting', message],
+    finalized: [false, 'CleanupInProgress', message],
+    // Deletion must not count as a failed try before it has failed.
+    ...(attempt < 2 ? {} : { metadata: { attempt: attempt - 1 }, data: { failed: true } }),
+    ...next,
+  });
 }
 
 function gone(situation: DesiredState, effects: readonly Effect[], receipt: Receipt): ClusterOutcome {
@@ -157,19 +154,16 @@ function gone(situation: DesiredState, effects: readonly Effect[], receipt: Rece
   const bindings = Object.entries(namespaces)
     .filter(([, state]) => state === 'active')
     .map(([namespace]): Effect => ({ do: 'remove-binding', namespace }));
-  return {
-    phase: 'deleted',
+  return outcome(situation, 'deleted', receipt, {
+    available: [false, 'SecretDeleted', message],
+    finalized: [true, 'CleanupConfirmed', message],
     effects: [...effects, ...bindings],
     // Job and record may go once the receipt is stored; until then they are the only witnesses.
     afterReport: [
       ...jobs.map(removal),
       ...(record === undefined ? [] : [{ do: 'remove-record', uid: record.uid } as const]),
     ],
-    report: report(situation, receipt, {
-      available: [false, 'SecretDeleted', message],
-      finalized: [true, 'CleanupConfirmed', message],
-    }),
-  };
+  });
 }
 
 /** Shows each place with what became of it, as far as a message reaches; the data of the report has them all. */
@@ -187,49 +181,47 @@ function failedDeletion(
   const { settings, now } = situation;
   const { reason, message, kind } = failureOf(job);
   // A deletion is never given up by itself: the cluster would stay for ever. What is terminal is tried as rarely as what is denied.
-  const pause = retryPauseMs(lasting(kind), job.attempt, settings) ?? 3_600_000;
+  const pause = retryPauseMs(kind === 'retry' ? kind : 'denied', job.attempt, settings) ?? 3_600_000;
   const left = pauseLeftMs(pause, job, now) ?? pause;
-  return {
-    phase: 'failed',
+  return outcome(situation, 'failed', receipt, {
+    available: [false, reason, message],
+    finalized: [false, reason, message],
     effects,
     afterReport: left > 0 ? [] : [removal(job)],
-    report: report(situation, receipt, {
-      available: [false, reason, message],
-      finalized: [false, reason, message],
-      data: { ...job.result?.details, failed: true },
-      metadata: { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt },
-    }),
+    data: { ...job.result?.details, failed: true },
+    metadata: { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt },
     requeueAfterMs: Math.max(left, 1000),
-  };
+  });
 }
 
-function lasting(kind: OutcomeClass): OutcomeClass {
-  return kind === 'retry' ? 'retry' : 'denied';
+interface Deletion extends Pick<ClusterOutcome, 'effects'>, Partial<Pick<ClusterOutcome, 'afterReport'>> {
+  readonly available: AvailabilityVerdict;
+  readonly finalized: AvailabilityVerdict;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, string | number>>;
+  readonly requeueAfterMs?: number;
 }
 
-function report(
+function outcome(
   situation: DesiredState,
+  phase: ClusterOutcome['phase'],
   receipt: Receipt,
-  input: {
-    readonly available: AvailabilityVerdict;
-    readonly finalized: AvailabilityVerdict;
-    readonly data?: Readonly<Record<string, unknown>>;
-    readonly metadata?: Readonly<Record<string, string | number>>;
-  },
-): ClusterOutcome['report'] {
+  { available, finalized, data, metadata = {}, effects, afterReport = [], ...next }: Deletion,
+): ClusterOutcome {
   const { cluster, settings } = situation;
   const places = placesToRemove(situation);
-  return statusReport({
+  const report = statusReport({
     adapter: settings.adapterName,
     generation: cluster.generation,
-    available: input.available,
-    applied: [false, input.available[1], input.available[2]],
-    finalized: input.finalized,
+    available,
+    applied: [false, available[1], available[2]],
+    finalized,
     data: {
-      ...input.data,
+      ...data,
       ...(places.length === 0 ? {} : { places }),
       ...(Object.keys(receipt).length === 0 ? {} : { receipt }),
     },
-    ...(input.metadata === undefined ? {} : { metadata: input.metadata }),
+    metadata,
   });
+  return { phase, effects, afterReport, report, ...next };
 }

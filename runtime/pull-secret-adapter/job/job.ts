@@ -305,12 +305,6 @@ const WANTED = [
 ];
 const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
 
-/** What is planned, as a word of the log, and what was found out about permissions. */
-interface Plan {
-  readonly plan: string;
-  readonly permissions: string;
-}
-
 /** @throws JobError, GcpError: what a run would end with */
 export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log, management } = shell;
@@ -326,18 +320,23 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
     gcpProject: config.gcpProjectId,
   };
   let second = '';
-  if (management !== undefined && config.mode === 'store') {
+  // There is none for a deletion.
+  if (management !== undefined) {
     const what = await writeManagementSecret(management, config.pullSecret, true);
-    details['managementSecret'] = `${management.namespace}/${management.name}`;
-    details['managementPlan'] = what;
-    second = `, and ${what} Secret/${management.namespace}/${management.name}`;
-    log('info', 'dry-run', `DRY RUN: Would ${what} Secret/${management.namespace}/${management.name}`);
+    const name = `${management.namespace}/${management.name}`;
+    Object.assign(details, { managementSecret: name, managementPlan: what });
+    second = `, and ${what} Secret/${name}`;
+    log('info', 'dry-run', `DRY RUN: Would ${what} Secret/${name}`);
   }
   const message = `Would ${plan} secret "${config.secretName}" in project "${config.gcpProjectId}"${second}`;
   return done('DryRunPassed', message, details);
 }
 
-async function planned(config: JobConfig, shell: JobShell): Promise<Plan> {
+/** What is planned, as a word of the log, and what was found out about permissions. */
+async function planned(
+  config: JobConfig,
+  shell: JobShell,
+): Promise<{ readonly plan: string; readonly permissions: string }> {
   const { manager } = shell;
   const secret = await manager.get(config.secretName);
   if (config.mode === 'delete') {
@@ -354,44 +353,43 @@ async function planned(config: JobConfig, shell: JobShell): Promise<Plan> {
   return { plan: same ? 'leave as it is' : 'add a version to', permissions };
 }
 
+/** @throws JobError IamPermissionDenied when one that is needed is missing */
 async function tested(
   config: JobConfig,
-  shell: JobShell,
+  { manager }: JobShell,
   needed: readonly string[],
   wanted: readonly string[],
 ): Promise<string> {
-  const granted = await shell.manager.testPermissions(config.secretName, [...needed, ...wanted]);
-  return judged({ granted, needed, wanted, where: `on secret "${config.secretName}"` });
+  const granted = await manager.testPermissions(config.secretName, [...needed, ...wanted]);
+  return judged(granted, needed, wanted, `on secret "${config.secretName}"`);
 }
 
 /** The project is asked by another API, which may not be enabled: then the run itself has to show it. */
-async function testedOnProject(config: JobConfig, { manager, log }: JobShell): Promise<string> {
+async function testedOnProject({ gcpProjectId }: JobConfig, { manager, log }: JobShell): Promise<string> {
   const needed = [...NEEDED, TO_CREATE];
-  let granted: readonly string[];
   try {
-    granted = await manager.testProjectPermissions([...needed, ...WANTED]);
+    const granted = await manager.testProjectPermissions([...needed, ...WANTED]);
+    return judged(granted, needed, WANTED, `in project "${gcpProjectId}"`);
   } catch (error) {
     if (!(error instanceof GcpError)) throw error;
-    const text = `Permissions on project "${config.gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
+    const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
     log('info', 'dry-run', text);
     return 'not tested';
   }
-  return judged({ granted, needed, wanted: WANTED, where: `in project "${config.gcpProjectId}"` });
 }
 
-function judged(test: {
-  readonly granted: readonly string[];
-  readonly needed: readonly string[];
-  readonly wanted: readonly string[];
-  readonly where: string;
-}): string {
-  const missing = test.needed.filter((permission) => !test.granted.includes(permission));
-  if (missing.length > 0) {
+function judged(
+  granted: readonly string[],
+  needed: readonly string[],
+  wanted: readonly string[],
+  where: string,
+): string {
+  const missing = needed.filter((permission) => !granted.includes(permission));
+  if (missing.length > 0)
     throw new JobError(
       'IamPermissionDenied',
-      `Cannot store: the identity of the Job has no ${missing.join(', ')} ${test.where}; grant it`,
+      `Cannot store: the identity of the Job has no ${missing.join(', ')} ${where}; grant it`,
     );
-  }
-  const left = test.wanted.filter((permission) => !test.granted.includes(permission));
+  const left = wanted.filter((permission) => !granted.includes(permission));
   return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
 }

@@ -4,7 +4,7 @@ import { exponentialMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { scalarText } from '../../core/record.ts';
-import { type Metrics, type ProbeServer, serveProbes } from '../../engine/metrics.ts';
+import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import type { Sentinel, SentinelCount } from './sentinel.ts';
 
 export interface SentinelProcess {
@@ -30,7 +30,14 @@ const FEW = 20;
 export async function runSentinel(process: SentinelProcess): Promise<number> {
   const { signal, pauseMs } = process;
   let failures = 0;
-  const servers = await startServers(process, () => failures);
+  const closeServers = await servePorts(
+    process.ports,
+    () => {
+      if (!process.connected()) return 'the broker is not connected';
+      return failures < 3 ? undefined : 'the last goes over the clusters failed';
+    },
+    () => process.metrics.render(),
+  );
   do {
     const { isWhole, waiting } = await onePoll(process);
     failures = isWhole ? 0 : failures + 1;
@@ -39,7 +46,7 @@ export async function runSentinel(process: SentinelProcess): Promise<number> {
     const pause = Math.max(pauseMs, exponentialMs({ firstMs: pauseMs, maxMs: MAX_PAUSE_MS }, failures));
     await sleep(failures === 0 ? usual : pause, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted);
-  await Promise.all(servers.map((server) => server.close()));
+  await closeServers();
   return process.once && failures > 0 ? 1 : 0;
 }
 
@@ -100,23 +107,4 @@ function countPoll(metrics: Metrics, result: 'done' | 'failed'): void {
     help: 'Goes over all clusters',
     labels: { result },
   });
-}
-
-async function startServers(
-  process: SentinelProcess,
-  failures: () => number,
-): Promise<readonly ProbeServer[]> {
-  const { health, metrics } = process.ports;
-  const checks = {
-    '/healthz': () => undefined,
-    '/readyz': () => {
-      if (!process.connected()) return 'the broker is not connected';
-      return failures() < 3 ? undefined : 'the last goes over the clusters failed';
-    },
-  };
-  const servers: ProbeServer[] = [];
-  if (health !== undefined) servers.push(await serveProbes({ port: health, checks }));
-  if (metrics !== undefined)
-    servers.push(await serveProbes({ port: metrics, metrics: () => process.metrics.render() }));
-  return servers;
 }
