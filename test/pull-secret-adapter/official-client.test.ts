@@ -1,18 +1,85 @@
 // deadline: 400 s
-/** The double of Secret Manager under Google's own client, over REST: requests, answers and paging are read by code that is not ours. */
+/**
+ * The double of Secret Manager under Google's own client, over REST: requests, answers, refusals and paging are read by code that is not
+ * ours. Its token is one that Google's auth library got from the double of the metadata server.
+ */
 import assert from 'node:assert/strict';
+import { findPlanted } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import {
-  makeSecret,
-  missingClient,
-  PARENT,
-  payloadOf,
-  refusal,
-  SECRET,
-  withClient,
-  withRegionalClient,
-} from './official-client-scene.ts';
+import { SecretManagerDouble } from './doubles/secret-manager.ts';
+import { type OfficialClient, officialClient, type Reply } from './official-client.ts';
 
+const PARENT = 'projects/p';
+const SECRET: string = `${PARENT}/secrets/s`;
+
+/** Google's client and the double that answers it. */
+interface ClientScene {
+  readonly double: SecretManagerDouble;
+  readonly client: OfficialClient;
+}
+
+/** What the client throws for a refused call; `code` is the number of the canonical code. */
+interface Refused extends Error {
+  readonly code: number;
+  readonly reason?: string;
+  readonly domain?: string;
+  readonly errorInfoMetadata?: Readonly<Record<string, string>>;
+}
+
+const Client = await officialClient();
+
+/** Why there is no client on this machine, for `test.skip`. */
+const missingClient: string | undefined = typeof Client === 'string' ? Client : undefined;
+
+/**
+ * Runs the body with a fresh double, and closes both ends whatever happens.
+ *
+ * @param apiEndpoint `localhost` is the endpoint of a location
+ */
+async function withClient(
+  body: (scene: ClientScene) => Promise<void>,
+  apiEndpoint: '127.0.0.1' | 'localhost' = '127.0.0.1',
+): Promise<void> {
+  if (typeof Client === 'string') throw new Error(Client);
+  const double = await SecretManagerDouble.start();
+  process.env['GCE_METADATA_HOST'] = double.host;
+  process.env['METADATA_SERVER_DETECTION'] = 'assume-present';
+  const client = new Client({
+    fallback: true,
+    protocol: 'http',
+    apiEndpoint,
+    port: double.port,
+    projectId: 'p',
+  });
+  try {
+    await body({ double, client });
+  } finally {
+    await client.close();
+    await double.close();
+  }
+}
+
+/** The secret `s`, with a version for each payload. */
+async function makeSecret({ client }: ClientScene, payloads: readonly string[] = []): Promise<void> {
+  const secret = { replication: { automatic: {} }, labels: { 'managed-by': 'hyperfleet' } };
+  await client.createSecret({ parent: PARENT, secretId: 's', secret });
+  for (const data of payloads)
+    await client.addSecretVersion({ parent: SECRET, payload: { data: Buffer.from(data) } });
+}
+
+/** The error of a call that must be refused. */
+async function refusal(call: Promise<unknown>): Promise<Refused> {
+  const ended = await Promise.allSettled([call]);
+  if (ended[0].status === 'fulfilled') throw new Error('was not refused');
+  return ended[0].reason as Refused;
+}
+
+function payloadOf(reply: Reply): { readonly data: Uint8Array; readonly dataCrc32c: unknown } {
+  return reply['payload'] as { data: Uint8Array; dataCrc32c: unknown };
+}
+
+/** The largest payload. */
+const LIMIT = 65_536;
 const GLOBAL_KEY = 'projects/p/locations/global/keyRings/r/cryptoKeys/k';
 
 /** Without the fields that the client adds as empty. */
@@ -185,7 +252,7 @@ else {
     }));
 
   test('a regional secret lives at the endpoint of its location: made, read, rotated, listed, deleted', () =>
-    withRegionalClient(async ({ client }) => {
+    withClient(async ({ client }) => {
       const parent = `${PARENT}/locations/europe-west3`;
       const name = `${parent}/secrets/s`;
       const key = { kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k' };
@@ -208,7 +275,7 @@ else {
       assert.equal(disabled['state'], 'DISABLED');
       await client.deleteSecret({ name });
       assert.equal((await refusal(client.getSecret({ name }))).code, 5);
-    }));
+    }, 'localhost'));
 
   test('of permissions it says those that are there, and none for a secret that is not', () =>
     withClient(async (scene) => {
@@ -219,6 +286,144 @@ else {
       scene.double.denied = new Set(['secretmanager.versions.add']);
       const [some] = await scene.client.testIamPermissions({ resource: SECRET, permissions });
       assert.deepEqual(some['permissions'], ['secretmanager.versions.access']);
+    }));
+
+  /** What is refused, with which code and words. */
+  const REFUSED: readonly (readonly [
+    name: string,
+    code: number,
+    says: RegExp,
+    call: (scene: ClientScene) => Promise<unknown>,
+  ])[] = [
+    ['no such secret', 5, /not found/, ({ client }) => client.getSecret({ name: `${PARENT}/secrets/none` })],
+    [
+      'a secret without versions',
+      5,
+      /not found or has no versions/,
+      async (scene) => {
+        await makeSecret(scene);
+        await scene.client.accessSecretVersion({ name: `${SECRET}/versions/latest` });
+      },
+    ],
+    [
+      'made twice',
+      6,
+      /already exists/,
+      async (scene) => {
+        await makeSecret(scene);
+        await makeSecret(scene);
+      },
+    ],
+    [
+      'upper case in a label',
+      3,
+      /label/,
+      ({ client }) =>
+        client.createSecret({
+          parent: PARENT,
+          secretId: 's',
+          secret: { replication: { automatic: {} }, labels: { a: 'B' } },
+        }),
+    ],
+    [
+      'no replication',
+      3,
+      /replication/,
+      ({ client }) => client.createSecret({ parent: PARENT, secretId: 's', secret: {} }),
+    ],
+    [
+      'one byte too many',
+      3,
+      /too large/,
+      async (scene) => {
+        await makeSecret(scene, ['x'.repeat(LIMIT)]);
+        await scene.client.addSecretVersion({
+          parent: SECRET,
+          payload: { data: Buffer.alloc(LIMIT + 1, 'x') },
+        });
+      },
+    ],
+    [
+      'a key of another location',
+      3,
+      /must be in the location/,
+      ({ client }) =>
+        client.createSecret({
+          parent: PARENT,
+          secretId: 's',
+          secret: {
+            replication: {
+              automatic: {
+                customerManagedEncryption: {
+                  kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k',
+                },
+              },
+            },
+          },
+        }),
+    ],
+    [
+      'a regional secret at the endpoint of the others',
+      3,
+      /endpoint of their location/,
+      ({ client }) =>
+        client.createSecret({ parent: `${PARENT}/locations/europe-west3`, secretId: 's', secret: {} }),
+    ],
+    [
+      'a delay of destruction of less than a day',
+      3,
+      /version_destroy_ttl/,
+      async (scene) => {
+        await makeSecret(scene);
+        const secret = { name: SECRET, versionDestroyTtl: { seconds: 3600 } };
+        await scene.client.updateSecret({ secret, updateMask: { paths: ['version_destroy_ttl'] } });
+      },
+    ],
+    [
+      'replication changed later',
+      3,
+      /cannot be updated/,
+      async (scene) => {
+        await makeSecret(scene);
+        const secret = {
+          name: SECRET,
+          replication: { userManaged: { replicas: [{ location: 'europe-west1' }] } },
+        };
+        await scene.client.updateSecret({ secret, updateMask: { paths: ['replication'] } });
+      },
+    ],
+  ];
+  for (const [name, code, says, call] of REFUSED)
+    test(`refused: ${name}`, () =>
+      withClient(async (scene) => {
+        const error = await refusal(call(scene));
+        assert.equal(error.code, code, error.message);
+        assert.match(error.message, says);
+      }));
+
+  test('a missing permission, a disabled API, a used-up quota and a refused token come with their details', () =>
+    withClient(async ({ double, client }) => {
+      double.denied = new Set(['secretmanager.secrets.get']);
+      const denied = await refusal(client.getSecret({ name: SECRET }));
+      assert.deepEqual(
+        [denied.code, denied.reason, denied.domain, denied.errorInfoMetadata?.['permission']],
+        [7, 'IAM_PERMISSION_DENIED', 'iam.googleapis.com', 'secretmanager.secrets.get'],
+      );
+      double.denied = new Set();
+      double.faults = [{ rpc: 'GetSecret', code: 'PERMISSION_DENIED', info: 'SERVICE_DISABLED' }];
+      assert.equal((await refusal(client.getSecret({ name: SECRET }))).reason, 'SERVICE_DISABLED');
+      double.faults = [{ rpc: 'GetSecret', code: 'RESOURCE_EXHAUSTED' }];
+      assert.equal((await refusal(client.getSecret({ name: SECRET }))).code, 8);
+      double.faults = [];
+      double.identity.revokeAll();
+      assert.equal((await refusal(client.getSecret({ name: SECRET }))).code, 16);
+    }));
+
+  test('what the client says about a failure holds no payload', () =>
+    withClient(async ({ double, client }) => {
+      double.faults = [{ rpc: 'GetSecret', html: true }];
+      const error = await refusal(client.getSecret({ name: SECRET }));
+      assert.equal(findPlanted(error.message), undefined);
     }));
 }
 
