@@ -1,17 +1,102 @@
-/** The adapter as a process, without a broker: what the leader sees by itself, what it repeats and what it does not. */
+/**
+ * The adapter as `runAdapter` runs it, without a broker: the double of the API and a cluster whose Jobs end by themselves. What the leader sees
+ * by itself, what it repeats and what it does not, and what an event of Sentinel brings it.
+ */
 import assert from 'node:assert/strict';
-import { openHttpClient } from '../../runtime/http/open.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics, type Metrics } from '../../runtime/engine/metrics.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
-import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
+import type { Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
+import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
+import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
+import { Sentinel } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { findPlanted } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import { available, ids, NEVER, startAdapter, within } from './running-adapter.ts';
-import { eventFor, goodSpec } from './scene.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { JobCluster } from './doubles/job-cluster.ts';
+import { clientOf, eventFor, goodSpec } from './scene.ts';
 
 const test = suite('runAdapter');
+const NEVER = 1_000_000;
+const within = { withinMs: 90_000 };
+
+interface Running {
+  readonly api: HyperfleetDouble;
+  readonly cluster: JobCluster;
+  readonly handle: Handler;
+  readonly log: readonly string[];
+  readonly metrics: Metrics;
+  /** Gives the exit code. */
+  readonly stop: () => Promise<number>;
+}
+
+/** Starts it; its first go over the clusters is over. */
+async function startAdapter(
+  settings: Partial<AdapterSettings> = {},
+  prepare: (api: HyperfleetDouble, cluster: JobCluster) => void = () => undefined,
+): Promise<Running> {
+  const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
+  prepare(api, cluster);
+  const connection = await loadConnection(cluster.kubeconfig, {});
+  const kube = new HttpKubeClient({
+    connection,
+    userAgent: 'test',
+  });
+  const stop = new AbortController();
+  const log: string[] = [];
+  const metrics = createMetrics();
+  const given = Promise.withResolvers<Handler>();
+  const ended = runAdapter({
+    api: clientOf(api.url, { tries: 1 }),
+    kube,
+    settings: {
+      ...DEFAULT_SETTINGS,
+      repeatSeconds: NEVER,
+      sweepSeconds: NEVER,
+      leaseSeconds: 60,
+      ...settings,
+    },
+    consume: (handler) => {
+      given.resolve(handler);
+      return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
+    },
+    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
+    metrics,
+    signal: stop.signal,
+    instance: 'test',
+    ports: { health: undefined, metrics: undefined },
+  });
+  const handle = await given.promise;
+  // The leader has gone over the clusters once: from here on it knows only what it is told.
+  await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/clusters'))), within);
+  const end = async (): Promise<number> => {
+    stop.abort();
+    const code = await ended;
+    kube.close();
+    await api.close();
+    await cluster.close();
+    assert.deepEqual([api.violations, api.refused], [[], []]);
+    assert.equal(findPlanted(log.join('') + JSON.stringify(api.reported)), undefined);
+    return code;
+  };
+  return { api, cluster, handle, log, metrics, stop: end };
+}
+
+/** Status and reason of the last report. */
+function available(api: HyperfleetDouble, id: string): string {
+  const found = api.last(id)?.conditions.find((one) => one.type === 'Available');
+  return `${found?.status} ${found?.reason}`;
+}
+
+function ids(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `cls-${index}`);
+}
+
 test('a Job that ends is reported without any event or sweep, within a second', async () => {
   const { api, cluster, handle, stop } = await startAdapter();
   cluster.jobMs = 1500;
@@ -88,12 +173,7 @@ test('a replica that read an older generation cannot put the older secret under 
     connection,
     userAgent: 'slow',
   });
-  const client = new HyperfleetApi({
-    baseUrl: api.url,
-    http: openHttpClient({}, [api.url]),
-    userAgent: 'slow',
-    pause: () => Promise.resolve(),
-  });
+  const client = clientOf(api.url);
   let held = 0;
   const overtaken = async (): Promise<void> => {
     held += 1;
@@ -208,6 +288,67 @@ test('deletion passes although the others have torn down, and is said to be fina
     within,
   );
   await stop();
+});
+
+// Sentinel with rule `dependencies` and the adapter, five clusters at once: who finds them.
+
+const BY_DEPENDENCIES = { ...DEFAULT_SENTINEL, rule: 'dependencies', debounceSeconds: 1800 } as const;
+
+test('five clusters whose dependencies become ready at once: each is found by its event, not by going over them', async () => {
+  const { api, cluster, handle, log, stop } = await startAdapter({ sweepSeconds: 600 });
+  const [sentinelLog, over] = [[] as string[], new AbortController()];
+  const publish = async ({ body }: { readonly body: string }): Promise<void> => {
+    assert.equal((await handle({ body: Buffer.from(body), attributes: {} })).outcome, 'done');
+  };
+  for (const id of ids(5)) api.add(id, goodSpec(id), false);
+  const sentinel = runSentinel({
+    sentinel: new Sentinel(clientOf(api.url), { publish }, BY_DEPENDENCIES),
+    connected: () => true,
+    logger: createLogger({ write: (line) => sentinelLog.push(line), level: () => 'debug' }),
+    metrics: createMetrics(),
+    signal: over.signal,
+    // Whoever waits for it would be found by nothing but the short pause.
+    pauseMs: NEVER,
+    once: false,
+    ports: { health: undefined, metrics: undefined },
+  });
+  await eventually(
+    () => assert.ok(sentinelLog.filter((line) => line.includes('"polled"')).length > 2),
+    within,
+  );
+  assert.deepEqual(cluster.started, []);
+  const ready = performance.now();
+  for (const id of ids(5)) api.dependenciesReady(id);
+  await eventually(() => assert.equal(cluster.started.length, 5), { ...within, everyMs: 1 });
+  process.stdout.write(`  five Jobs ${Math.round(performance.now() - ready)} ms after the dependencies\n`);
+  await eventually(() => {
+    for (const id of ids(5)) assert.equal(available(api, id), 'True SecretAvailable');
+  }, within);
+  const passes = log
+    .map((line) => JSON.parse(line) as Readonly<Record<string, string>>)
+    .filter(({ msg }) => msg === 'reconciled');
+  for (const id of ids(5)) assert.equal(passes.find((one) => one['cluster'] === id)?.['by'], 'event', id);
+  over.abort();
+  await sentinel;
+  await stop();
+});
+
+test('who waits for its dependencies is counted for ten minutes, so that the next go comes soon', async () => {
+  const api = await HyperfleetDouble.start();
+  for (const id of ids(2)) api.add(id, goodSpec(id), false);
+  const sentinel = new Sentinel(clientOf(api.url), { publish: () => Promise.resolve() }, BY_DEPENDENCIES);
+  const began = Date.now();
+  const waiting = async (seconds: number): Promise<unknown> =>
+    (await sentinel.poll(new Date(began + seconds * 1000))).waiting;
+  assert.equal(await waiting(1), 2);
+  api.dependenciesReady('cls-0');
+  assert.equal(await waiting(2), 1);
+  assert.equal(await waiting(600), 1);
+  assert.equal(await waiting(602), undefined, 'nobody expects it at any moment');
+  api.patch('cls-1', goodSpec('changed'));
+  api.clusters.get('cls-1')?.reports.clear();
+  assert.equal(await waiting(603), 1, 'another state is another wait');
+  await api.close();
 });
 
 test.run();

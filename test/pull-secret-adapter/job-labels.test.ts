@@ -4,11 +4,9 @@ import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
-import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
-import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -17,7 +15,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { findPlanted } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
-import { goodSpec } from './scene.ts';
+import { clientOf, goodSpec } from './scene.ts';
 
 /** Of the Deployment and of its Jobs: policies hold them to each other. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
@@ -57,12 +55,7 @@ else {
   const run = (settings: Partial<AdapterSettings> = {}): { readonly stop: () => Promise<number> } => {
     const stop = new AbortController();
     const ended = runAdapter({
-      api: new HyperfleetApi({
-        baseUrl: api.url,
-        http: openHttpClient({}, [api.url]),
-        userAgent: 'test',
-        pause: () => Promise.resolve(),
-      }),
+      api: clientOf(api.url),
       kube,
       // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
       settings: {

@@ -34,6 +34,12 @@ export function eventFor(clusterId: string, eventId: string, generation = 1): Pa
   return { body: new TextEncoder().encode(body), attributes: {} };
 }
 
+/** A client of the API that makes no pauses. */
+export function clientOf(baseUrl: string, more: Partial<HyperfleetOptions> = {}): HyperfleetApi {
+  const http = openHttpClient({}, [more.baseUrl ?? baseUrl]);
+  return new HyperfleetApi({ baseUrl, http, userAgent: 'test', pause: () => Promise.resolve(), ...more });
+}
+
 export class Scene {
   readonly api: HyperfleetDouble;
   readonly cluster: JobCluster;
@@ -59,15 +65,7 @@ export class Scene {
     const pause = async (ms: number): Promise<void> => {
       this.pauses.push(ms);
     };
-    const client = new HyperfleetApi({
-      baseUrl: this.api.url,
-      http: openHttpClient({}, [options.baseUrl ?? this.api.url]),
-      userAgent: 'test',
-      timeoutMs: 30_000,
-      pause,
-      random: () => 0,
-      ...options,
-    });
+    const client = clientOf(this.api.url, { timeoutMs: 30_000, pause, random: () => 0, ...options });
     const context = { api: client, kube: parts.kube, settings: this.settings, now: () => new Date() };
     const logger = createLogger({ write: (line) => this.log.push(line), level: () => 'warn' });
     this.queue = new ClusterQueue({

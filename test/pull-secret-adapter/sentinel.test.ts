@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
-import { openHttpClient } from '../../runtime/http/open.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
-import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import {
   DEFAULT_SENTINEL,
@@ -14,7 +12,7 @@ import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.
 import { Sentinel, type SentinelCount } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
-import { goodSpec } from './scene.ts';
+import { clientOf, goodSpec } from './scene.ts';
 
 const test = suite('Sentinel');
 class Stage {
@@ -29,13 +27,7 @@ class Stage {
 
   constructor(api: HyperfleetDouble, settings: Partial<SentinelSettings>) {
     this.api = api;
-    const client = new HyperfleetApi({
-      baseUrl: api.url,
-      http: openHttpClient({}, [api.url]),
-      userAgent: 'test',
-      tries: 1,
-      pause: () => Promise.resolve(),
-    });
+    const client = clientOf(api.url, { tries: 1 });
     const publish = async ({ body }: { readonly body: string }): Promise<void> => {
       if (this.brokerDown) throw new Error('no connection');
       const read = parseCloudEvent({ body: new TextEncoder().encode(body), attributes: {} });
