@@ -266,33 +266,47 @@ export class HyperfleetApi {
   ): AsyncGenerator<readonly unknown[], void, undefined> {
     const fault = (code: string): PullwrightError =>
       refused(verb, subject, { status: 0, code, body: undefined });
-    let [count, leftOut, before] = [0, 0, ''];
+    let [count, before] = [0, ''];
     for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const parts = [{ number: page, size: PAGE_SIZE }];
-      for (const { number, size } of parts) {
-        const answer = await this.#page(path, query, number, size);
-        if (answer === 'too large' && size > 1) {
-          const first = (page - 1) * PAGE_SIZE + 1;
-          for (let at = 0; at < PAGE_SIZE; at += 1) parts.push({ number: first + at, size: 1 });
-        } else if (answer === 'too large') {
-          this.#options.onLeftOut?.({ subject, position: number - 1 });
-          [count, leftOut] = [count + 1, leftOut + 1];
-          if (leftOut > MOST_LEFT_OUT) throw fault('documents that are too large');
-        } else {
-          if (isGone(answer)) return;
-          const { items, total } = listIn(answer, [verb, subject]);
-          // Of an API, or a cache before it, that does not look at the number of the page. One document alone may come again.
-          const names = namesOf(items);
-          if (items.length > 1 && names === before)
-            throw fault('the same page again, whichever was asked for');
-          yield items;
-          [count, leftOut, before] = [count + items.length, 0, names];
-          if (total !== undefined) lengths.add(total);
-          if (items.length === 0 || (total === undefined ? items.length < size : count >= total)) return;
+      for await (const { answer, size } of this.#parts(path, query, page, fault)) {
+        if (answer === 'too large') {
+          this.#options.onLeftOut?.({ subject, position: count });
+          count += 1;
+          continue;
         }
+        if (isGone(answer)) return;
+        const { items, total } = listIn(answer, [verb, subject]);
+        // Of an API, or a cache before it, that does not look at the number of the page. One document alone may come again.
+        const names = namesOf(items);
+        if (items.length > 1 && names === before) throw fault('the same page again, whichever was asked for');
+        yield items;
+        [count, before] = [count + items.length, names];
+        if (total !== undefined) lengths.add(total);
+        if (items.length === 0 || (total === undefined ? items.length < size : count >= total)) return;
       }
     }
     throw fault('one page after another, without an end');
+  }
+
+  /** A page; or, where it is too large, each of its documents. */
+  async *#parts(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    page: number,
+    fault: (code: string) => PullwrightError,
+  ): AsyncGenerator<{ readonly answer: Answer | 'too large'; readonly size: number }, void, undefined> {
+    const whole = await this.#page(path, query, page, PAGE_SIZE);
+    if (whole !== 'too large') {
+      yield { answer: whole, size: PAGE_SIZE };
+      return;
+    }
+    let leftOut = 0;
+    for (let at = 1; at <= PAGE_SIZE; at += 1) {
+      const answer = await this.#page(path, query, (page - 1) * PAGE_SIZE + at, 1);
+      leftOut = answer === 'too large' ? leftOut + 1 : 0;
+      if (leftOut > MOST_LEFT_OUT) throw fault('documents that are too large');
+      yield { answer, size: 1 };
+    }
   }
 
   async #page(
