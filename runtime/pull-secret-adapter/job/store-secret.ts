@@ -32,22 +32,15 @@ import {
 
 // Whether a secret that is there may be written.
 
-export interface OwnershipInput {
-  readonly secretName: string;
-  /** The labels that the secret of this cluster has. */
-  readonly labels: Readonly<Record<string, string>>;
-  /** Undefined: whatever the secret has. */
-  readonly replication: Replication | undefined;
-  /** Take over a secret that names no owner. */
-  readonly adopt: boolean;
-}
-
 /**
  * A secret of this name that is not this cluster's, or that replicates otherwise than wanted, is left alone.
  *
  * @throws JobError SecretNotOwned, ReplicationMismatch
  */
-export function assertOurs(input: OwnershipInput, secret: GcpSecret): void {
+export function assertOurs(
+  input: Pick<StoreInput, 'secretName' | 'labels' | 'replication' | 'adopt'>,
+  secret: GcpSecret,
+): void {
   const { labels = {} } = secret;
   const wanted = input.labels;
   const foreign = ['managed-by', 'cluster-id'].filter((key) => labels[key] !== wanted[key]);

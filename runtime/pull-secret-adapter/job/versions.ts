@@ -12,11 +12,9 @@ import type { GcpPayload, GcpSecret, GcpVersion, Replication, SecretManager } fr
 
 // Reads payloads of versions, and never takes a damaged one for what is stored.
 
-export interface ReadInput {
+type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
   readonly manager: Pick<SecretManager, 'access'>;
-  readonly secretName: string;
-  readonly pause: (ms: number) => Promise<void>;
-}
+};
 
 const ATTEMPTS = 3;
 
@@ -68,61 +66,39 @@ export interface RetirementPolicy {
   readonly destroyAfterSeconds: number;
 }
 
-/** A version that is enabled, by its number, and when it was made. */
-interface DatedVersion {
-  readonly number: number;
-  /** Milliseconds since 1970; NaN when unknown: such a version is taken to have been made just now. */
-  readonly madeAt: number;
-}
-
-interface Retirement {
-  /** Older versions that may stay, the newest first. */
-  readonly stay: readonly number[];
-  /** Older versions that go now, the newest first. */
-  readonly go: readonly number[];
-  /** When the next of those that stay has to go, milliseconds since 1970. */
-  readonly nextAt: number | undefined;
-}
-
-/** What is enabled, what of it is current, what has an alias and so is in use under it, and the time. */
-interface RetirementState {
-  readonly enabled: readonly DatedVersion[];
-  readonly current: number;
-  readonly named: ReadonlySet<number>;
-  readonly now: number;
-}
-
 /**
- * Judges every older version. A version counts as replaced when the next one that can be read was made.
+ * Which older versions go now, and when the next of those that stay has to. A version counts as replaced when the next one that can be read
+ * was made.
+ *
+ * @param enabled the newest first; whatever has an alias is in use under it
  */
-function planRetirement(policy: RetirementPolicy, state: RetirementState): Retirement {
-  const { current, named, now } = state;
-  const sorted = [...state.enabled].sort((a, b) => b.number - a.number);
-  const stay: number[] = [];
+function planRetirement(
+  policy: RetirementPolicy,
+  { enabled, mine, named }: Present,
+  now: number,
+): { readonly go: readonly number[]; readonly nextAt: number | undefined } {
   const go: number[] = [];
+  let staying = 0;
   let nextAt: number | undefined;
-  for (const [index, { number }] of sorted.entries()) {
-    if (number >= current || named.has(number)) continue;
-    const until = endOf(policy, sorted[index - 1], now);
-    if (stay.length >= policy.keepVersions || until <= now) {
+  for (const [index, version] of enabled.entries()) {
+    const number = numberOf(version);
+    if (number >= mine || named.has(number)) continue;
+    const until = endOf(policy, enabled[index - 1], now);
+    if (staying >= policy.keepVersions || until <= now) {
       go.push(number);
       continue;
     }
-    stay.push(number);
+    staying += 1;
     if (Number.isFinite(until)) nextAt = Math.min(nextAt ?? until, until);
   }
-  return { stay, go, nextAt };
+  return { go, nextAt };
 }
 
-/** Until when a version stays whose successor is `next`. */
-function endOf(
-  { previousForSeconds }: RetirementPolicy,
-  next: DatedVersion | undefined,
-  now: number,
-): number {
+/** Until when a version stays whose successor is `next`; one of an unknown time counts as made just now. */
+function endOf({ previousForSeconds }: RetirementPolicy, next: GcpVersion | undefined, now: number): number {
   if (previousForSeconds === undefined) return Number.POSITIVE_INFINITY;
-  const replacedAt = next === undefined || Number.isNaN(next.madeAt) ? now : next.madeAt;
-  return replacedAt + previousForSeconds * 1000;
+  const madeAt = Date.parse(next?.createTime ?? '');
+  return (Number.isNaN(madeAt) ? now : madeAt) + previousForSeconds * 1000;
 }
 
 /**
@@ -157,15 +133,8 @@ export async function retireVersions(
   const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
   const left = await withoutRepetitions(input, { enabled, mine, named });
   const revoking = isRevocationDue(input, secret);
-  const plan = planRetirement(revoking ? { ...policy, keepVersions: 0 } : policy, {
-    enabled: left.map((version) => ({
-      number: numberOf(version),
-      madeAt: Date.parse(version.createTime ?? ''),
-    })),
-    current: mine,
-    named,
-    now: input.now(),
-  });
+  const present = { enabled: left, mine, named };
+  const plan = planRetirement(revoking ? { ...policy, keepVersions: 0 } : policy, present, input.now());
   const isScheduled = isDestructionDelayed(input, secret);
   for (const number of plan.go)
     await (isScheduled
@@ -188,7 +157,7 @@ interface Present {
   readonly named: ReadonlySet<number>;
 }
 
-/** Of those that could stay: who reads "latest" may still hold the one before, unless it says the same. */
+/** The newest first. Of those that could stay: who reads "latest" may still hold the one before, unless it says the same. */
 async function withoutRepetitions(
   { manager, secretName, content, policy }: StoreInput,
   { enabled, mine, named }: Present,
