@@ -22,18 +22,6 @@ export interface StatusReport {
 /** The body of a PUT (current API) or POST (API up to 1.0.2). */
 export type StatusBody = StatusReport & { readonly observed_time: string };
 
-/** True, False, with a reason and a message, per condition. */
-export interface StatusReportInput {
-  readonly adapter: string;
-  readonly generation: number;
-  readonly available: AvailabilityVerdict;
-  readonly applied: AvailabilityVerdict;
-  readonly health?: AvailabilityVerdict;
-  readonly finalized?: AvailabilityVerdict;
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly metadata?: Readonly<Record<string, string | number>>;
-}
-
 /** Status, reason, message. */
 export type AvailabilityVerdict = readonly [boolean, string, string];
 
@@ -44,20 +32,30 @@ const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being d
  * The report: always all four conditions, since the API refuses a report without the first three and never removes a cluster whose
  * adapters do not say `Finalized`. Never `Unknown`: the API drops such reports.
  */
-export function statusReport(input: StatusReportInput): StatusReport {
+export function statusReport(
+  adapter: string,
+  generation: number,
+  conditions: {
+    readonly available: AvailabilityVerdict;
+    readonly applied: AvailabilityVerdict;
+    readonly health?: AvailabilityVerdict | undefined;
+    readonly finalized?: AvailabilityVerdict | undefined;
+  },
+  data: StatusReport['data'],
+  metadata: NonNullable<StatusReport['metadata']>,
+): StatusReport {
+  const { available, applied, health = HEALTHY, finalized = IN_USE } = conditions;
   return {
-    adapter: input.adapter,
-    observed_generation: input.generation,
+    adapter,
+    observed_generation: generation,
     conditions: [
-      condition('Available', input.available),
-      condition('Applied', input.applied),
-      condition('Health', input.health ?? HEALTHY),
-      condition('Finalized', input.finalized ?? IN_USE),
+      condition('Available', available),
+      condition('Applied', applied),
+      condition('Health', health),
+      condition('Finalized', finalized),
     ],
-    data: input.data ?? {},
-    ...(input.metadata === undefined || Object.keys(input.metadata).length === 0
-      ? {}
-      : { metadata: input.metadata }),
+    data,
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   };
 }
 

@@ -276,19 +276,17 @@ export function living(
     requeueAfterMs = Number.POSITIVE_INFINITY,
   } = next;
   const { places = recordedPlaces(situation) } = next;
-  const report = statusReport({
-    adapter: settings.adapterName,
-    generation: cluster.generation,
-    available,
-    applied,
-    ...(health === undefined ? {} : { health }),
-    data: {
+  const report = statusReport(
+    settings.adapterName,
+    cluster.generation,
+    { available, applied, health },
+    {
       ...(stored === undefined ? {} : { ...stored.details, stored }),
       ...data,
       ...(places.length === 0 ? {} : { places }),
     },
     metadata,
-  });
+  );
   return {
     phase,
     effects,

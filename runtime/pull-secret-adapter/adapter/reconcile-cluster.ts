@@ -51,17 +51,19 @@ export function faultReport(
     return [found.status === 'True', found.reason ?? 'Reported', found.message ?? ''];
   };
   const content = { content: contentHash(cluster), gcpProject: cluster.projectId ?? '' };
-  return statusReport({
-    adapter: settings.adapterName,
-    generation: cluster.generation,
-    available: stands('Available'),
-    applied: stands('Applied'),
-    health: fault,
-    ...(cluster.deleting ? { finalized: fault } : {}),
+  return statusReport(
+    settings.adapterName,
+    cluster.generation,
+    {
+      available: stands('Available'),
+      applied: stands('Applied'),
+      health: fault,
+      finalized: cluster.deleting ? fault : undefined,
+    },
     // Of whatever generation: what is remembered there must not be lost.
-    data: current?.data ?? { ...own?.data, ...content, failed: false },
-    metadata: (current?.metadata ?? {}) as Readonly<Record<string, string | number>>,
-  });
+    current?.data ?? { ...own?.data, ...content, failed: false },
+    (current?.metadata ?? {}) as NonNullable<StatusReport['metadata']>,
+  );
 }
 
 function speaksOf(own: AdapterStatus, cluster: HyperfleetCluster): boolean {

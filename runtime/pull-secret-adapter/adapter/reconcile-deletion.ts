@@ -210,18 +210,16 @@ function outcome(
 ): ClusterOutcome {
   const { cluster, settings } = situation;
   const places = placesToRemove(situation);
-  const report = statusReport({
-    adapter: settings.adapterName,
-    generation: cluster.generation,
-    available,
-    applied: [false, available[1], available[2]],
-    finalized,
-    data: {
+  const report = statusReport(
+    settings.adapterName,
+    cluster.generation,
+    { available, applied: [false, available[1], available[2]], finalized },
+    {
       ...data,
       ...(places.length === 0 ? {} : { places }),
       ...(Object.keys(receipt).length === 0 ? {} : { receipt }),
     },
     metadata,
-  });
+  );
   return { phase, effects, afterReport, report, ...next };
 }
