@@ -52,7 +52,7 @@ const BAD: readonly Bad[] = (
     ],
     ['a parameter that CEL keeps', decision('true', { in: 'true' }), /keeps for itself/],
     ['a parameter with the name of a type', decision('true', { int: 'true' }), /keeps for itself/],
-    ['a parameter that is no expression', decision('true', { a: 1 }), /params\.a: .*must be a string/],
+    ['a parameter that is no expression', decision('true', { a: 1 }), /params\["a"\]: .*must be a string/],
     [
       'too many parameters',
       decision('true', Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`a${at}`, 'true']))),
