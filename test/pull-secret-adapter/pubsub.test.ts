@@ -54,15 +54,7 @@ async function flow(program: readonly string[]): Promise<void> {
   };
   const ports = ['--health-port', 'off', '--metrics-port', 'off'];
   const start = (): ChildProcess =>
-    run('adapter', [
-      '--kubeconfig',
-      cluster.kubeconfig,
-      '--sweep',
-      '100000',
-      '--lease-duration',
-      '2',
-      ...ports,
-    ]);
+    run('adapter', ['--kubeconfig', cluster.kubeconfig, '--sweep', '100000', ...ports]);
   let adapter = start();
   await eventually(() => assert.match(output, /Consuming from Pub\/Sub/), { withinMs: 90_000 });
   // Only what is added now is not found by the first go over the clusters.

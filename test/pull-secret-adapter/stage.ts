@@ -103,7 +103,6 @@ export class Stage {
       '--image': IMAGE,
       '--health-port': 'off',
       '--metrics-port': 'off',
-      '--lease-duration': '3',
       // What is seen must not come from a sweep.
       '--sweep': '100000',
       '--repeat': '0',
