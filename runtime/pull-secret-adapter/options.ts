@@ -12,7 +12,7 @@ import {
   toggle,
 } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
-import { readValue } from '../core/kubernetes/kind.ts';
+import { readValue } from '../core/kubernetes/read-spec.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';

@@ -7,7 +7,7 @@
  * before anything runs, and one that has no value for a cluster is counted.
  */
 import { z } from 'zod';
-import { readValue } from '../../core/kubernetes/kind.ts';
+import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { trimEndOf } from '../../core/text.ts';
 import type { ApiCondition } from '../cluster.ts';
 import { type CelCompiler, CelError, type CelProgram, celCompiler } from './cel.ts';
