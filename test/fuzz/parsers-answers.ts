@@ -10,7 +10,7 @@ import { yamlMistake } from '../../runtime/kube/yaml.ts';
 import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
+import { explainGcpError, GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
 import { readJobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { planCluster } from '../../runtime/pull-secret-adapter/plan.ts';
@@ -170,7 +170,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
         } catch (error) {
           if (!(error instanceof GcpError)) throw error;
           holds(error.retryAfterMs === undefined || Number.isFinite(error.retryAfterMs), 'the wait');
-          said.push(error.message);
+          said.push(explainGcpError(error, 'project').message);
         }
       return said;
     },
