@@ -2,13 +2,11 @@
 import { z } from 'zod';
 import { UsageError } from '../core/errors.ts';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
-import type { SectionProblem } from '../core/kubernetes/kind.ts';
-import { isRecord } from '../core/record.ts';
+import { readValue, refuse, type SectionProblem } from '../core/kubernetes/kind.ts';
 import type { NamespaceAccess } from './access.ts';
-import { isMatchImage } from './kind.ts';
+import { matchImagesSchema } from './kind.ts';
 import { IMAGE_NAME, type OwnExecutable } from './objects.ts';
 import {
-  flagFault,
   PROVIDER_FLAGS,
   PROVIDER_PATH,
   type ProviderFlagKind,
@@ -97,15 +95,7 @@ const providerSchema = z.strictObject(
 ) as z.ZodType<ProviderSettings, ProviderSettings>;
 
 export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput> = z.strictObject({
-  matchImages: z
-    .array(
-      z
-        .string()
-        .refine(isMatchImage, 'expected a host in lower case with optional wildcard labels, port and path'),
-    )
-    .min(1)
-    .max(50)
-    .refine((list) => new Set(list).size === list.length, 'an entry is there twice')
+  matchImages: matchImagesSchema
     .exactOptional()
     .describe('Patterns of images for which the kubelet asks the provider'),
   crd: z.boolean().exactOptional().describe('Render the definition, for clusters that lack it'),
@@ -171,51 +161,42 @@ export function mistakes(
   kind: string,
 ): readonly SectionProblem[] {
   const isStandalone = kind === 'standalone';
-  const nodes = 'nodes of hosted clusters take the ConfigMap of their NodePools';
-  return [
-    ...(installer === undefined || isStandalone
-      ? []
-      : [{ path: ['installer'], text: `the cluster is of kind ${kind}, expected standalone: ${nodes}` }]),
-    ...poolMistakes(executable, kind),
-    ...namespaceMistakes(namespaces, kind),
-    ...(installer === undefined || executable === undefined || installer.uninstall === true
-      ? []
-      : [
-          {
-            path: ['executable'],
-            text: 'installer is for nodes without the Machine Config Operator, executable for nodes with it: set one of them',
-          },
-        ]),
-    ...(provider === undefined || installer !== undefined || executable !== undefined
-      ? []
-      : [
-          {
-            path: ['provider'],
-            text: 'only our own executable knows these options: set installer, or executable on OpenShift',
-          },
-        ]),
+  const expected = `the cluster is of kind ${kind}, expected standalone`;
+  const found: readonly (false | SectionProblem)[] = [
+    installer !== undefined &&
+      !isStandalone && {
+        path: ['installer'],
+        text: `${expected}: nodes of hosted clusters take the ConfigMap of their NodePools`,
+      },
+    executable !== undefined &&
+      isStandalone !== (executable.pools !== undefined) && {
+        path: ['executable', 'pools'],
+        text: isStandalone
+          ? 'expected the names of pools of the Machine Config Operator'
+          : `the cluster is of kind ${kind}, which has no pools, expected none: all NodePools take it that refer to its ConfigMap`,
+      },
+    ...namespaces.map(
+      ({ secrets }, index) =>
+        secrets === 'inUse' &&
+        !isStandalone && {
+          path: ['namespaces', String(index), 'secrets'],
+          text: `${expected}: name the secrets`,
+        },
+    ),
+    installer !== undefined &&
+      executable !== undefined &&
+      installer.uninstall !== true && {
+        path: ['executable'],
+        text: 'installer is for nodes without the Machine Config Operator, executable for nodes with it: set one of them',
+      },
+    provider !== undefined &&
+      installer === undefined &&
+      executable === undefined && {
+        path: ['provider'],
+        text: 'only our own executable knows these options: set installer, or executable on OpenShift',
+      },
   ];
-}
-
-function poolMistakes(
-  executable: CredentialProviderInput['executable'],
-  kind: string,
-): readonly SectionProblem[] {
-  const isStandalone = kind === 'standalone';
-  if (executable === undefined || isStandalone === (executable.pools !== undefined)) return [];
-  const text = isStandalone
-    ? 'expected the names of pools of the Machine Config Operator'
-    : `the cluster is of kind ${kind}, which has no pools, expected none: all NodePools take it that refer to its ConfigMap`;
-  return [{ path: ['executable', 'pools'], text }];
-}
-
-function namespaceMistakes(namespaces: readonly NamespaceAccess[], kind: string): readonly SectionProblem[] {
-  const text = `the cluster is of kind ${kind}, expected standalone: name the secrets`;
-  return namespaces.flatMap(({ secrets }, index) =>
-    secrets !== 'inUse' || kind === 'standalone'
-      ? []
-      : [{ path: ['namespaces', String(index), 'secrets'], text }],
-  );
+  return found.filter((one) => one !== false);
 }
 
 /** A namespace that is looked after. */
@@ -250,131 +231,49 @@ export function providerOptionsFor(options: ReconcilerOptions, scope: string): R
   return options.clusters?.get(scope) ?? options;
 }
 
+const common = {
+  mode: z.enum(['auto', 'own', 'observe']).default('auto'),
+  platform: z.string().min(1).exactOptional(),
+  secretAnnotation: z.boolean().default(false),
+  installer: z.boolean().exactOptional(),
+  executable: z
+    .strictObject({ image: z.string().regex(IMAGE_NAME), settings: providerSchema.exactOptional() })
+    .exactOptional(),
+};
+
+const optionsSchema: z.ZodType<ReconcilerOptions> = z.strictObject({
+  ...common,
+  namespaces: z
+    .record(z.string(), z.strictObject({ serviceAccounts: z.array(z.string()), readReferences: z.boolean() }))
+    .transform((by) => new Map(Object.entries(by)))
+    .exactOptional(),
+});
+
+const clustersSchema = z
+  .record(z.string(), z.strictObject(common).partial())
+  .superRefine((clusters, context) => {
+    for (const scope of Object.keys(clusters))
+      if (!/^[^/]+\/[^/]+$/.test(scope))
+        refuse(context, 'must be the <namespace>/<name> of a HostedCluster', [scope]);
+  });
+
 /**
  * Checks a map of options. `clusters` holds such maps by `<namespace>/<name>`; each has the options of all, its own over them.
  *
  * @throws UsageError that names every wrong field
  */
 export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): ReconcilerOptions {
-  const { clusters, namespaces, ...common } = raw;
-  const problems = [...problemsOf(common), ...namespaceProblems(namespaces), ...clusterProblems(clusters)];
-  if (problems.length > 0)
+  const { clusters = {}, ...rest } = raw;
+  const options = readValue(rest, optionsSchema, '');
+  const own = readValue(clusters, clustersSchema, 'clusters');
+  const problems = [...options.problems, ...own.problems];
+  if (options.value === undefined || own.value === undefined)
     throw new UsageError(`Cannot use the options of credential-provider: ${problems.join('; ')}`);
-  const options = {
-    ...made(common),
-    ...(namespaces === undefined
-      ? {}
-      : { namespaces: new Map(Object.entries(namespaces as Readonly<Record<string, FollowedNamespace>>)) }),
-  };
-  if (clusters === undefined) return options;
-  const own = Object.entries(clusters as Readonly<Record<string, object>>).map(
-    ([scope, one]): [string, ReconcilerOptions] => [scope, made({ ...common, ...one })],
+  const { namespaces: _, ...all } = options.value;
+  const byScope = Object.entries(clusters as Readonly<Record<string, object>>).map(
+    ([scope, one]) => [scope, z.strictObject(common).parse({ ...all, ...one })] as const,
   );
-  return { ...options, clusters: new Map(own) };
-}
-
-function made({
-  mode = 'auto',
-  platform,
-  secretAnnotation = false,
-  installer = false,
-  executable,
-}: Fields): ReconcilerOptions {
-  return {
-    mode: mode as ReconcilerOptions['mode'],
-    secretAnnotation: secretAnnotation === true,
-    ...(installer === true ? { installer } : {}),
-    ...(executable === undefined ? {} : { executable: executable as HostedExecutable }),
-    ...(typeof platform === 'string' ? { platform } : {}),
-  };
-}
-
-interface Fields {
-  readonly mode?: unknown;
-  readonly platform?: unknown;
-  readonly secretAnnotation?: unknown;
-  readonly installer?: unknown;
-  readonly executable?: unknown;
-}
-
-function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readonly string[] {
-  const {
-    mode = 'auto',
-    platform = 'None',
-    secretAnnotation = false,
-    installer = false,
-    executable,
-    ...others
-  } = raw;
-  const wanted =
-    prefix === ''
-      ? 'mode, platform, secretAnnotation, installer, executable, namespaces or clusters'
-      : 'mode, platform, secretAnnotation, installer or executable';
-  return [
-    ...Object.keys(others).map((field) => `${prefix}${field}: no such option, expected ${wanted}`),
-    ...(mode === 'auto' || mode === 'own' || mode === 'observe'
-      ? []
-      : [`${prefix}mode: must be auto, own or observe`]),
-    ...(typeof platform === 'string' && platform !== ''
-      ? []
-      : [`${prefix}platform: must be a platform type such as AWS`]),
-    ...Object.entries({ secretAnnotation, installer }).flatMap(([field, value]) =>
-      typeof value === 'boolean' ? [] : [`${prefix}${field}: must be true or false`],
-    ),
-    ...executableProblems(executable, prefix),
-  ];
-}
-
-function executableProblems(executable: unknown, prefix: string): readonly string[] {
-  if (executable === undefined || isExecutable(executable)) return [];
-  return [
-    `${prefix}executable: must be image (the name of an image) and settings (options of the executable)`,
-  ];
-}
-
-function isExecutable(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { image, settings = {}, ...others } = value;
-  return (
-    Object.keys(others).length === 0 &&
-    typeof image === 'string' &&
-    IMAGE_NAME.test(image) &&
-    isRecord(settings) &&
-    Object.entries(settings).every(([field, setting]) => {
-      const flag = (PROVIDER_FLAGS as Readonly<Record<string, { kind: ProviderFlagKind } | undefined>>)[
-        field
-      ];
-      return flag !== undefined && flagFault(flag.kind, setting) === undefined;
-    })
-  );
-}
-
-function namespaceProblems(namespaces: unknown): readonly string[] {
-  if (namespaces === undefined) return [];
-  if (!isRecord(namespaces)) return ['namespaces: must be a map by namespace'];
-  return Object.entries(namespaces).flatMap(([name, one]) => {
-    const { serviceAccounts, readReferences } = isRecord(one) ? one : {};
-    const isList =
-      Array.isArray(serviceAccounts) && serviceAccounts.every((account) => typeof account === 'string');
-    return isList && typeof readReferences === 'boolean'
-      ? []
-      : [
-          `namespaces.${name}: must have serviceAccounts (a list of names) and readReferences (true or false)`,
-        ];
-  });
-}
-
-function clusterProblems(clusters: unknown): readonly string[] {
-  if (clusters === undefined) return [];
-  if (!isRecord(clusters)) return ['clusters: must be a map by <namespace>/<name> of HostedClusters'];
-  return Object.entries(clusters).flatMap(([scope, one]) => [
-    ...(/^[^/]+\/[^/]+$/.test(scope)
-      ? []
-      : [`clusters: "${scope}" is no <namespace>/<name> of a HostedCluster`]),
-    ...(isRecord(one)
-      ? problemsOf(one, `clusters.${scope}.`)
-      : [`clusters.${scope}: must be a map of options`]),
-  ]);
+  return byScope.length === 0 ? options.value : { ...options.value, clusters: new Map(byScope) };
 }
 
 /** What a hosted cluster's nodes get beside the kubelet's file. */

@@ -112,7 +112,7 @@ test('options that are none are refused by their path', () => {
   for (const namespaces of ['a', { a: {} }, { a: { serviceAccounts: 'x', readReferences: true } }])
     assert.throws(
       () => parseReconcilerOptions({ namespaces }),
-      /namespaces(\.a)?: must (be a map|have serviceAccounts)/,
+      /namespaces(\.a\.serviceAccounts)?: (invalid|required) value/,
     );
 });
 

@@ -193,7 +193,7 @@ test('pools are for stand-alone clusters, and images and options are checked aga
     { image: 'a', x: 1 },
     { image: 'a', settings: { authDir: 'rel' } },
   ])
-    assert.throws(() => parseReconcilerOptions({ executable }), /executable: must be image/);
+    assert.throws(() => parseReconcilerOptions({ executable }), /executable\.(image|x|settings\.authDir): /);
 });
 
 test('the section refuses paths that a list or a unit would read as something else', () => {

@@ -221,7 +221,7 @@ test('alone in a folder, it is ours to judge, again when our own status is in it
 test('options that do not exist are named', () => {
   assert.throws(
     () => parseReconcilerOptions({ mode: 'mine', colour: 1 }),
-    /colour: no such option.*mode: must be auto, own or observe/,
+    /mode: "mine" is none of auto, own, observe; colour: unknown field/,
   );
 });
 

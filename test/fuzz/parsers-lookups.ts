@@ -15,8 +15,8 @@ import {
   recordIn,
 } from '../../runtime/credential-provider/auth-file.ts';
 import { patternsMeet } from '../../runtime/credential-provider/merge.ts';
+import { currentCluster, usualCluster } from '../../runtime/credential-provider/plugin/api-server.ts';
 import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
-import { currentCluster, plainKubeconfig } from '../../runtime/credential-provider/plugin/kubeconfig.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { isScope, scopesAround } from '../../runtime/registry-overrides/machine-config/input.ts';
 import { isSelected } from '../../runtime/registry-overrides/reconciler/mirror-sets.ts';
@@ -119,7 +119,7 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
       jsonOf({ 'current-context': 'c', contexts: [], clusters: [{ name: 'a', cluster: { server: 'b' } }] }),
     ],
     unit: '- name: a\n',
-    run: (text) => currentCluster(plainKubeconfig(text)),
+    run: usualCluster,
   },
   {
     name: 'value that a kubeconfig may be',

@@ -2,14 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
 import { FetchEngine } from '../../http/fetch-engine.ts';
 import { HttpError } from '../../http/http-error.ts';
 import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
-import type { Log } from './journal.ts';
-import { currentCluster, type KubeconfigCluster, plainKubeconfig } from './kubeconfig.ts';
 import type { ProviderOptions } from './options.ts';
 
 export interface ApiServer {
@@ -19,11 +18,6 @@ export interface ApiServer {
   readonly ca: string;
   /** Name that the certificate must be for, where it is not the host of {@link url}. */
   readonly serverName?: string;
-}
-
-/** An API server, and the file that its CA is from. */
-export interface FoundServer extends ApiServer {
-  readonly caFrom: string;
 }
 
 const LOCAL = 'https://localhost:6443';
@@ -52,86 +46,29 @@ function variable(text: string, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
+type Address = Pick<ApiServer, 'url' | 'serverName'>;
+
 /**
  * Address and CA: the address of `apiserver-url.env`, else of the first kubeconfig with one, else this host; the CA of the same
  * kubeconfigs, then the CA files. Without a CA no request may be sent, so that is an error.
  */
-export async function findApiServer(options: ProviderOptions): Promise<FoundServer> {
-  const url = urlOfEnv(textOf(options.apiServerEnv));
-  const given = options.caFile === undefined ? undefined : firstOf([options.caFile]);
-  if (options.caFile !== undefined && given === undefined) throw noAuthority(options);
-  const known: Known = {
-    ...(url === undefined ? {} : { address: { url } }),
-    ...(given === undefined ? {} : { authority: given }),
-  };
-  // With both there is nothing to ask a kubeconfig.
-  const { address, authority } =
-    url !== undefined && given !== undefined ? known : await askKubeconfigs(options.kubeconfigs, known);
-  const trusted = authority ?? firstOf(options.caFiles);
-  if (trusted === undefined) throw noAuthority(options);
-  return { ...(address ?? { url: LOCAL }), ...trusted };
-}
-
-type Address = Pick<ApiServer, 'url' | 'serverName'>;
-
-interface Known {
-  readonly address?: Address;
-  readonly authority?: Authority;
-}
-
-/** Fills in what is not known yet, from as few kubeconfigs as it takes. */
-async function askKubeconfigs(paths: readonly string[], { address, authority }: Known): Promise<Known> {
-  for (const path of paths) {
+export async function findApiServer(options: ProviderOptions): Promise<ApiServer> {
+  const { caFile, kubeconfigs, caFiles } = options;
+  const url = urlOfEnv(textIn(options.apiServerEnv));
+  let address: Address | undefined = url === undefined ? undefined : { url };
+  let ca = caFile === undefined ? undefined : pem(textIn(caFile));
+  // As few as it takes: with both there is nothing to ask a kubeconfig.
+  for (const path of caFile !== undefined && ca === undefined ? [] : kubeconfigs) {
+    if (address !== undefined && ca !== undefined) break;
     const cluster = await clusterIn(path);
     if (cluster === undefined) continue;
     address = withAddress(address, cluster, path);
-    authority ??= authorityOf(path, caOf(cluster, path));
-    if (authority !== undefined && address !== undefined) break;
+    ca ??= caOf(cluster, path);
   }
-  return { ...(address === undefined ? {} : { address }), ...(authority === undefined ? {} : { authority }) };
-}
-
-/** The same server with each other CA of the node, for when its certificate is not from the first. */
-export async function otherAuthorities(
-  options: ProviderOptions,
-  server: FoundServer,
-): Promise<readonly FoundServer[]> {
-  if (options.caFile !== undefined) return [];
-  const found: Authority[] = [];
-  for (const path of options.kubeconfigs) {
-    const cluster = await clusterIn(path);
-    const authority = cluster && authorityOf(path, caOf(cluster, path));
-    if (authority !== undefined) found.push(authority);
-  }
-  for (const path of options.caFiles) {
-    const authority = authorityOf(path, pemOf(path));
-    if (authority !== undefined) found.push(authority);
-  }
-  const seen = new Set([server.ca]);
-  return found.flatMap((authority) => {
-    if (seen.has(authority.ca)) return [];
-    seen.add(authority.ca);
-    return [{ ...server, ...authority }];
-  });
-}
-
-type Authority = Pick<FoundServer, 'ca' | 'caFrom'>;
-
-function authorityOf(caFrom: string, ca: string | undefined): Authority | undefined {
-  return ca === undefined ? undefined : { ca, caFrom };
-}
-
-function firstOf(paths: readonly string[]): Authority | undefined {
-  for (const path of paths) {
-    const authority = authorityOf(path, pemOf(path));
-    if (authority !== undefined) return authority;
-  }
-  return undefined;
-}
-
-function noAuthority({ caFile, kubeconfigs, caFiles }: ProviderOptions): PullwrightError {
+  if (caFile === undefined) for (const path of caFiles) ca ??= pem(textIn(path));
+  if (ca !== undefined) return { ...(address ?? { url: LOCAL }), ca };
   const places = caFile === undefined ? [...kubeconfigs, ...caFiles] : [caFile];
-  return new PullwrightError(
+  throw new PullwrightError(
     `unable to get secrets: no CA to verify the API server with in ${places.join(', ')}, and nothing is sent to a server that is not verified`,
     {
       code: 'NoApiServerCa',
@@ -169,34 +106,71 @@ function urlOf(server: string, path: string): string {
   );
 }
 
-/** The YAML library is loaded only for a kubeconfig that is not of the usual form. */
+// What a kubeconfig says about the API server. Source of the rule: client-go `clientcmd` (current-context, context, cluster).
+
+/** The cluster of the current context. */
+export interface KubeconfigCluster {
+  readonly server: string | undefined;
+  /** Name that the server's certificate must be for, where it is not the host of `server`. */
+  readonly serverName: string | undefined;
+  /** Base64 of PEM. Wins over `caFile`. */
+  readonly caData: string | undefined;
+  /** Path; relative to the folder of the kubeconfig. */
+  readonly caFile: string | undefined;
+}
+
 async function clusterIn(path: string): Promise<KubeconfigCluster | undefined> {
-  const text = textOf(path);
-  if (text === undefined) return undefined;
-  const plain = plainKubeconfig(text);
-  if (plain !== undefined) return currentCluster(plain);
+  const text = textIn(path);
+  // On OpenShift kubelet.conf is a KubeletConfiguration.
+  if (text === undefined || !/\bclusters\b/.test(text)) return undefined;
   try {
-    return currentCluster((await import('../../kube/yaml.ts')).parseYaml(text));
+    return usualCluster(text) ?? currentCluster((await import('../../kube/yaml.ts')).parseYaml(text));
   } catch {
     return undefined;
   }
 }
 
+/** The whole section, as client-go writes it for a kubelet: one cluster, with values that mean no more than their characters. */
+const ONE_CLUSTER = /^clusters:\n- cluster:\n((?: {4}[a-z-]+: [\w/.]\S*\n)+) {2}name: (\w\S*)\n(?=\w)/m;
+
+/** Loading a YAML library takes longer than a whole run, so the usual form is read without one; undefined for any other. */
+export function usualCluster(text: string): KubeconfigCluster | undefined {
+  const [, lines = '', name] = ONE_CLUSTER.exec(text) ?? [];
+  if (text.split('\n- context:').length !== 2 || !text.includes(`\n    cluster: ${name}\n`)) return undefined;
+  return clusterOf(Object.fromEntries(lines.split('\n').map((line) => line.trim().split(': '))));
+}
+
+/** Undefined when the kubeconfig names none. Without a current context the only cluster counts. */
+export function currentCluster(config: unknown): KubeconfigCluster | undefined {
+  const { clusters, contexts, 'current-context': current } = recordOf(config);
+  const named = (list: unknown, name: unknown) =>
+    (Array.isArray(list) ? list.map(recordOf) : []).find((one) => one['name'] === name);
+  const only = Array.isArray(clusters) && clusters.length === 1 ? recordOf(clusters[0]) : undefined;
+  const wanted = recordOf(named(contexts, current)?.['context'])['cluster'];
+  const found = textOf(current) === '' && only !== undefined ? only : named(clusters, wanted);
+  return found === undefined ? undefined : clusterOf(recordOf(found['cluster']));
+}
+
+function clusterOf(fields: Readonly<Record<string, unknown>>): KubeconfigCluster {
+  return {
+    server: textOf(fields['server']) || undefined,
+    serverName: textOf(fields['tls-server-name']) || undefined,
+    caData: textOf(fields['certificate-authority-data']) || undefined,
+    caFile: textOf(fields['certificate-authority']) || undefined,
+  };
+}
+
 function caOf({ caData, caFile }: KubeconfigCluster, path: string): string | undefined {
   if (caData !== undefined) return pem(Buffer.from(caData, 'base64').toString('latin1'));
   if (caFile === undefined) return undefined;
-  return pemOf(caFile.startsWith('/') ? caFile : `${path.slice(0, path.lastIndexOf('/'))}/${caFile}`);
-}
-
-function pemOf(path: string): string | undefined {
-  return pem(textOf(path));
+  return pem(textIn(caFile.startsWith('/') ? caFile : `${path.slice(0, path.lastIndexOf('/'))}/${caFile}`));
 }
 
 function pem(text: string | undefined): string | undefined {
   return text?.includes('-----BEGIN') === true ? text : undefined;
 }
 
-function textOf(path: string): string | undefined {
+function textIn(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch {
@@ -263,16 +237,25 @@ export function apiClient(
     accept: 'application/json',
     'user-agent': 'crio-credential-provider',
   };
-  const once = async (path: string): Promise<WholeAnswer> =>
-    (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES);
   return {
     async get(path) {
-      const first: Tried<WholeAnswer> = await once(path).then(
-        (value) => ({ value }),
-        (error: unknown) => ({ error }),
-      );
-      if ('value' in first && first.value.status < 408) return read(first.value);
-      return read(await tryAgain(first, () => once(path), { server, signal }));
+      try {
+        return read(
+          await retry(
+            async () =>
+              (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES),
+            {
+              tries: TRIES,
+              waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
+              longestWaitMs: LONGEST_WAIT_MS,
+              again: (tried) => (signal.aborted ? undefined : again(tried)),
+              pause: (ms) => pause(ms, signal),
+            },
+          ),
+        );
+      } catch (error) {
+        throw unreachable(server, error, signal);
+      }
     },
   };
 }
@@ -296,69 +279,12 @@ function parsed(text: string): unknown {
   }
 }
 
-// What is tried when the API server's certificate is not from the first CA that the node has. Loaded only then.
-
-interface Trust {
-  readonly options: ProviderOptions;
-  readonly server: FoundServer;
-  readonly open: (server: ApiServer) => ApiClient;
-  readonly log: Log;
-}
-
-/** A client for each other CA of the node; none when the certificate is not what failed. */
-export async function otherClients(
-  error: unknown,
-  { options, server, open, log }: Trust,
-): Promise<readonly ApiClient[]> {
-  const cause = error instanceof PullwrightError ? error.cause : undefined;
-  if (!(cause instanceof HttpError) || cause.failure !== 'CertificateNotTrusted') return [];
-  const others = await otherAuthorities(options, server);
-  if (others.length > 0)
-    log.warn(
-      `The certificate of the API server is not from the CA in ${server.caFrom}, trying ${others.map(({ caFrom }) => caFrom).join(', ')}`,
-    );
-  return others.map(open);
-}
-
-// What becomes of a request to the API server that was not answered, or answered that it may be another time.
-
 const TRIES = 2;
 const RETRY_DELAY_MS = 150;
 /** A pull waits meanwhile: longer than this, the kubelet's own next try is the better one. */
 const LONGEST_WAIT_MS = 5000;
 /** Failures that are the same a moment later. */
 const FOR_GOOD: readonly string[] = ['CertificateNotTrusted', 'TlsFailed', 'TlsWanted', 'AnswerTooLarge'];
-
-/**
- * The answer of the second try, where there is one.
- *
- * @throws PullwrightError when there is no answer
- */
-export async function tryAgain(
-  first: Tried<WholeAnswer>,
-  once: () => Promise<WholeAnswer>,
-  { server, signal }: { readonly server: ApiServer; readonly signal: AbortSignal },
-): Promise<WholeAnswer> {
-  let made: Tried<WholeAnswer> | undefined = first;
-  const attempt = async (): Promise<WholeAnswer> => {
-    const tried = made;
-    made = undefined;
-    if (tried === undefined) return once();
-    if ('error' in tried) throw tried.error;
-    return tried.value;
-  };
-  try {
-    return await retry(attempt, {
-      tries: TRIES,
-      waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
-      longestWaitMs: LONGEST_WAIT_MS,
-      again: (tried) => (signal.aborted ? undefined : again(tried)),
-      pause: (ms) => pause(ms, signal),
-    });
-  } catch (error) {
-    throw unreachable(server, error, signal);
-  }
-}
 
 function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefined } | undefined {
   if ('error' in tried)

@@ -2,13 +2,10 @@
  * Hands entries to the journal without ever waiting for it: a journal that is away, full or stopped loses the entries, and
  * the pull goes on.
  *
- * Neither Node nor the compiled runtime has datagrams on local sockets, so that the compiled runtime asks the C library.
- *
  * Neither Node nor the compiled runtime has datagrams on local sockets, and the stream that journald offers to services carries
- * no fields and took a millisecond to open; hence the C library.
+ * no fields and took a millisecond to open; hence the compiled runtime calls the C library, and Node sends nothing.
  */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { createConnection } from 'node:net';
 import { replaceFile } from '../../node/atomic-file.ts';
 import { NOTES } from '../../node/watch.ts';
 import { sha256Hex } from './conf-files.ts';
@@ -85,20 +82,15 @@ export function collectingLog(verbose: boolean, write: (line: LogLine) => void):
   };
 }
 
-interface Symbols {
-  socket(domain: number, type: number, protocol: number): number;
-  sendto(
-    fd: number,
-    bytes: number,
-    length: number,
-    flags: number,
-    address: number,
-    addressLength: number,
-  ): number | bigint;
-}
-
 interface ForeignFunctions {
-  dlopen(library: string, functions: object): { readonly symbols: Symbols };
+  dlopen(
+    library: string,
+    functions: object,
+  ): {
+    readonly symbols: Readonly<
+      Record<'socket' | 'sendto', (...values: readonly number[]) => number | bigint>
+    >;
+  };
   ptr(bytes: Uint8Array): number;
 }
 
@@ -109,37 +101,27 @@ const MSG_DONTWAIT_NOSIGNAL = 0x4040;
 /** Of `sockaddr_un`, with the zero byte that ends it. */
 const MOST_PATH_BYTES = 108;
 
-/**
- * Sends each text as a datagram to the local socket at `path` and gives how many it took; undefined where this runtime
- * cannot do that. Stops at the first that is not taken.
- */
-export function sendDatagrams(path: string, texts: readonly string[]): number | undefined {
-  if (!('Bun' in globalThis) || Buffer.byteLength(path) >= MOST_PATH_BYTES) return undefined;
+/** Sends each text as a datagram to the local socket at `path`, up to the first that it does not take. */
+export function sendDatagrams(path: string, texts: readonly string[]): void {
+  if (!('Bun' in globalThis) || Buffer.byteLength(path) >= MOST_PATH_BYTES) return;
   try {
     const foreign = process.getBuiltinModule('bun:ffi') as unknown as ForeignFunctions;
     const { symbols } = foreign.dlopen('libc.so.6', {
       socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
       sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
     });
-    const fd = symbols.socket(AF_UNIX, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0);
+    const fd = Number(symbols.socket(AF_UNIX, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0));
     const address = Buffer.alloc(2 + MOST_PATH_BYTES);
     address.writeUInt16LE(AF_UNIX);
     const used = 2 + address.write(path, 2) + 1;
-    const refused = texts.findIndex((text) => {
+    for (const text of texts) {
       const bytes = Buffer.from(text);
-      const sent = symbols.sendto(
-        fd,
-        foreign.ptr(bytes),
-        bytes.length,
-        MSG_DONTWAIT_NOSIGNAL,
-        foreign.ptr(address),
-        used,
-      );
-      return Number(sent) !== bytes.length;
-    });
-    return refused === -1 ? texts.length : refused;
+      const [from, to] = [foreign.ptr(bytes), foreign.ptr(address)];
+      const sent = symbols.sendto(fd, from, bytes.length, MSG_DONTWAIT_NOSIGNAL, to, used);
+      if (Number(sent) !== bytes.length) return;
+    }
   } catch {
-    return undefined;
+    // Its lines are on stderr too.
   }
 }
 
@@ -219,31 +201,4 @@ function write(folder: string, name: string, note: FailureNote): void {
   if (names.length >= MOST_NOTES && !names.includes(name)) return;
   const bytes = new TextEncoder().encode(JSON.stringify(note));
   replaceFile(`${folder}/${name}`, bytes, { mode: 0o600, durable: false, verify: false });
-}
-
-// Sends lines to the journal over its stream socket, as a service's stdout would go there.
-
-const PATIENCE_MS = 200;
-
-/**
- * Sends the lines under `identifier`; gives up quietly, because a journal that is away must not fail a pull. The first lines
- * of the stream are its header: identifier, unit, default priority, whether lines carry a priority, and no forwarding.
- */
-export async function sendToJournal(
-  socket: string,
-  identifier: string,
-  lines: readonly LogLine[],
-): Promise<void> {
-  const body = lines.map(({ priority, text }) => `<${priority}>${text}\n`).join('');
-  await new Promise<void>((resolve) => {
-    const connection = createConnection(socket);
-    const timer = setTimeout(() => connection.destroy(), PATIENCE_MS);
-    connection.on('error', () => undefined);
-    connection.on('close', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    connection.on('finish', () => connection.destroy());
-    connection.end(`${identifier}\n\n6\n1\n0\n0\n0\n${body}`);
-  });
 }

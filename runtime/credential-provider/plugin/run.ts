@@ -15,25 +15,16 @@ import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
 import { recordIn } from '../auth-file.ts';
-import {
-  type ApiClient,
-  type ApiServer,
-  apiClient,
-  findApiServer,
-  httpClientFor,
-  otherClients,
-} from './api-server.ts';
+import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
 import {
   type CollectedLog,
   collectingLog,
-  IDENTIFIER,
   journalEntry,
   type Log,
   noteOutcome,
   sendDatagrams,
-  sendToJournal,
 } from './journal.ts';
 import type { ProviderOptions } from './options.ts';
 import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
@@ -191,7 +182,7 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
     noteOutcome(options.authDir, log.subject, failure);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
-  await tellJournal(options.journalSocket, log);
+  tellJournal(options.journalSocket, log);
   return result;
 }
 
@@ -204,13 +195,12 @@ export function sweepAuthFiles(folder: string): void {
   }
 }
 
-async function tellJournal(socket: string, { lines, subject }: CollectedLog): Promise<void> {
-  if (!existsSync(socket)) return;
-  const entries = lines.map((line) => journalEntry(line, subject, process.pid));
-  if (sendDatagrams(socket, entries) !== undefined) return;
-  // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
-  const stream = `${socket.slice(0, socket.lastIndexOf('/'))}/stdout`;
-  if (existsSync(stream)) await sendToJournal(stream, IDENTIFIER, lines);
+function tellJournal(socket: string, { lines, subject }: CollectedLog): void {
+  if (existsSync(socket))
+    sendDatagrams(
+      socket,
+      lines.map((line) => journalEntry(line, subject, process.pid)),
+    );
 }
 
 /** A request is some kilobytes: an image, a token, and annotations of a ServiceAccount. */
@@ -230,34 +220,7 @@ export function nodeView(
     connect: async (token) => {
       const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
-      const open = (one: ApiServer): ApiClient =>
-        apiClient(one, token, context.signal, httpClientFor(one, context.env));
-      return withOtherAuthorities(open(server), async (error) =>
-        otherClients(error, { options, server, open, log }),
-      );
-    },
-  };
-}
-
-/** Where the first CA of the node is not the one of the server, what `others` has for it is asked in turn. */
-function withOtherAuthorities(
-  first: ApiClient,
-  others: (error: unknown) => Promise<readonly ApiClient[]>,
-): ApiClient {
-  let client = first;
-  return {
-    async get(path) {
-      try {
-        return await client.get(path);
-      } catch (error) {
-        for (const other of client === first ? await others(error) : []) {
-          const answer = await other.get(path).catch(() => undefined);
-          if (answer === undefined) continue;
-          client = other;
-          return answer;
-        }
-        throw error;
-      }
+      return apiClient(server, token, context.signal, httpClientFor(server, context.env));
     },
   };
 }
