@@ -72,7 +72,7 @@ export class CacheSync {
 
   start(): void {
     const { reads, scope, clusters, isWide, onChange } = this.#options;
-    for (const read of reads.filter(({ preview }) => preview !== true)) {
+    for (const read of reads) {
       const source = sourceOf(clusters[read.role].cache, read, scope, isWide);
       if (source === undefined) continue;
       this.#readings.push({ read, source });

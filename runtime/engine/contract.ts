@@ -65,8 +65,6 @@ export interface Watch {
   readonly optional?: boolean;
   /** The account may lack the right to it: said once, {@link Reader.isUnreadable} tells, and the rest goes on. */
   readonly dispensable?: boolean;
-  /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */
-  readonly preview?: boolean;
 }
 
 /** Selects cached objects. Only what some {@link Watch} of the reconciler covers can be found. */

@@ -86,10 +86,7 @@ for (const { name, kinds } of systems) {
     const load = RECONCILERS[name];
     assert.ok(load !== undefined, `${name} has rights to reconcile, and no reconciler`);
     const reconcilers = (await load())({});
-    // What only a preview reads is never asked of a cluster.
-    return reconcilers
-      .flatMap((one) => one.watches)
-      .filter((read) => read.preview !== true && (role === 'both' || read.role === role));
+    return reconcilers.flatMap((one) => one.watches).filter((read) => role === 'both' || read.role === role);
   };
 
   for (const delivery of ['gitops', 'reconciler'] as const)

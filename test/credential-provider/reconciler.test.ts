@@ -2,39 +2,13 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { suite } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
-import { KEY, reconcile } from './support/reconcile-once.ts';
-import { clusterObjects, worldOf } from './support/world-double.ts';
+import { reconcile } from './support/reconcile-once.ts';
 
 const test = suite('credential provider reconciler');
 const MC = 'machineconfiguration.openshift.io/v1';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
-
-test('an object under another name, which no API server takes, is a problem beside the good one and alone', () => {
-  const cluster = clusterObjects({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });
-  const good = cluster.find(({ kind }) => kind === 'CRIOCredentialProviderConfig') as KubeObject;
-  const bad = { ...good, metadata: { ...good.metadata, name: 'default', uid: 'uid-2' } };
-  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
-  for (const objects of [
-    [...cluster, bad],
-    [...cluster.filter((one) => one !== good), bad],
-  ]) {
-    const result = reconciler.reconcile(worldOf(objects, undefined), KEY);
-    assert.deepEqual(
-      result.errors?.map(({ code, retryPolicy, message }) => [code, retryPolicy, message]),
-      [
-        [
-          'RefusedByDefinition',
-          'terminal',
-          'Cannot apply "CRIOCredentialProviderConfig/default": metadata.name is "default", expected "cluster": the API server refuses every other name',
-        ],
-      ],
-    );
-    assert.equal((result.apply ?? []).length > 0, objects.includes(good));
-  }
-});
 
 test('one MachineConfig per built-in pool, owned by the object', () => {
   const { configs, conditions } = reconcile({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });

@@ -8,7 +8,7 @@
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
 
-import { describeObject, type KubeObject, type OwnerReference } from '../../core/kubernetes/object.ts';
+import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts';
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
@@ -18,14 +18,13 @@ import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Reader,
-  type ReconcileError,
   type Reconciler,
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
 import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
-import { type MatchImagesInput, nameFault, readMatchImages } from '../kind.ts';
+import { readMatchImages } from '../kind.ts';
 import { mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { parseReconcilerOptions, providerOptionsFor, type ReconcilerOptions } from '../options.ts';
@@ -37,7 +36,6 @@ import { namespaceRolesReconciler } from './namespace-roles.ts';
 import { NODE_POOL_READ } from './node-pools.ts';
 import { type NodeHold, type PoolState, reportNodes } from './report.ts';
 import {
-  applyOf,
   fileText,
   INFRASTRUCTURE,
   PROVIDER_MACHINE_CONFIG,
@@ -57,16 +55,6 @@ const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.grou
 
 const READS: readonly Watch[] = [
   ...VERSIONS.map((apiVersion): Watch => ({ ...OBJECT, apiVersion, optional: true })),
-  // Under other names only a folder can hold it.
-  ...VERSIONS.map(
-    (apiVersion): Watch => ({
-      role: 'hosted',
-      apiVersion,
-      kind: CREDENTIAL_PROVIDER.kind,
-      optional: true,
-      preview: true,
-    }),
-  ),
   { ...INFRASTRUCTURE, optional: true },
   { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
   { ...PROVIDER_MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
@@ -105,32 +93,8 @@ export function credentialProviderReconciler(options: ReconcilerOptions): Reconc
     name: NAME,
     watches: READS,
     requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (reader) => {
-      const result = reconcile(reader, providerOptionsFor(options, reader.scope.name));
-      const refused = misnamed(reader);
-      return refused.length === 0 ? result : { ...result, errors: [...(result.errors ?? []), ...refused] };
-    },
+    reconcile: (reader) => reconcile(reader, providerOptionsFor(options, reader.scope.name)),
   };
-}
-
-/** Objects that no API server takes, and that would otherwise say nothing. */
-function misnamed(reader: Reader): readonly ReconcileError[] {
-  return VERSIONS.flatMap((apiVersion) =>
-    reader.list({ role: 'hosted', apiVersion, kind: CREDENTIAL_PROVIDER.kind }),
-  ).flatMap((object): readonly ReconcileError[] => {
-    const fault = nameFault(object);
-    if (fault === undefined) return [];
-    const { kind, metadata } = object;
-    return [
-      {
-        retryPolicy: 'terminal',
-        code: 'RefusedByDefinition',
-        message: `Cannot apply "${describeObject({ kind, name: metadata.name })}": ${fault.path} ${fault.message}`,
-        hint: `Call it "${CREDENTIAL_PROVIDER.objectName}"; several are merged into one by hand`,
-        regarding: { ...OBJECT, apiVersion: object.apiVersion, name: metadata.name },
-      },
-    ];
-  });
 }
 
 function reconcile(reader: Reader, options: ReconcilerOptions): Result {
@@ -145,72 +109,35 @@ function reconcile(reader: Reader, options: ReconcilerOptions): Result {
     object,
     targets.map(({ present }) => present),
   );
-  const contested = contestedIn(reader, object);
   const input = readMatchImages(object);
-  const states = targets.map((target) =>
-    stateOf({ world: reader, target, object, input, contested }, options),
-  );
-  const applies = states.flatMap(({ target, wanted, hold }) =>
-    hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
-  );
-  return reportNodes({
-    world: reader,
-    object,
-    states,
-    patterns: input.patterns,
-    faults: input.faults,
-    elsewhere,
-    isServed: targets.length > 0,
-    installer: options.installer === true,
-    // What another program looks after is not ours to prune either.
-    ...(elsewhere === undefined
-      ? {
-          apply: applies,
-          keep: states.filter(({ hold }) => hold !== undefined).map(({ target }) => target.ref),
-        }
-      : { apply: [], keep: 'all' }),
-  });
-}
-
-interface Circumstances {
-  readonly world: Reader;
-  readonly target: Target;
-  readonly object: KubeObject;
-  readonly input: MatchImagesInput;
-  /** Generation of the object for which a fight over the files was given up. */
-  readonly contested: number | undefined;
-}
-
-interface State extends PoolState {
-  readonly target: Target;
+  const states = targets.map((target) => stateOf(reader, object, target, input.patterns, options));
+  return reportNodes({ reader, object, states, input, elsewhere, options });
 }
 
 function stateOf(
-  { world: reader, target, object, input, contested }: Circumstances,
+  reader: Reader,
+  object: KubeObject,
+  target: Target,
+  patterns: readonly string[],
   options: ReconcilerOptions,
-): State {
-  const { pool, platform, present, nodePools } = target;
-  const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), input.patterns, {
+): PoolState {
+  const { pool, platform, present } = target;
+  const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), patterns, {
     optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
   });
   const unit = unitText(pool.rendered, 'kubelet.service');
   const isPlaceless = config !== undefined && target.unclear === undefined && !takesFlags(platform, unit);
   const files = isPlaceless ? [] : poolFiles(platform, config);
   const wanted = target.make(files, ownerOf(object));
-  const hold = holdOf(target, files, contestedOf({ object, present, wanted, contested }));
-  const warning = files.length > 0 ? unreachable(reader, target) : undefined;
+  const contested = contestedOf({ object, present, wanted, contested: contestedIn(reader, object) });
   return {
-    target,
-    pool,
-    nodePools,
-    configName: target.ref.name,
+    ...target,
     verdicts,
     files,
-    present,
     wanted,
-    ...(hold === undefined ? {} : { hold }),
-    ...(warning === undefined ? {} : { warning }),
-    ...(isPlaceless ? { noPlace: NO_PLACE } : {}),
+    hold: holdOf(target, files, contested),
+    warning: files.length > 0 ? unreachable(reader, target) : undefined,
+    noPlace: isPlaceless ? NO_PLACE : undefined,
   };
 }
 

@@ -12,18 +12,21 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { Apply, EventNote, Reader, ReconcileError, Ref, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
+import type { MatchImagesInput } from '../kind.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
-import type { Pool, Rollout } from '../pools.ts';
+import type { ReconcilerOptions } from '../options.ts';
+import type { Rollout } from '../pools.ts';
 import { conditionOf, NO_POOL, validated } from './conditions.ts';
 import { contestedCondition, sameFiles, statusWriter } from './managed.ts';
 import { howToRefer, type NodePool } from './node-pools.ts';
+import type { Target } from './targets.ts';
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
 
 /** The object to apply, its status, and what that is the status of. */
-export function pullReport(
-  { world: reader, object, states, elsewhere, installer }: NodesReportInput,
+function pullReport(
+  { reader, object, states, elsewhere, options }: NodesReportInput,
   own: readonly ConditionInput[],
   entries: readonly MatchImageVerdict[],
 ): ReturnType<typeof reportPullStatus> {
@@ -33,7 +36,7 @@ export function pullReport(
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
-      ...summarize(SUMMARY, { states, own, installer }),
+      ...summarize(SUMMARY, { states, own, installer: options.installer === true }),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
       ...contestedConditions(object, states),
     ],
@@ -47,7 +50,7 @@ export function pullReport(
 }
 
 /** Nothing is rendered, because the cluster has no nodes of the Machine Config Operator. */
-export const BY_DAEMON_SET =
+const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
 
 interface RolloutFacts {
@@ -118,12 +121,12 @@ function contestedConditions(object: KubeObject, states: readonly PoolState[]): 
 }
 
 /** Names of pools. */
-export function named(states: readonly PoolState[]): string {
+function named(states: readonly PoolState[]): string {
   return states.map(({ pool }) => pool.name).join(', ');
 }
 
 /** The first five, and how many more. */
-export function listed(items: readonly string[]): string {
+function listed(items: readonly string[]): string {
   return items.length <= 5
     ? items.join(', ')
     : `${items.slice(0, 5).join(', ')} and ${items.length - 5} more`;
@@ -168,17 +171,17 @@ function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Entr
   };
 }
 
-function nodePoolVerdict(pool: NodePool, { configName, files }: PoolState): EntryStatus {
+function nodePoolVerdict(pool: NodePool, { ref, files }: PoolState): EntryStatus {
   const subject = `NodePool ${pool.namespace}/${pool.name}`;
   if (files.length === 0)
     return { subject, verdict: 'Accepted', reason: 'NothingToRender', message: 'no entry is left to bring' };
-  if (!pool.refers) return { subject, verdict: 'Pending', ...howToRefer(pool, configName) };
+  if (!pool.refers) return { subject, verdict: 'Pending', ...howToRefer(pool, ref.name) };
   if (pool.tooOld.length > 0)
     return {
       subject,
       verdict: 'Pending',
       reason: 'UnsupportedVersion',
-      message: `it refers to ConfigMap ${configName}, and its nodes are too old: ${listed(pool.tooOld)}`,
+      message: `it refers to ConfigMap ${ref.name}, and its nodes are too old: ${listed(pool.tooOld)}`,
     };
   const isDone = pool.rollout === 'Done';
   return {
@@ -197,23 +200,40 @@ function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
     : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
 }
 
-/** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
-export function reportNodes(input: NodesReportInput): Result {
-  const { world: reader, object, states, elsewhere } = input;
+/** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included, and nothing pruned. */
+export function reportNodes(report: NodesReportInput): Result {
+  const { reader, object, states, input, elsewhere, options } = report;
   const verdicts = [...verdictsOf(states), ...input.faults];
-  const own = [validated(verdicts, input.isServed ? 0 : input.patterns.length), renderedCondition(input)];
-  const status = pullReport(input, own, verdicts);
-  // Two programs that write the same conditions would go on for ever, also where the rest of it is ours.
-  const isOurs = elsewhere === undefined && statusWriter(object) === undefined;
-  const problems = elsewhere === undefined ? [...refusals(object, input.faults), ...problemsOf(states)] : [];
+  const own = [validated(verdicts, states.length > 0 ? 0 : input.patterns.length), renderedCondition(report)];
+  const status = pullReport(report, own, verdicts);
+  if (elsewhere !== undefined)
+    return {
+      apply: [status.apply],
+      retain: 'all',
+      status: [status.status],
+      events: [],
+      metrics: states.flatMap(poolGauges),
+    };
+  const unreferred = unreferredPools(states);
+  const errors = [...refusals(object, input.faults), ...unreferred];
+  const force = options.mode === 'own' ? { forceOwnership: true } : {};
   return {
-    apply: [...input.apply, status.apply],
-    retain: input.keep,
-    status: [...(isOurs ? [statusPatch(object, own, reader.now)] : []), status.status],
+    apply: [
+      ...states
+        .filter(({ hold }) => hold === undefined)
+        .map(({ ref, wanted }): Apply => ({ role: ref.role, object: wanted, ...force })),
+      status.apply,
+    ],
+    retain: states.filter(({ hold }) => hold !== undefined).map(({ ref }) => ref),
+    // Two programs that write the same conditions would go on for ever.
+    status: [
+      ...(statusWriter(object) === undefined ? [statusPatch(object, own, reader.now)] : []),
+      status.status,
+    ],
     // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
-    events: elsewhere === undefined ? [...eventsOf(object, own), ...problemsOf(states).flatMap(noteOf)] : [],
+    events: [...eventsOf(object, own), ...unreferred.flatMap(noteOf)],
     metrics: states.flatMap(poolGauges),
-    ...(problems.length === 0 ? {} : { errors: problems }),
+    ...(errors.length === 0 ? {} : { errors }),
   };
 }
 
@@ -227,15 +247,15 @@ function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] 
   return [...worst.values()];
 }
 
-function renderedCondition({ states, isServed, installer }: NodesReportInput): ConditionInput {
-  if (!isServed && installer) return conditionOf({ reason: NO_POOL, message: BY_DAEMON_SET });
-  if (!isServed) {
+function renderedCondition({ states, options }: NodesReportInput): ConditionInput {
+  if (states.length === 0)
     return conditionOf({
       reason: NO_POOL,
       message:
-        'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
+        options.installer === true
+          ? BY_DAEMON_SET
+          : 'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
     });
-  }
   const held = states.flatMap(({ pool, hold }) => (hold === undefined ? [] : [{ pool, hold }]));
   const failed = held.filter(({ hold }) => hold.reason !== 'UnsupportedVersion');
   if (failed.length > 0) {
@@ -300,12 +320,12 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
 }
 
 /** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
-function problemsOf(states: readonly PoolState[]): readonly ReconcileError[] {
-  return states.flatMap(({ nodePools, configName, files }) =>
+function unreferredPools(states: readonly PoolState[]): readonly ReconcileError[] {
+  return states.flatMap(({ nodePools, ref, files }) =>
     nodePools
       .filter(({ refers }) => files.length > 0 && !refers)
       .map((pool): ReconcileError => {
-        const { reason, message } = howToRefer(pool, configName);
+        const { reason, message } = howToRefer(pool, ref.name);
         const { namespace, name } = pool;
         return {
           retryPolicy: 'waiting',
@@ -361,41 +381,28 @@ function poolGauges({ pool, nodePools, files }: PoolState): readonly Sample[] {
 
 // What the reports are made of.
 
-export interface PoolState {
-  readonly pool: Pool;
-  /** For a hosted cluster. */
-  readonly nodePools: readonly NodePool[];
-  /** Name of what is rendered. */
-  readonly configName: string;
+/** A target, and what becomes of it. */
+export interface PoolState extends Target {
   readonly verdicts: readonly MatchImageVerdict[];
-  readonly hold?: NodeHold;
+  readonly hold: NodeHold | undefined;
   /** Why nothing can be rendered: the kubelet of the pool cannot be pointed at a file. What was rendered goes. */
-  readonly noPlace?: string;
+  readonly noPlace: string | undefined;
   /** What may keep the file from its kubelets although it is rendered. */
-  readonly warning?: string;
+  readonly warning: string | undefined;
   readonly files: readonly NodeFile[];
-  /** The MachineConfig or ConfigMap that is there. */
-  readonly present: KubeObject | undefined;
-  /** The one that should be. */
+  /** The object that should be. */
   readonly wanted: KubeObject;
 }
 
-export interface NodesReportInput {
-  readonly world: Reader;
+interface NodesReportInput {
+  readonly reader: Reader;
   readonly object: KubeObject;
+  /** None where there is nothing to render for. */
   readonly states: readonly PoolState[];
-  /** Entries that the definition of the kind takes. */
-  readonly patterns: readonly string[];
-  /** What it refuses. */
-  readonly faults: readonly MatchImageVerdict[];
+  readonly input: MatchImagesInput;
   /** Who manages the object instead of us. */
   readonly elsewhere: string | undefined;
-  /** Whether there is anything to render for. */
-  readonly isServed: boolean;
-  /** Whether a DaemonSet installs the provider where there is nothing to render for. */
-  readonly installer: boolean;
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[] | 'all';
+  readonly options: ReconcilerOptions;
 }
 
 /** Why a pool is not rendered, and what is rendered stays. */

@@ -1,7 +1,7 @@
 /** What is rendered and where it goes: a MachineConfig per pool, or the one ConfigMap of a hosted cluster. */
 import { gunzipSync } from 'node:zlib';
 import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts';
-import type { Apply, ClusterPair, Reader, Ref } from '../../engine/contract.ts';
+import type { ClusterPair, Reader, Ref } from '../../engine/contract.ts';
 import { kubeletPointers } from '../installer/plan.ts';
 import {
   executableParts,
@@ -199,11 +199,6 @@ function rolloutOf(pools: readonly NodePool[]): Rollout {
   if (worst !== undefined) return 'Degraded';
   const isDone = pools.length > 0 && pools.every(({ refers, rollout }) => refers && rollout === 'Done');
   return isDone ? 'Done' : 'Progressing';
-}
-
-/** `make` as the engine takes it. */
-export function applyOf({ ref }: Target, object: KubeObject, adopt: boolean): Apply {
-  return { role: ref.role, object, ...(adopt ? { forceOwnership: adopt } : {}) };
 }
 
 /** Platforms whose kubelet unit takes the flags from the variable; of a hosted cluster the unit itself cannot be seen. */
