@@ -49,9 +49,9 @@ export interface MatchImageVerdict {
 
 export interface MergeOptions {
   /** Annotation keys of service accounts that the kubelet hands over when they are there. */
-  readonly optionalAnnotationKeys?: readonly string[];
+  readonly optionalAnnotationKeys?: readonly string[] | undefined;
   /** Arguments of our own executable; another one of this name may know none. Absent: as they are. */
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
 }
 
 export interface MergedAuthFile {

@@ -26,7 +26,6 @@ import {
 } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
-import type { FailureNote } from '../plugin/journal.ts';
 import { read } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { InstallPlan } from './plan.ts';
@@ -195,14 +194,10 @@ export async function runInstaller(options: InstallerSettings, io: DaemonIo): Pr
   return ready ? 0 : 1;
 }
 
-function failuresOn({ root, authDir }: InstallerSettings): readonly FailureNote[] {
-  return readFailures(root + authDir);
-}
-
 async function workAndProve(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
   const news = new FailureNews();
   const publish = (node: NodeState): void => {
-    const notes = options.uninstall ? [] : failuresOn(options);
+    const notes = options.uninstall ? [] : readFailures(options.root + options.authDir);
     for (const note of news.newIn(notes)) {
       daemon.log.warn('A run of the provider failed', { account: accountOf(note), detail: note.message });
       daemon.say(failureEvent(note));
@@ -211,7 +206,9 @@ async function workAndProve(options: InstallerSettings, source: NodeSource, daem
     daemon.publish(state);
     if (state.ready && !options.uninstall) source.removeOld();
   };
-  const proof = new Proof(() => trial(options, source, daemon.signal), publish);
+  const trial = async (): Promise<TrialFailure | undefined> =>
+    source.plan?.ok === true ? tryOut(systemd(options), options, source.plan, daemon.signal) : undefined;
+  const proof = new Proof(trial, publish);
   const look = (state: NodeState): void =>
     proof.state(state, options.uninstall ? undefined : keyOf(source.plan));
   await work(options, source, { ...daemon, publish: look });
@@ -222,15 +219,6 @@ async function workAndProve(options: InstallerSettings, source: NodeSource, daem
 /** What is installed by a plan; undefined when the kubelet is pointed at nothing of ours. */
 function keyOf(plan: InstallPlan | undefined): string | undefined {
   return plan?.ok === true && plan.config !== undefined ? plan.dropIn : undefined;
-}
-
-async function trial(
-  options: InstallerSettings,
-  { plan }: NodeSource,
-  signal: AbortSignal,
-): Promise<TrialFailure | undefined> {
-  if (plan?.ok !== true) return undefined;
-  return tryOut({ systemd: systemd(options), places: options, plan, signal });
 }
 
 /** Prints what would be done. 0: nothing. */
@@ -330,7 +318,7 @@ async function openReporter(
 ): Promise<NodeReporter> {
   const { NodeReporter } = await import('../../node/report.ts');
   return new NodeReporter({
-    words: installerWords(plan, () => failuresOn(options)),
+    words: installerWords(plan, () => readFailures(options.root + options.authDir)),
     client: () => connect(env, options.serviceAccountDir),
     nodeName: options.nodeName,
     clock,
@@ -347,34 +335,24 @@ async function keepFresh(
 ): Promise<void> {
   const changes = new Wake([], clock);
   let close: (() => void) | undefined;
+  const failed = (error: unknown): undefined => {
+    log.warn('Cannot watch CRIOCredentialProviderConfig: it is polled', { error: describeError(error) });
+  };
+  /** Undefined: not now; the next round tries again. */
+  const watch = async (): Promise<(() => void) | undefined> =>
+    watchConfig(
+      await connect(env, options.serviceAccountDir),
+      () => changes.notice(),
+      (state) => {
+        if (state.is === 'failing') failed(state.error);
+      },
+    );
   while (!signal.aborted) {
-    if (!options.once && !options.uninstall) close ??= await watchEntries(options, changes, { env, log });
+    if (!options.once && !options.uninstall) close ??= await watch().catch(failed);
     await changes.wait(options.pollMs, signal);
     if (signal.aborted) break;
     await source.refresh();
     wake.notice();
   }
   close?.();
-}
-
-/** Undefined: not now; the next round tries again. */
-async function watchEntries(
-  { serviceAccountDir }: InstallerSettings,
-  changes: Wake,
-  { env, log }: Pick<Daemon, 'env' | 'log'>,
-): Promise<(() => void) | undefined> {
-  const failed = (error: unknown): undefined => {
-    log.warn('Cannot watch CRIOCredentialProviderConfig: it is polled', { error: describeError(error) });
-  };
-  try {
-    return watchConfig(
-      await connect(env, serviceAccountDir),
-      () => changes.notice(),
-      (state) => {
-        if (state.is === 'failing') failed(state.error);
-      },
-    );
-  } catch (error) {
-    return failed(error);
-  }
 }

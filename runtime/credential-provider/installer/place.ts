@@ -12,7 +12,7 @@ import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 
 /** What systemd has made of the files of a unit, ours included. */
-export interface LoadedUnit {
+interface LoadedUnit {
   readonly command: UnitCommand;
   /** `NAME=value` of each variable that the unit sets itself. */
   readonly environment: readonly string[];
@@ -24,9 +24,9 @@ export interface PlaceInput {
   /** Texts of the files of variables that the unit names, in order. @default {[]} */
   readonly environment?: readonly string[];
   /** The unit as systemd has read it. Absent: not known; the files are read as systemd reads them. */
-  readonly loaded?: LoadedUnit;
+  readonly loaded?: LoadedUnit | undefined;
   /** Text of the drop-in of our name. */
-  readonly presentDropIn?: string;
+  readonly presentDropIn?: string | undefined;
 }
 
 /** Why nothing is written. */

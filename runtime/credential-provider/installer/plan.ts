@@ -13,7 +13,7 @@ import {
   kubeletRefusal,
   type YamlParser,
 } from '../config.ts';
-import { type FlagVariable, fileLine, unitLine } from '../kubelet-unit.ts';
+import { fileLine, unitLine } from '../kubelet-unit.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
@@ -21,33 +21,25 @@ import { defaultOptions } from '../plugin/options.ts';
 import { configText, type NodeObject, tooOld } from '../pools.ts';
 import { PROVIDER_PATH } from '../provider-flags.ts';
 import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
-import { type LoadedUnit, type PlaceRefusal, placeOf, refusedPlace, unitNameOf } from './place.ts';
+import { type PlaceInput, type PlaceRefusal, placeOf, refusedPlace, unitNameOf } from './place.ts';
 
 /** Where a kubelet looks for providers by its present command line. */
 export interface KubeletPointers {
   /** Absent: nowhere. */
-  readonly config?: string;
-  readonly binDir?: string;
+  readonly config?: string | undefined;
+  readonly binDir?: string | undefined;
 }
 
-export interface InstallInput {
+export interface InstallInput extends PlaceInput {
   /** The Node object of this node. */
   readonly node: KubeObject;
   readonly matchImages: readonly string[];
   readonly annotationKeys?: readonly string[];
   /** Arguments of the executable in the kubelet's file. */
   readonly args?: readonly string[];
-  /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
-  readonly unit: readonly NodeFile[];
-  /** Texts of the files of variables that the unit names, in order. @default {[]} */
-  readonly environment?: readonly string[];
-  /** The unit as systemd has read it. Absent: not known; the files are read as systemd reads them. */
-  readonly loaded?: LoadedUnit;
   readonly pointers: KubeletPointers;
   /** Text of the file at `pointers.config`. */
-  readonly present?: string;
-  /** Text of the drop-in of our name. */
-  readonly presentDropIn?: string;
+  readonly present?: string | undefined;
   /** Files of the host that show that the Machine Config Operator manages it. @default {[]} */
   readonly marks?: readonly string[];
   /** Also where somebody else manages the node, or wrote the drop-in. @default {false} */
@@ -59,28 +51,30 @@ export interface InstallInput {
   readonly parseYaml: YamlParser;
 }
 
-export type InstallPlan =
-  | {
-      readonly ok: true;
-      /** Text of the drop-in. */
-      readonly dropIn: string;
-      /** To be there before the drop-in; absent when no entry is left. */
-      readonly config?: NodeFile;
-      /** Variables for the unit, to be there before the drop-in; absent when the drop-in sets them itself. */
-      readonly environment?: NodeFile;
-      /** Where the executable must be before the drop-in. */
-      readonly binDir: string;
-      /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
-      readonly pointedAt?: string;
-      readonly verdicts: readonly MatchImageVerdict[];
-    }
-  | PlaceRefusal;
+/** What is to be on the node. */
+export interface GoodPlan {
+  readonly ok: true;
+  /** Text of the drop-in. */
+  readonly dropIn: string;
+  /** To be there before the drop-in; absent when no entry is left. */
+  readonly config?: NodeFile;
+  /** Variables for the unit, to be there before the drop-in; absent when the drop-in sets them itself. */
+  readonly environment?: NodeFile | undefined;
+  /** Where the executable must be before the drop-in. */
+  readonly binDir: string;
+  /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
+  readonly pointedAt?: string | undefined;
+  readonly verdicts: readonly MatchImageVerdict[];
+}
+
+export type InstallPlan = GoodPlan | PlaceRefusal;
 
 /** The last value of each flag in the texts that make the kubelet's command line. */
 export function kubeletPointers(texts: readonly string[]): KubeletPointers {
-  const config = lastFlag(texts, 'image-credential-provider-config');
-  const binDir = lastFlag(texts, 'image-credential-provider-bin-dir');
-  return { ...(config === undefined ? {} : { config }), ...(binDir === undefined ? {} : { binDir }) };
+  return {
+    config: lastFlag(texts, 'image-credential-provider-config'),
+    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
+  };
 }
 
 function lastFlag(texts: readonly string[], name: string): string | undefined {
@@ -105,7 +99,7 @@ export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,
   takeOver = false,
-): InstallPlan & { readonly ok: true } {
+): GoodPlan {
   const isForeign = presentDropIn !== undefined && !isOwnDropIn(presentDropIn);
   return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };
 }
@@ -145,8 +139,8 @@ function planEntries(input: InstallInput): InstallPlan {
   if ('ok' in place) return place;
   const binDir = binDirOf(input);
   const { config, verdicts } = mergeCredentialProviderConfig(present.config, input.matchImages, {
-    ...(input.annotationKeys === undefined ? {} : { optionalAnnotationKeys: input.annotationKeys }),
-    ...(input.args === undefined ? {} : { args: input.args }),
+    optionalAnnotationKeys: input.annotationKeys,
+    args: input.args,
   });
   if (config === undefined) return { ok: true, dropIn: NEUTRAL, binDir, verdicts };
   const text = configText(config);
@@ -157,45 +151,27 @@ function planEntries(input: InstallInput): InstallPlan {
       `the kubelet would refuse the file: ${refusal}`,
       'Correct matchImages of the CRIOCredentialProviderConfig',
     );
-  return filesOf(input, { text, place, binDir, verdicts });
-}
-
-/** The kubelet's file, and what points the kubelet there. */
-function filesOf(
-  input: InstallInput,
-  {
-    text,
-    place,
-    ...rest
-  }: { readonly text: string; readonly place: FlagVariable } & Pick<
-    InstallPlan & { readonly ok: true },
-    'binDir' | 'verdicts'
-  >,
-): InstallPlan {
   const path = ownFile(input, text, 'yaml');
-  const flags = `--image-credential-provider-bin-dir=${rest.binDir} --image-credential-provider-config=${path}`;
+  const flags = `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
   const variables = place.isSetByFile ? `${fileLine(place, flags)}\n` : undefined;
   const environment =
     variables === undefined ? undefined : { path: ownFile(input, variables, 'env'), text: variables };
-  const setting = environment === undefined ? unitLine(place, flags) : `EnvironmentFile=-${environment.path}`;
+  const setting = environment ? `EnvironmentFile=-${environment.path}` : unitLine(place, flags);
   return {
     ok: true,
-    dropIn: dropInText(flags, setting),
+    // The flags stand in a comment as well, so that the drop-in says in any case what it points at.
+    dropIn: `[Service]\n# ${flags}\n${setting}\n`,
     config: { path, text },
-    ...(environment === undefined ? {} : { environment }),
-    ...(input.pointers.config === undefined ? {} : { pointedAt: input.pointers.config }),
-    ...rest,
+    environment,
+    pointedAt: input.pointers.config,
+    binDir,
+    verdicts,
   };
 }
 
 /** A name with the digest of what is in it: such a file never changes. */
 function ownFile({ configDir, digest }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
   return `${configDir}/pullwright-${digest(text).slice(0, 16)}.${ending}`;
-}
-
-/** The flags stand in a comment as well, so that the drop-in says in any case what it points at. */
-function dropInText(flags: string, setting: string): string {
-  return `[Service]\n# ${flags}\n${setting}\n`;
 }
 
 /** Where a drop-in of ours points its kubelet. */
@@ -232,130 +208,8 @@ function presentConfig({
   );
 }
 
-// What a run would change on a node, by meaning: which file, and what of it is another thing afterwards. Pure.
-
-/** One file as it is; undefined where there is none. */
-type Text = string | undefined;
-
-/** The node as it is. */
-export interface PresentState {
-  readonly dropInPath: string;
-  readonly dropIn: Text;
-  /** Text of the file that the kubelet is pointed at now, the present drop-in included. */
-  readonly config: Text;
-  /** Where the executable goes, and whether it is this program already; `foreign` for any other bytes. */
-  readonly executablePath: string;
-  readonly executable: 'absent' | 'same' | 'foreign';
-  /** Files of ours in the folder of configurations. */
-  readonly configFiles: readonly string[];
-  /** Text of the planned configuration file, if it is there. */
-  readonly plannedConfig: Text;
-}
-
-/** One thing that would happen. */
-export interface HostChange {
-  readonly action: 'create' | 'replace' | 'remove' | 'reload' | 'restart';
-  /** A path of the host, or a unit. */
-  readonly what: string;
-  /** What differs, by meaning. */
-  readonly details: readonly string[];
-}
-
-/** Changes in the order in which they would happen; none when the node is as it should be. */
-export function nodeChanges(
-  plan: InstallPlan & { readonly ok: true },
-  present: PresentState,
-  { unit, parseYaml }: { readonly unit: string; readonly parseYaml: YamlParser },
-): readonly HostChange[] {
-  const dropIn = dropInChange(plan.dropIn, present);
-  return [
-    ...executableChange(plan, present),
-    ...configChange(plan, present, parseYaml),
-    ...(dropIn === undefined
-      ? []
-      : [
-          dropIn,
-          { action: 'reload', what: 'systemd', details: [] } as const,
-          {
-            action: 'restart',
-            what: unit,
-            details: ['when it does not stay up, three times, the old drop-in is put back'],
-          } as const,
-        ]),
-    ...present.configFiles
-      .filter((path) => path !== plan.config?.path && path !== plan.environment?.path)
-      .map((path): HostChange => ({ action: 'remove', what: path, details: ['once the kubelet is up'] })),
-  ];
-}
-
-function executableChange(plan: InstallPlan & { ok: true }, present: PresentState): readonly HostChange[] {
-  if (plan.config === undefined || present.executable === 'same') return [];
-  return [
-    {
-      action: present.executable === 'absent' ? 'create' : 'replace',
-      what: present.executablePath,
-      details: ['a copy of this program, mode 0755'],
-    },
-  ];
-}
-
-function configChange(
-  { config }: InstallPlan & { ok: true },
-  present: PresentState,
-  parseYaml: YamlParser,
-): readonly HostChange[] {
-  if (config === undefined || present.plannedConfig === config.text) return [];
-  const action = present.plannedConfig === undefined ? 'create' : 'replace';
-  const details = providerChanges(present.config, config.text, parseYaml);
-  return [{ action, what: config.path, details }];
-}
-
-/** Providers that come, go, or are asked for other images. */
-function providerChanges(before: Text, after: string, parseYaml: YamlParser): readonly string[] {
-  const [old, next] = [providersOf(before, parseYaml), providersOf(after, parseYaml)];
-  return [...new Set([...old.keys(), ...next.keys()])].flatMap((name) => {
-    const [was, is] = [old.get(name), next.get(name)];
-    if (was === undefined) return [`provider ${name}: added for ${(is ?? []).join(', ')}`];
-    if (is === undefined) return [`provider ${name}: removed`];
-    const added = is.filter((image) => !was.includes(image)).map((image) => `+${image}`);
-    const removed = was.filter((image) => !is.includes(image)).map((image) => `-${image}`);
-    const differs = [...added, ...removed];
-    return [`provider ${name}: ${differs.length === 0 ? 'kept' : differs.join(' ')}`];
-  });
-}
-
-function providersOf(text: Text, parseYaml: YamlParser): ReadonlyMap<string, readonly string[]> {
-  const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parseYaml);
-  const providers = decoded?.ok === true ? (decoded.config.providers ?? []) : [];
-  return new Map(providers.map(({ name = '', matchImages = [] }) => [name, matchImages]));
-}
-
-function dropInChange(wanted: string, { dropIn, dropInPath }: PresentState): HostChange | undefined {
-  if (dropIn === wanted || (dropIn === undefined && wanted === NEUTRAL)) return undefined;
-  return {
-    action: dropIn === undefined ? 'create' : 'replace',
-    what: dropInPath,
-    details: [
-      ...(dropIn === undefined || isOwnDropIn(dropIn) ? [] : ['somebody else wrote what is there']),
-      ...flagChanges(dropIn ?? '', wanted),
-    ],
-  };
-}
-
-function flagChanges(before: string, after: string): readonly string[] {
-  const [old, next] = [ownPointers(before), ownPointers(after)];
-  const flags = [
-    ['--image-credential-provider-config', old.config, next.config],
-    ['--image-credential-provider-bin-dir', old.binDir, next.binDir],
-  ] as const;
-  const changed = flags
-    .filter(([, was, is]) => was !== is)
-    .map(([flag, was, is]) => `${flag}: ${was ?? 'none'} -> ${is ?? 'none'}`);
-  return changed.length > 0 ? changed : ['the other flags in the variable, as they are now'];
-}
-
 /** Where the executable goes by a plan. */
-export function executablePath({ binDir }: InstallPlan & { readonly ok: true }): string {
+export function executablePath({ binDir }: GoodPlan): string {
   return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
 }
 

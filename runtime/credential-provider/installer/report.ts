@@ -1,30 +1,24 @@
 /** What the API server is told about the installation on a node: a PullStatus, and Events on the Node. Pure. */
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { describeError } from '../../core/errors.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { type EntryStatus, pullStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import type { NodeIdentity, NodeWords, Said } from '../../node/report.ts';
+import type { NodeWords, Said } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { type NodeEvent, type NodeState, stateConditions } from '../../node/task.ts';
 import { NOTES } from '../../node/watch.ts';
+import { decodeCredentialProviderConfig } from '../config.ts';
+import type { MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
 import { read } from './host.ts';
-import { OWN_FILE } from './managed.ts';
-import {
-  executablePath,
-  type HostChange,
-  type InstallPlan,
-  nodeChanges,
-  ownPointers,
-  type PresentState,
-} from './plan.ts';
+import { isOwnDropIn, NEUTRAL, OWN_FILE } from './managed.ts';
+import { executablePath, type GoodPlan, type InstallPlan, ownPointers } from './plan.ts';
 import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
 import { askWanted, dropInFile, type Env } from './wanted.ts';
 
@@ -72,30 +66,23 @@ export function accountOf({ namespace, serviceAccount = '' }: FailureNote): stri
 /** The Event has the rest: a hundred verdicts with a Role each would be a large object. */
 const MOST_VERDICT = 500;
 
-function shortened(text: string): string {
-  return text.length > MOST_VERDICT ? `${text.slice(0, MOST_VERDICT - 3)}...` : text;
-}
-
 /** One entry of the node's PullStatus. */
 export function failureVerdict(note: FailureNote): EntryStatus {
-  const image = note.image === undefined ? '' : `image "${note.image}": `;
+  const message = `${note.image === undefined ? '' : `image "${note.image}": `}${note.message}`;
   return {
     subject: accountOf(note),
     verdict: 'Warning',
     reason: PROVIDER_FAILED,
-    message: shortened(`${image}${note.message}`),
+    message: message.length > MOST_VERDICT ? `${message.slice(0, MOST_VERDICT - 3)}...` : message,
   };
 }
 
 /** The state of the node with who gets no credentials, by name as far as a line goes. The node is as it should be all the same. */
 export function withFailures(state: NodeState, notes: readonly FailureNote[]): NodeState {
-  return notes.length === 0 ? state : { ...state, message: `${state.message}; ${failureText(notes)}` };
-}
-
-function failureText(notes: readonly FailureNote[]): string {
+  if (notes.length === 0) return state;
   const shown = notes.slice(0, 3).map(accountOf).join(', ');
   const more = notes.length > 3 ? ` and ${notes.length - 3} more` : '';
-  return `the last run of the provider failed for ${shown}${more}`;
+  return { ...state, message: `${state.message}; the last run of the provider failed for ${shown}${more}` };
 }
 
 /** Remembers what was said, so that a pod which tries again and again is spoken of once for each cause. */
@@ -134,49 +121,29 @@ export function installerWords(
   return {
     manager: 'pullwright-installer',
     controller: 'pullwright.dev/credential-provider-installer',
-    status: (node, state, present, now) =>
-      installerStatus({ node, state, plan: plan(), failures: failures(), present, now }),
+    status: (node, state, present, now) => {
+      const known = plan();
+      const { object, status } = pullStatus({
+        reporter: 'credential-provider-installer',
+        about: { apiVersion: 'v1', kind: 'Node', namespace: NAMESPACE, name: node.name },
+        conditions: stateConditions(state),
+        verdicts: [
+          ...failures().map(failureVerdict),
+          ...(known?.ok === true ? known.verdicts.map(entryVerdict) : []),
+        ],
+        present,
+        now,
+      });
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
+      const name = installerStatusName(node.name);
+      return { object: { ...object, metadata: { ...object.metadata, name, ownerReferences } }, status };
+    },
     eventOf,
     eventOfState,
   };
 }
 
-function installerStatus({
-  node,
-  state,
-  plan,
-  failures,
-  present,
-  now,
-}: {
-  readonly node: NodeIdentity;
-  readonly state: NodeState;
-  readonly plan: InstallPlan | undefined;
-  readonly failures: readonly FailureNote[];
-  readonly present: KubeObject | undefined;
-  readonly now: Date;
-}): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> } {
-  const { object, status } = pullStatus({
-    reporter: 'credential-provider-installer',
-    about: { apiVersion: 'v1', kind: 'Node', namespace: NAMESPACE, name: node.name },
-    conditions: stateConditions(state),
-    verdicts: [
-      ...failures.map(failureVerdict),
-      ...(plan?.ok === true ? plan.verdicts.map(entryVerdict) : []),
-    ],
-    present,
-    now,
-  });
-  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
-  const name = installerStatusName(node.name);
-  return { object: { ...object, metadata: { ...object.metadata, name, ownerReferences } }, status };
-}
-
-function entryVerdict({
-  pattern,
-  verdict,
-  message,
-}: (InstallPlan & { ok: true })['verdicts'][number]): EntryStatus {
+function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
   return verdict === 'Rendered'
     ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "it is in the kubelet's file" }
     : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
@@ -223,11 +190,7 @@ export interface InstallerReport {
   readonly would?: readonly HostChange[];
   /** With `--dry-run`: what the journal says is to be done first, when a run was interrupted. */
   readonly resumes?: string;
-  readonly entries?: readonly {
-    readonly pattern: string;
-    readonly verdict: string;
-    readonly message: string;
-  }[];
+  readonly entries?: readonly MatchImageVerdict[];
 }
 
 /** Gives the report. Rejects with what could not be asked. */
@@ -250,50 +213,102 @@ export async function previewInstaller(
   const { ready, reason, message } = state;
   const node = options.nodeName;
   if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
-  const would = nodeChanges(plan, presentState(plan, options), {
-    unit: options.unit,
-    parseYaml,
-  });
-  const isHeld = state.reason === 'BreakerOpen';
+  const would = nodeChanges(plan, options);
   return {
     node,
     ready: ready && would.length === 0,
     reason,
     message,
-    would: isHeld ? [] : would,
+    would: state.reason === 'BreakerOpen' ? [] : would,
     ...resumes,
-    entries: plan.verdicts.map(({ pattern, verdict, message }) => ({ pattern, verdict, message })),
+    entries: plan.verdicts,
   };
 }
 
-function presentState(plan: InstallPlan & { ok: true }, options: SourceOptions): PresentState {
+/** One thing that would happen. */
+export interface HostChange {
+  readonly action: 'create' | 'replace' | 'remove' | 'reload' | 'restart';
+  /** A path of the host, or a unit. */
+  readonly what: string;
+  /** What differs, by meaning. */
+  readonly details: readonly string[];
+}
+
+/** Changes in the order in which they would happen; none when the node is as it should be. */
+function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChange[] {
   const { root, configDir } = options;
+  const { config, environment } = plan;
   const file = dropInFile(options);
   const dropIn = read('', file)?.text;
-  const pointed = dropIn === undefined ? undefined : ownPointers(dropIn).config;
-  const path = executablePath(plan);
-  return {
-    dropInPath: file.slice(root.length),
-    dropIn,
-    config: textOf(root, pointed ?? plan.pointedAt),
-    executablePath: path,
-    executable: executableState(root + path, options.executable),
-    configFiles: previewNames(root + configDir).map((name) => `${configDir}/${name}`),
-    plannedConfig: plan.config === undefined ? undefined : read(root, plan.config.path)?.text,
-  };
+  const changes: HostChange[] = [];
+  const put = (what: string, isThere: boolean, details: readonly string[]): number =>
+    changes.push({ action: isThere ? 'replace' : 'create', what, details });
+  if (config !== undefined) {
+    const program = executablePath(plan);
+    const isThere = existsSync(root + program);
+    if (!isThere || digestOf(root + program) !== digestOf(options.executable))
+      put(program, isThere, ['a copy of this program, mode 0755']);
+    const present = read(root, config.path)?.text;
+    const used = (dropIn === undefined ? undefined : ownPointers(dropIn).config) ?? plan.pointedAt;
+    if (present !== config.text)
+      put(
+        config.path,
+        present !== undefined,
+        providerChanges(used === undefined ? undefined : read(root, used)?.text, config.text),
+      );
+  }
+  if ((dropIn ?? NEUTRAL) !== plan.dropIn) {
+    const isForeign = dropIn !== undefined && !isOwnDropIn(dropIn);
+    put(file.slice(root.length), dropIn !== undefined, [
+      ...(isForeign ? ['somebody else wrote what is there'] : []),
+      ...flagChanges(dropIn ?? '', plan.dropIn),
+    ]);
+    changes.push(
+      { action: 'reload', what: 'systemd', details: [] },
+      {
+        action: 'restart',
+        what: options.unit,
+        details: ['when it does not stay up, three times, the old drop-in is put back'],
+      },
+    );
+  }
+  for (const name of existsSync(root + configDir) ? readdirSync(root + configDir) : []) {
+    const path = `${configDir}/${name}`;
+    if (OWN_FILE.test(name) && path !== config?.path && path !== environment?.path)
+      changes.push({ action: 'remove', what: path, details: ['once the kubelet is up'] });
+  }
+  return changes;
 }
 
-function textOf(root: string, path: string | undefined): string | undefined {
-  return path === undefined ? undefined : read(root, path)?.text;
+/** Providers that come, go, or are asked for other images. */
+function providerChanges(before: string | undefined, after: string): readonly string[] {
+  const [old, next] = [providersOf(before), providersOf(after)];
+  return [...new Set([...old.keys(), ...next.keys()])].map((name) => {
+    const [was, is] = [old.get(name), next.get(name)];
+    if (was === undefined) return `provider ${name}: added for ${(is ?? []).join(', ')}`;
+    if (is === undefined) return `provider ${name}: removed`;
+    const added = is.filter((image) => !was.includes(image)).map((image) => `+${image}`);
+    const removed = was.filter((image) => !is.includes(image)).map((image) => `-${image}`);
+    return `provider ${name}: ${[...added, ...removed].join(' ') || 'kept'}`;
+  });
 }
 
-function executableState(path: string, program: string): PresentState['executable'] {
-  if (!existsSync(path)) return 'absent';
-  return digestOf(path) === digestOf(program) ? 'same' : 'foreign';
+function providersOf(text: string | undefined): ReadonlyMap<string, readonly string[]> {
+  const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parseYaml);
+  const providers = decoded?.ok === true ? (decoded.config.providers ?? []) : [];
+  return new Map(providers.map(({ name = '', matchImages = [] }) => [name, matchImages]));
 }
 
-function previewNames(folder: string): readonly string[] {
-  return existsSync(folder) ? readdirSync(folder).filter((name) => OWN_FILE.test(name)) : [];
+function flagChanges(before: string, after: string): readonly string[] {
+  const [old, next] = [ownPointers(before), ownPointers(after)];
+  const flags = [
+    ['--image-credential-provider-config', old.config, next.config],
+    ['--image-credential-provider-bin-dir', old.binDir, next.binDir],
+  ] as const;
+  const changed = flags
+    .filter(([, was, is]) => was !== is)
+    .map(([flag, was, is]) => `${flag}: ${was ?? 'none'} -> ${is ?? 'none'}`);
+  return changed.length > 0 ? changed : ['the other flags in the variable, as they are now'];
 }
 
 // The report of `install-provider` as text, JSON or YAML.

@@ -14,7 +14,7 @@ import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
 import { read } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
-import type { InstallPlan } from './plan.ts';
+import type { GoodPlan, InstallPlan } from './plan.ts';
 import { askWanted, dropInFile, type Env, recordFile, type WantedOptions } from './wanted.ts';
 
 // What the installer remembers of the executable that it copied, so that it takes back that file and no other.
@@ -156,7 +156,7 @@ export class NodeSource {
     this.#copiedTo = path;
   }
 
-  #sayVerdicts(plan: InstallPlan & { ok: true }): void {
+  #sayVerdicts(plan: GoodPlan): void {
     const left = plan.verdicts.filter(({ verdict }) => verdict !== 'Rendered');
     const said = JSON.stringify(left);
     if (said === this.#said) return;

@@ -12,7 +12,7 @@ import type { NodeState } from '../../node/task.ts';
 import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
-import { type InstallPlan, kubeletPointers } from './plan.ts';
+import { type GoodPlan, kubeletPointers } from './plan.ts';
 import type { HostPlaces } from './wanted.ts';
 
 /** What is wrong; undefined when nothing is. */
@@ -21,22 +21,30 @@ export interface TrialFailure {
   readonly message: string;
 }
 
-interface TrialInput {
-  readonly systemd: ServiceSystemd;
-  readonly places: HostPlaces;
-  readonly plan: InstallPlan & { readonly ok: true };
-  readonly signal: AbortSignal;
-}
-
 /** The longest that a check takes: its budget, twice, and the start. */
 const LONGEST_SECONDS = 120;
 const UNIT = 'pullwright-provider-check.service';
 
 /** Looks, and tries. Rejects when systemd does not answer. */
-export async function tryOut(input: TrialInput): Promise<TrialFailure | undefined> {
-  const { systemd, places, plan } = input;
+export async function tryOut(
+  systemd: ServiceSystemd,
+  places: HostPlaces,
+  plan: GoodPlan,
+  signal: AbortSignal,
+): Promise<TrialFailure | undefined> {
   const kubelet = await systemd.service(places.unit);
-  return flagsFailure(kubelet, plan, places.unit) ?? (await runFailure(input, kubelet));
+  const failure = flagsFailure(kubelet, plan, places.unit);
+  if (failure !== undefined) return failure;
+  const answer = `${places.stateDir}/check.json`;
+  mkdirSync(places.root + places.stateDir, { recursive: true, mode: 0o700 });
+  try {
+    // systemd writes over what is there, and cuts nothing off.
+    removeFile(places.root + answer);
+    const { result } = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
+    return judged(textOf(places.root + answer), result);
+  } finally {
+    removeFile(places.root + answer);
+  }
 }
 
 /**
@@ -44,7 +52,7 @@ export async function tryOut(input: TrialInput): Promise<TrialFailure | undefine
  */
 export function flagsFailure(
   kubelet: LoadedService | undefined,
-  { config, binDir }: InstallPlan & { readonly ok: true },
+  { config, binDir }: GoodPlan,
   unit: string,
 ): TrialFailure | undefined {
   const line = kubelet?.commandLine ?? '';
@@ -65,29 +73,8 @@ function requestFor(image: string): string {
   return `${JSON.stringify({ apiVersion: PLUGIN_API_VERSION, kind: 'CredentialProviderRequest', image })}\n`;
 }
 
-async function runFailure(
-  { systemd, places, plan, signal }: TrialInput,
-  kubelet: LoadedService | undefined,
-): Promise<TrialFailure | undefined> {
-  const answer = `${places.stateDir}/check.json`;
-  mkdirSync(places.root + places.stateDir, { recursive: true, mode: 0o700 });
-  try {
-    // systemd writes over what is there, and cuts nothing off.
-    removeFile(places.root + answer);
-    const { result } = await systemd.run(UNIT, trialService({ plan, answer, kubelet }), signal);
-    return judged(textOf(places.root + answer), result);
-  } finally {
-    removeFile(places.root + answer);
-  }
-}
-
 /** As the kubelet runs it: on the host, with the variables of the kubelet's unit. */
-function trialService(input: {
-  readonly plan: InstallPlan & { readonly ok: true };
-  readonly answer: string;
-  readonly kubelet: LoadedService | undefined;
-}): ServiceProperties {
-  const { plan, answer, kubelet } = input;
+function trialService(plan: GoodPlan, answer: string, kubelet: LoadedService | undefined): ServiceProperties {
   const program = `${plan.binDir}/${CREDENTIAL_PROVIDER.name}`;
   const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
   const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';

@@ -16,6 +16,7 @@ import { sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
 import { MANAGED_MARKS } from './managed.ts';
+import type { PlaceInput } from './place.ts';
 import {
   type InstallInput,
   type InstallPlan,
@@ -70,39 +71,24 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     return planNodeUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
   const client = await connect(env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
+  const kubelet = await loadedKubelet(options);
+  const { words, pointers, ...unit } = readKubelet(options, kubelet);
+  const isThere = (path: string): boolean => existsSync(root + path);
   return planInstall({
     node,
     matchImages,
     ...(options.secretAnnotation ? { annotationKeys: [SECRETS_ANNOTATION] } : {}),
-    ...hostInput(options, await loadedKubelet(options)),
-    ...(presentDropIn === undefined ? {} : { presentDropIn }),
-    marks: MANAGED_MARKS.filter((path) => existsSync(root + path)),
+    ...unit,
+    args: withKubeconfig(options.providerArgs, kubelet?.commandLine || words, isThere),
+    pointers: { ...pointers, binDir: options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir },
+    present: pointers.config === undefined ? undefined : read(root, pointers.config)?.text,
+    presentDropIn,
+    marks: MANAGED_MARKS.filter(isThere),
     takeOver,
     configDir,
     digest: sha256Hex,
     parseYaml,
   });
-}
-
-/** What the host says about its kubelet. */
-function hostInput(
-  options: WantedOptions,
-  kubelet: LoadedService | undefined,
-): Pick<InstallInput, 'unit' | 'environment' | 'loaded' | 'pointers' | 'args' | 'present'> {
-  const { root, binDir, providerArgs } = options;
-  const { words, pointers, ...unit } = readKubelet(options, kubelet);
-  const { config } = pointers;
-  const present = config === undefined ? undefined : read(root, config)?.text;
-  const line = kubelet?.commandLine || words;
-  return {
-    ...unit,
-    args: withKubeconfig(providerArgs, line, (path) => existsSync(root + path)),
-    pointers: {
-      binDir: binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
-      ...(config === undefined ? {} : { config }),
-    },
-    ...(present === undefined ? {} : { present }),
-  };
 }
 
 /** The kubelet's service; undefined where systemd has none of the name, or there is no bus, as in a folder. */
@@ -119,7 +105,7 @@ async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedSer
 function readKubelet(
   { root, unit, unitPath }: HostPlaces,
   kubelet: LoadedService | undefined,
-): Pick<InstallInput, 'unit' | 'environment' | 'loaded' | 'pointers'> & { readonly words: string } {
+): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
   const ownDropIn = basename(CREDENTIAL_PROVIDER.dropIn);
   const known = kubelet?.isStale === false ? kubelet : undefined;
   const files =
@@ -132,15 +118,10 @@ function readKubelet(
     command: { words: known.command, isVerbatim: known.isVerbatim },
     environment: known.environment,
   };
-  const command = loaded?.command ?? kubeletCommand(settings);
-  const words = kubeletArguments(settings, environment, command).join(' ');
-  return {
-    unit: files,
-    environment,
-    words,
-    pointers: kubeletPointers([words]),
-    ...(loaded === undefined ? {} : { loaded }),
-  };
+  const words = kubeletArguments(settings, environment, loaded?.command ?? kubeletCommand(settings)).join(
+    ' ',
+  );
+  return { unit: files, environment, words, pointers: kubeletPointers([words]), loaded };
 }
 
 async function asked(
@@ -153,16 +134,19 @@ async function asked(
       code: 'NodeMissing',
       hint: 'Set --node-name to the name of the Node object',
     });
-  return { node, matchImages: await readMatchImages(client) };
+  const { group, kind, objectName } = CREDENTIAL_PROVIDER;
+  for (const version of VERSIONS) {
+    const object = await client.get({ apiVersion: `${group}/${version}`, kind, name: objectName });
+    const { matchImages = [] } = (object?.spec ?? {}) as { readonly matchImages?: readonly string[] };
+    if (object !== undefined) return { node, matchImages };
+  }
+  return { node, matchImages: [] };
 }
 
 /** The API server, by the token of the pod. */
 export async function connect(env: Env, folder: string): Promise<KubeClient> {
   const connection = podConnection(env, folder);
-  return new HttpKubeClient({
-    connection,
-    userAgent: `pullwright-installer/${VERSION}`,
-  });
+  return new HttpKubeClient({ connection, userAgent: `pullwright-installer/${VERSION}` });
 }
 
 /** Calls `changed` when the CRIOCredentialProviderConfig may have changed. What it gives ends the watch, and the client. */
@@ -189,15 +173,3 @@ export function watchConfig(
 }
 
 const VERSIONS = ['v1', 'v1alpha1'];
-
-async function readMatchImages(client: KubeClient): Promise<readonly string[]> {
-  const { group, kind, objectName: name } = CREDENTIAL_PROVIDER;
-  for (const version of VERSIONS) {
-    const object = await client.get({ apiVersion: `${group}/${version}`, kind, name });
-    if (object !== undefined)
-      return (
-        (object as { readonly spec?: { readonly matchImages?: readonly string[] } }).spec?.matchImages ?? []
-      );
-  }
-  return [];
-}
