@@ -35,15 +35,15 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
       : installerObjects({
           ...config.installer,
           image: cluster.image,
-          ...(config.secretAnnotation === true ? { secretAnnotation: true } : {}),
-          ...(config.provider === undefined ? {} : { provider: config.provider }),
+          secretAnnotation: config.secretAnnotation === true,
+          provider: config.provider ?? {},
         })),
     ...(config.executable?.pools === undefined
       ? []
       : executableMachineConfigs({
           pools: config.executable.pools,
           image: cluster.image,
-          ...(config.provider === undefined ? {} : { settings: config.provider }),
+          settings: config.provider ?? {},
         })),
   ],
   reconciler: (config, cluster) =>

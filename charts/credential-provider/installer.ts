@@ -17,28 +17,19 @@ import {
   type Volume,
   type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
+import type { CredentialProviderInput } from '../../runtime/credential-provider/options.ts';
 import {
   CREDENTIAL_PROVIDER,
   installerStatusName,
   PROVIDER_FAILED,
 } from '../../runtime/credential-provider/platform.ts';
-import { type ProviderSettings, providerArgs } from '../../runtime/credential-provider/provider-flags.ts';
+import { providerArgs } from '../../runtime/credential-provider/provider-flags.ts';
 
-export interface InstallerOptions {
+/** The section's `installer`, and what is needed of the rest of it. */
+export interface InstallerOptions
+  extends NonNullable<CredentialProviderInput['installer']>,
+    Pick<CredentialProviderInput, 'secretAnnotation' | 'provider'> {
   readonly image: string;
-  /** Nodes that get it. @default {{ 'kubernetes.io/os': 'linux' }} */
-  readonly nodeSelector?: Readonly<Record<string, string>>;
-  /** Restarts of kubelets are spread over so many seconds. @default {300} */
-  readonly restartWindowSeconds?: number;
-  readonly secretAnnotation?: boolean;
-  /** Options of the executable. @default none */
-  readonly provider?: ProviderSettings;
-  /** Write a PullStatus and Events about each node. @default {false} */
-  readonly report?: boolean;
-  /** Listen on the node's address, and render a PodMonitor. @default {false} */
-  readonly metrics?: boolean;
-  /** Take everything back from the nodes instead. @default {false} */
-  readonly uninstall?: boolean;
 }
 
 const NAME = 'credential-provider-installer';

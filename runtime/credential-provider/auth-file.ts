@@ -38,7 +38,7 @@ export function canonicalKey(spelled: string): string {
   if (SIMPLE_KEY.test(spelled) && !spelled.endsWith('docker.io')) return spelled;
   const bare = spelled.replace(/^https?:\/\//i, '');
   const slash = bare.indexOf('/');
-  const host = (slash === -1 ? bare : bare.slice(0, slash)).toLowerCase();
+  const host = hostOf(bare).toLowerCase();
   const isUrl = bare.length !== spelled.length || DOCKER_HUB.test(host);
   // `/v2/` begins an API address; `quay.io/v2` without a scheme is a namespace of that name, not all of the host.
   const version = isUrl ? /^\/v[12](?=\/|$)/ : /^\/v[12](?=\/)/;
@@ -393,14 +393,10 @@ function bodyText(body: Redacted<string>): string | undefined {
   try {
     const text = atob(reveal(body));
     // Bytes beyond ASCII need decoding; most bodies have none.
-    return isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
+    return !/[^\0-\x7f]/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
   } catch {
     return undefined;
   }
-}
-
-function isAscii(text: string): boolean {
-  return !/[^\0-\x7f]/.test(text);
 }
 
 /**
@@ -422,21 +418,16 @@ export function chooseCredentials(
     if (!entries.has(key)) entries.set(key, chosenEntry(key, inOrder(offered, rank), skipped));
     return entries.get(key) !== undefined;
   };
-  const hosts = new Set(Array.from(offers.byKey.keys(), credentialHost));
+  const hosts = new Set(Array.from(offers.byKey.keys(), hostOf));
   for (const { repository } of sources) {
     // Of a thousand mirrors most have no secret, and a host is looked up faster than each path below it.
-    if (!hosts.has(credentialHost(repository))) continue;
+    if (!hosts.has(hostOf(repository))) continue;
     const key = firstLookupKey(repository, serves);
     if (key !== undefined) keyBySource.set(repository, key);
   }
   const used = new Set(keyBySource.values());
   const chosen = [...entries.values()].filter((entry) => entry !== undefined && used.has(entry.key));
   return { entries: chosen as readonly ChosenEntry[], keyBySource, skipped };
-}
-
-function credentialHost(place: string): string {
-  const slash = place.indexOf('/');
-  return slash === -1 ? place : place.slice(0, slash);
 }
 
 /** The first offer that is a credential; what else is offered is skipped. */

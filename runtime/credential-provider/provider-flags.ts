@@ -74,50 +74,45 @@ export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
 
 /** What is wrong with a value for a flag, as the end of `Flag ... is "x": `; undefined when nothing is. */
 export function flagFault(kind: ProviderFlagKind, value: unknown): string | undefined {
-  const { holds, wanted } = KINDS[kind];
-  return holds(value) ? undefined : wanted;
+  const [wanted, holds] = KINDS[kind];
+  return holds(value) ? undefined : `must be ${wanted}`;
 }
 
-interface Kind {
-  readonly holds: (value: unknown) => boolean;
-  readonly wanted: string;
-}
-
-const KINDS: Readonly<Record<ProviderFlagKind, Kind>> = {
-  path: { holds: isAbsolute, wanted: 'must be an absolute path' },
-  paths: {
-    holds: (value) => Array.isArray(value) && value.every(isAbsolute),
-    wanted: 'must be a list of absolute paths',
-  },
-  secrets: { holds: (value) => value === 'list' || value === 'named', wanted: 'must be list or named' },
-  boolean: { holds: (value) => typeof value === 'boolean', wanted: 'must be true or false' },
-  milliseconds: {
-    holds: (value) => Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 55_000,
-    wanted: 'must be a whole number from 100 to 55000',
-  },
+const KINDS: Readonly<
+  Record<ProviderFlagKind, readonly [wanted: string, holds: (value: unknown) => boolean]>
+> = {
+  path: ['an absolute path', isAbsolute],
+  paths: ['a list of absolute paths', (value) => Array.isArray(value) && value.every(isAbsolute)],
+  secrets: ['list or named', (value) => value === 'list' || value === 'named'],
+  boolean: ['true or false', (value) => typeof value === 'boolean'],
+  milliseconds: [
+    'a whole number from 100 to 55000',
+    (value) => Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 55_000,
+  ],
 };
 
 function isAbsolute(value: unknown): boolean {
   return typeof value === 'string' && value.startsWith('/');
 }
 
-/**
- * The arguments that say the same as the settings, in the order of the table.
- */
-export function providerArgs(settings: ProviderSettings): readonly string[] {
+/** What the settings say, by flag, in the order of the table. */
+function flagsIn(settings: ProviderSettings): readonly (readonly [flag: string, value: unknown])[] {
   return Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
     const value = settings[field as keyof ProviderSettings];
-    return value === undefined ? [] : [`--${flag}=${Array.isArray(value) ? value.join(',') : String(value)}`];
+    return value === undefined ? [] : [[flag, value] as const];
   });
+}
+
+/**
+ * The arguments that say the same as the settings.
+ */
+export function providerArgs(settings: ProviderSettings): readonly string[] {
+  return flagsIn(settings).map(([flag, value]) => `--${flag}=${String(value)}`);
 }
 
 /**
  * The file beside the executable that says the same, for nodes where nobody can give arguments.
  */
 export function providerConfigText(settings: ProviderSettings): string {
-  const fields = Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
-    const value = settings[field as keyof ProviderSettings];
-    return value === undefined ? [] : [[flag, value] as const];
-  });
-  return `${JSON.stringify(Object.fromEntries(fields), undefined, 2)}\n`;
+  return `${JSON.stringify(Object.fromEntries(flagsIn(settings)), undefined, 2)}\n`;
 }

@@ -67,51 +67,32 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
 const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
 
 function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideResult {
-  const { request, puller, file, failure } = decision;
+  const { request, puller, file, failure, covered } = decision;
+  const { authDir, keepImagesPrivate } = options;
   if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
   const answer = (keepPrivate: boolean): ProvideResult => ({
     stdout: responseText(request, keepPrivate),
     exitCode: 0,
   });
   if (puller === undefined) return answer(false);
-  const path = authFilePath(options.authDir, puller.namespace, request.image);
+  const path = authFilePath(authDir, puller.namespace, request.image);
   if (file !== undefined) {
-    writeAuthFile(path, options.authDir, file.text);
+    writeAuthFile(path, authDir, file.text);
     log.info(`Wrote auth file to ${path} with ${file.entries} number of entries`);
-    return answer(options.keepImagesPrivate);
+    return answer(keepImagesPrivate);
   }
   if (failure === undefined) {
     removeOwn(path, fileWriterOf(puller));
     log.info(
       `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
     );
-    return answer(options.keepImagesPrivate && existsSync(path));
+    return answer(keepImagesPrivate && existsSync(path));
   }
-  return withoutCredentials(decision, failure, options, { log, answer, path });
-}
-
-/**
- * The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
- * about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
- * whose ServiceAccount has pulled the image before.
- *
- * Where another account of the namespace has left a file for the image, CRI-O takes it whatever is answered. A pull with it
- * must not be recorded as one without credentials, which would open the image to every pod on the node.
- */
-function withoutCredentials(
-  { covered }: PullAnswer,
-  failure: unknown,
-  { keepImagesPrivate }: ProviderOptions,
-  {
-    log,
-    answer,
-    path,
-  }: {
-    readonly log: Log;
-    readonly answer: (keepPrivate: boolean) => ProvideResult;
-    readonly path: string;
-  },
-): ProvideResult {
+  // The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
+  // about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
+  // whose ServiceAccount has pulled the image before.
+  // Where another account of the namespace has left a file for the image, CRI-O takes it whatever is answered. A pull with it
+  // must not be recorded as one without credentials, which would open the image to every pod on the node.
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
   const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
   if (covered !== true && !keepsIdentity) throw failure;

@@ -6,7 +6,7 @@
  */
 
 import { PullwrightError } from '../../core/errors.ts';
-import { isRecord } from '../../core/record.ts';
+import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { shellWord } from '../../core/text.ts';
 import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
@@ -91,10 +91,10 @@ async function referencesOf(
   if (path === undefined) return undefined;
   const answer = await client.get(path);
   if (!('body' in answer)) return undefined;
-  const holder = within === undefined ? answer.body : field(answer.body, within);
-  const references = field(holder, 'imagePullSecrets');
-  if (!Array.isArray(references)) return [];
-  return references.map((reference) => field(reference, 'name')).filter(isSecretName);
+  const body = recordOf(answer.body);
+  const { imagePullSecrets } = within === undefined ? body : recordOf(body[within]);
+  if (!Array.isArray(imagePullSecrets)) return [];
+  return imagePullSecrets.map((reference) => recordOf(reference)['name']).filter(isObjectName);
 }
 
 async function readNamed(
@@ -103,7 +103,7 @@ async function readNamed(
   request: Pick<ProviderRequest, 'annotations'>,
   forbidden: Extract<ApiAnswer, { message: string }> | undefined,
 ): Promise<FoundSecrets> {
-  const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isSecretName);
+  const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isObjectName);
   const names = listed.length > 0 ? unique(listed) : await referencedSecrets(client, puller);
   if (names === undefined || (names.length === 0 && forbidden !== undefined))
     throw needsRole(puller, names ?? [], forbidden);
@@ -120,31 +120,23 @@ async function readNamed(
 }
 
 function secretsOf(list: unknown): readonly NamespacePullSecret[] {
-  const items = field(list, 'items');
+  const { items } = recordOf(list);
   return Array.isArray(items) ? items.map(secretOf) : [];
 }
 
 function secretOf(item: unknown): NamespacePullSecret {
-  const type = textField(item, 'type') || 'Opaque';
-  const body = field(field(item, 'data'), BODY_KEY[type] ?? '');
+  const { type: written, data, metadata } = recordOf(item);
+  const type = textOf(written) || 'Opaque';
+  const body = recordOf(data)[BODY_KEY[type] ?? ''];
   return {
-    name: textField(field(item, 'metadata'), 'name'),
+    name: textOf(recordOf(metadata)['name']),
     type,
     body: typeof body === 'string' ? redact(body) : undefined,
   };
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-function textField(value: unknown, name: string): string {
-  const found = field(value, name);
-  return typeof found === 'string' ? found : '';
-}
-
-function isSecretName(name: unknown): name is string {
-  return typeof name === 'string' && name.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
+function isObjectName(name: unknown): name is string {
+  return typeof name === 'string' && name.length <= 253 && DNS_SUBDOMAIN.test(name);
 }
 
 function unique(names: readonly string[]): readonly string[] {
@@ -263,7 +255,7 @@ function textOfBase64Url(text: string): string {
 
 function fieldIn(claim: unknown, field: 'name' | 'uid'): string | undefined {
   const value = isRecord(claim) ? claim[field] : undefined;
-  return typeof value === 'string' && value.length <= 253 && DNS_SUBDOMAIN.test(value) ? value : undefined;
+  return isObjectName(value) ? value : undefined;
 }
 
 function objectOr(value: unknown, state: string): Readonly<Record<string, unknown>> {
