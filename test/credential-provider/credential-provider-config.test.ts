@@ -1,6 +1,5 @@
 /** What the kubelet says to its own file; compared with the kubelet on random files in test/oracle/kubernetes. */
 import assert from 'node:assert/strict';
-import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { suite, table } from '../support/suite.ts';
@@ -95,26 +94,5 @@ test('a file that says KIND is told about that field', () => {
 test('a file without apiVersion is told about that', () => {
   assert.match(kubeletRefusal('kind: CredentialProviderConfig', parseYaml) ?? '', /'apiVersion' is missing/);
 });
-
-const DURATIONS = [
-  ['4.35s', 4_350_000_000, '4.35s', 'a fraction that floating point misses by one'],
-  ['1m0.000000001s', 60_000_000_001, '1m0.000000001s', 'nanoseconds are never written with an exponent'],
-  ['.5s', 500_000_000, '500ms', 'no digit before the point'],
-  ['-0', 0, '0s', 'the sign of nothing'],
-] as const;
-table(
-  test,
-  DURATIONS.map(([text, nanoseconds, shown, reason]) => ({
-    name: `duration ${text}`,
-    reason,
-    text,
-    nanoseconds,
-    shown,
-  })),
-  ({ text, nanoseconds, shown }) => {
-    assert.equal(parseGoDuration(text), nanoseconds);
-    assert.equal(formatGoDuration(nanoseconds), shown);
-  },
-);
 
 test.run();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { call, IMAGE, leave, MEMBER, place, program, removeProgram } from './support/compiled-run.ts';
+import { call, IMAGE, leave, place, program, removeProgram } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, flagsOf, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
@@ -63,20 +63,6 @@ test('version, and flags that do not exist', async () => {
   const wrong = await runProcess([program, '--no-such-flag=1'], { env: {}, stdin: '' });
   assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /Unknown flag "--no-such-flag"/);
-});
-
-test('fifty at once for one image leave one whole file', async () => {
-  const here = await place();
-  const ran = await Promise.all(Array.from({ length: 50 }, () => call(here.node, 'team-a')));
-  assert.deepEqual(
-    [...new Set(ran.map(({ code }) => code))],
-    [0],
-    ran.find(({ code }) => code !== 0)?.stderr,
-  );
-  const files = authFiles(here.node);
-  assert.equal(Object.keys(files).length, 1);
-  assert.deepEqual(JSON.parse(Object.values(files)[0]?.text ?? '').auths, { 'mirror.example.com': MEMBER });
-  await leave(here);
 });
 
 const NAMESPACES = ['team-a', 'team-b'] as const;

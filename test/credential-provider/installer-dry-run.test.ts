@@ -56,7 +56,7 @@ const BAD: readonly Bad[] = [
     reason: 'the verb and the object are named',
     account: 'powerless',
     code: 1,
-    says: /nodes "worker" is forbidden|Node.*worker.*forbidden/i,
+    says: /nodes "node-1" is forbidden|Node.*node-1.*forbidden/i,
   },
   {
     name: 'no such node',
@@ -136,7 +136,7 @@ else {
       json.would.map(({ action }: { action: string }) => action),
       ['create', 'create', 'create', 'reload', 'restart'],
     );
-    assert.deepEqual([json.node, json.ready, json.reason], ['worker', false, 'Writing']);
+    assert.deepEqual([json.node, json.ready, json.reason], ['node-1', false, 'Writing']);
     assert.deepEqual(parse((await scene.dryRun({ folder, flags: ['--output=yaml'] })).stdout), json);
   });
 

@@ -6,6 +6,7 @@ import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import {
   type InstallInput,
+  kubeletPointers,
   ownPointers,
   planInstall,
   planNodeUninstall,
@@ -62,102 +63,58 @@ const late = {
   text: '[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n',
 };
 
+const REFUSED: Readonly<Record<string, Readonly<Record<string, InstallInput>>>> = {
+  UnsupportedVersion: {
+    'the kubelet is old': input({}, 'v1.33.7'),
+    'CRI-O is old': input({}, 'v1.34.0', 'cri-o://1.33.0'),
+    'it is no CRI-O': input({}, 'v1.34.0', 'containerd://2.1.0'),
+    'the version is no version': input({}, 'latest'),
+    'the node says nothing': input({ node: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } }),
+  },
+  NoKubeletUnit: {
+    'there is no unit': input({ unit: [] }),
+    'the unit starts nothing': input({ unit: [{ ...UNIT, text: '[Unit]\n' }] }),
+  },
+  DropInOverridden: { 'a later drop-in would win': input({ unit: [UNIT, late] }) },
+  ConfigMissing: { 'the present file is missing': input({ pointers: pointed }) },
+  ConfigInvalid: {
+    'the present file is no YAML': input({ pointers: pointed, present: 'a: [' }),
+    'the present file is empty': input({ pointers: pointed, present: '' }),
+    'the present file has an unknown field': input({ pointers: pointed, present: `${PRESENT}foo: 1\n` }),
+    'the present file has a provider twice': input({
+      pointers: pointed,
+      present: PRESENT + PRESENT.slice(PRESENT.indexOf('- name')),
+    }),
+  },
+  ConfigRefused: { 'the kubelet refuses the merged file': input({ annotationKeys: ['not a key!'] }) },
+  ManagedElsewhere: {
+    'the Machine Config Operator has rendered the node': input({
+      node: nodeWith({ annotations: { [`${MCO}/currentConfig`]: 'rendered-worker-1' } }),
+    }),
+    'the Machine Config Operator is about to': input({
+      node: nodeWith({ annotations: { [`${MCO}/desiredConfig`]: 'rendered-worker-1' } }),
+    }),
+    'the daemon has left its state on the host': input({
+      marks: ['/etc/machine-config-daemon/currentconfig'],
+    }),
+    'the node belongs to a NodePool': input({
+      node: nodeWith({ labels: { 'hypershift.openshift.io/nodePool': 'east' } }),
+    }),
+  },
+  ForeignDropIn: { "the drop-in is somebody else's": input({ presentDropIn: FOREIGN }) },
+};
+
 table(
   test,
-  [
-    {
-      name: 'nothing is written: the kubelet is old',
-      input: input({}, 'v1.33.7'),
-      code: 'UnsupportedVersion',
-    },
-    {
-      name: 'nothing is written: CRI-O is old',
-      input: input({}, 'v1.34.0', 'cri-o://1.33.0'),
-      code: 'UnsupportedVersion',
-    },
-    {
-      name: 'nothing is written: it is no CRI-O',
-      input: input({}, 'v1.34.0', 'containerd://2.1.0'),
-      code: 'UnsupportedVersion',
-    },
-    {
-      name: 'nothing is written: the version is no version',
-      input: input({}, 'latest'),
-      code: 'UnsupportedVersion',
-    },
-    {
-      name: 'nothing is written: the node says nothing',
-      input: input({ node: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } }),
-      code: 'UnsupportedVersion',
-    },
-    { name: 'nothing is written: there is no unit', input: input({ unit: [] }), code: 'NoKubeletUnit' },
-    {
-      name: 'nothing is written: the unit starts nothing',
-      input: input({ unit: [{ ...UNIT, text: '[Unit]\n' }] }),
-      code: 'NoKubeletUnit',
-    },
-    {
-      name: 'nothing is written: a later drop-in would win',
-      input: input({ unit: [UNIT, late] }),
-      code: 'DropInOverridden',
-    },
-    {
-      name: 'nothing is written: the present file is missing',
-      input: input({ pointers: pointed }),
-      code: 'ConfigMissing',
-    },
-    {
-      name: 'nothing is written: the present file is no YAML',
-      input: input({ pointers: pointed, present: 'a: [' }),
-      code: 'ConfigInvalid',
-    },
-    {
-      name: 'nothing is written: the present file is empty',
-      input: input({ pointers: pointed, present: '' }),
-      code: 'ConfigInvalid',
-    },
-    {
-      name: 'nothing is written: the present file has an unknown field',
-      input: input({ pointers: pointed, present: `${PRESENT}foo: 1\n` }),
-      code: 'ConfigInvalid',
-    },
-    {
-      name: 'nothing is written: the present file has a provider twice',
-      input: input({ pointers: pointed, present: PRESENT + PRESENT.slice(PRESENT.indexOf('- name')) }),
-      code: 'ConfigInvalid',
-    },
-    {
-      name: 'nothing is written: the kubelet refuses the merged file',
-      input: input({ annotationKeys: ['not a key!'] }),
-      code: 'ConfigRefused',
-    },
-    {
-      name: 'nothing is written: the Machine Config Operator has rendered the node',
-      input: input({ node: nodeWith({ annotations: { [`${MCO}/currentConfig`]: 'rendered-worker-1' } }) }),
-      code: 'ManagedElsewhere',
-    },
-    {
-      name: 'nothing is written: the Machine Config Operator is about to',
-      input: input({ node: nodeWith({ annotations: { [`${MCO}/desiredConfig`]: 'rendered-worker-1' } }) }),
-      code: 'ManagedElsewhere',
-    },
-    {
-      name: 'nothing is written: the daemon has left its state on the host',
-      input: input({ marks: ['/etc/machine-config-daemon/currentconfig'] }),
-      code: 'ManagedElsewhere',
-    },
-    {
-      name: 'nothing is written: the node belongs to a NodePool',
-      input: input({ node: nodeWith({ labels: { 'hypershift.openshift.io/nodePool': 'east' } }) }),
-      code: 'ManagedElsewhere',
-    },
-    {
-      name: "nothing is written: the drop-in is somebody else's",
-      input: input({ presentDropIn: FOREIGN }),
-      code: 'ForeignDropIn',
-    },
-  ].map((row) => ({ ...row, reason: 'a kubelet that does not start takes the whole node down' })),
-  ({ input: given, code }) => {
+  Object.entries(REFUSED).flatMap(([code, rows]) =>
+    Object.entries(rows).map(([name, given]) => ({
+      name: `nothing is written: ${name}`,
+      reason: 'a kubelet that does not start takes the whole node down',
+      given,
+      code,
+    })),
+  ),
+  ({ given, code }) => {
     const plan = planInstall(given);
     assert.ok(!plan.ok);
     assert.equal(plan.code, code);
@@ -269,6 +226,22 @@ test('without an entry the drop-in has no effect', () => {
     binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
     verdicts: [],
   });
+});
+
+test('the kubelet looks for providers where the texts of its command line say last', () => {
+  const [config, binDir] = ['--image-credential-provider-config', '--image-credential-provider-bin-dir'];
+  for (const [texts, found] of [
+    [['ExecStart=/usr/bin/kubelet'], {}],
+    [[`KUBELET_EXTRA_ARGS="--v=2 ${config}=/a.yaml ${binDir}=/b"`], { config: '/a.yaml', binDir: '/b' }],
+    [[`ExecStart=/usr/bin/kubelet \\\n  ${config} /a.yaml`], { config: '/a.yaml' }],
+    [[`# ${config}=/a.yaml`], {}],
+    [[`${config}=/a.yaml`, `${config}=/c.yaml`], { config: '/c.yaml' }],
+  ] as const)
+    assert.deepEqual(
+      kubeletPointers(texts),
+      { config: undefined, binDir: undefined, ...found },
+      texts.join(),
+    );
 });
 
 test.run();

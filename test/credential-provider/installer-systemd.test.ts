@@ -88,27 +88,18 @@ else {
     },
   );
 
-  for (const versions of [
-    ['v1.33.9', 'cri-o://1.34.0'],
-    ['v1.34.0', 'cri-o://1.33.4'],
-    ['v1.34.0', 'containerd://2.0.0'],
-  ] as const) {
-    scene(
-      `kubelet ${versions[0]} with ${versions[1]}: nothing is written, and why`,
-      versions,
-      async (node) => {
-        await entries('docker.io');
-        const agent = node.run(['--once']);
-        assert.equal(await agent.ended, 1);
-        assert.equal(agent.reason(), 'UnsupportedVersion');
-        assert.match(agent.text(), new RegExp(`there is ${node.name} \\(kubelet ${versions[0]}`));
-        assert.deepEqual(
-          [existsSync(node.dropIn), node.configs, existsSync(node.plugin), node.starts()],
-          [false, [], false, ['plain']],
-        );
-      },
+  scene('CRI-O that is too old: nothing is written, and why', ['v1.34.0', 'cri-o://1.33.4'], async (node) => {
+    await entries('docker.io');
+    const agent = node.run(['--once']);
+    assert.equal(await agent.ended, 1);
+    assert.equal(agent.reason(), 'UnsupportedVersion');
+    assert.match(agent.text(), new RegExp(`there is ${node.name} \\(kubelet v1\\.34\\.0`));
+    assert.deepEqual(
+      [existsSync(node.dropIn), node.configs, existsSync(node.plugin), node.starts()],
+      [false, [], false, ['plain']],
     );
-  }
+  });
+
   scene(
     '--uninstall takes back all of it without the API server, and leaves what others did',
     GOOD,
@@ -260,6 +251,52 @@ else {
       await cluster.versions(node.name, 'v1.33.9', 'cri-o://1.33.0');
       await until('it says so', () => agent.reason() === 'UnsupportedVersion', 60_000);
       assert.equal(node.starts().length, 2, 'what is installed stays');
+    },
+  );
+
+  scene('the unit counts as systemd reads it, not as it looks', GOOD, async (node) => {
+    await entries('docker.io');
+    const { state } = node.machine;
+    const head =
+      '[Unit]\nDefaultDependencies=no\n[Service]\nType=notify\nNotifyAccess=all\nTimeoutStopSec=2\n';
+    node.machine.unit(
+      `${head}Environment=KUBELET_EXTRA_ARGS="--label=a b" 'KUBELET_EXTRA_ARGS=--label="x y" --v=2'\nExecStart=${state}/kubelet \\\n # --image-credential-provider-config=/old.yaml \\\n; --old \\\n  --first \\\n  $KUBELET_EXTRA_ARGS\n`,
+    );
+    node.machine.systemctl('restart', 'kubelet.service');
+    assert.equal(await node.run(['--once']).ended, 0);
+    assert.match(
+      node.starts().at(-1) ?? '',
+      /^--first --label=x y --v=2 --image-credential-provider-bin-dir=\S+ --image-credential-provider-config=\S+$/,
+    );
+    for (const command of [
+      `/bin/bash -c "exec ${state}/kubelet $KUBELET_EXTRA_ARGS"`,
+      `:${state}/kubelet $KUBELET_EXTRA_ARGS`,
+      `${state}/kubelet --label=$KUBELET_EXTRA_ARGS`,
+    ]) {
+      node.machine.unit(`${head}ExecStart=${command}\n`);
+      const agent = node.run(['--once']);
+      assert.equal(await agent.ended, 1, command);
+      assert.equal(agent.reason(), 'NoPlaceForFlags', command);
+    }
+  });
+
+  scene(
+    'an executable that does not work on the node is not in sync, and says what it lacks',
+    GOOD,
+    async (node) => {
+      await entries('docker.io');
+      const agent = node.run(['--once', '--provider-arg=--ca-file=/nowhere.crt']);
+      assert.equal(await agent.ended, 1);
+      assert.equal(agent.reason(), 'ProviderFails');
+      assert.match(agent.text(), /no CA to verify the API server with in \/nowhere\.crt/);
+      assert.equal(await node.run(['--once']).ended, 0);
+      const { state } = node.machine;
+      writeFileSync(join(state, 'real'), readFileSync(join(state, 'kubelet')), { mode: 0o755 });
+      writeFileSync(join(state, 'kubelet'), `#!/bin/bash\nexec ${state}/real --none\n`);
+      node.machine.systemctl('restart', 'kubelet.service');
+      const second = node.run(['--once']);
+      assert.equal(await second.ended, 1);
+      assert.equal(second.reason(), 'KubeletWithoutFlags');
     },
   );
 

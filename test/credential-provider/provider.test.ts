@@ -1,13 +1,13 @@
 // deadline: 120 s
 /** One run of the provider: what it writes, what it removes, what it says. */
 import assert from 'node:assert/strict';
-import { chownSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
+import { chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import { authFiles, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
-import { auth, CONF, IMAGE, LEFT, run } from './support/one-run.ts';
+import { auth, IMAGE, LEFT, run } from './support/one-run.ts';
 
 const test = suite('provider');
 
@@ -108,30 +108,6 @@ test('a broken or unreadable file of the node does not take the namespace down',
     });
 });
 
-test('the folder is made for root alone, or tightened; a link to a folder is followed', async () => {
-  await run({}, ({ node }) => assert.equal(statSync(node.options.authDir).mode & 0o777, 0o700));
-  await run({ files: { authDirMode: 0o755 } }, ({ node }) =>
-    assert.equal(statSync(node.options.authDir).mode & 0o777, 0o700),
-  );
-  await run(
-    {
-      prepare: (node) => (
-        mkdirSync(`${node.folder}/real`), symlinkSync(`${node.folder}/real`, node.options.authDir)
-      ),
-    },
-    ({ names }) => assert.deepEqual(names, [LEFT]),
-  );
-});
-
-test('an old file with another mode, or a link in its place, is replaced by a file of mode 0600', () =>
-  run(
-    {
-      files: { authDirMode: 0o700 },
-      prepare: (node) => symlinkSync('/etc/hostname', join(node.options.authDir, LEFT)),
-    },
-    ({ node }) => assert.equal(authFiles(node)[LEFT]?.mode, 0o600),
-  ));
-
 test.asRoot('the owner of an old file does not own the credentials that take its place', () =>
   run(
     {
@@ -144,20 +120,6 @@ test.asRoot('the owner of an old file does not own the credentials that take its
     },
   ),
 );
-
-test('ten megabytes of mirrors, plain and not', async () => {
-  const entries = Array.from(
-    { length: 60_000 },
-    (_, index) =>
-      `[[registry]]\nlocation = "src-${index}.example.com"\n\n[[registry.mirror]]\nlocation = "mirror-${index}.example.com:5000/a/long/path/for/size"\npull-from-mirror = "digest-only"\n`,
-  );
-  const plain = `${CONF}\n${entries.join('\n')}`;
-  for (const registriesConf of [plain, plain.replace('"docker.io"', "'docker.io'")])
-    await run({ files: { registriesConf } }, ({ exitCode, log }) => {
-      assert.equal(exitCode, 0);
-      assert.ok(log.length <= 20);
-    });
-});
 
 test('a thousand bad secrets are a few lines', () => {
   const secrets = Array.from({ length: 1000 }, (_, index) =>

@@ -18,10 +18,10 @@ import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
 import { suite } from '../support/suite.ts';
 import { CR, furnishPools, workerNode } from './support/machine-config-operator.ts';
+import { SLOW, soon } from './support/reconciler-cluster.ts';
 
 const test = suite('credential provider of a hosted cluster as a process');
 const missing = missingControlPlane();
-const SLOW = { withinMs: 60_000, everyMs: 100 };
 const CONFIG_MAP: TestObject = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -129,12 +129,9 @@ else {
     await plane.apply(nodePool('workers', ['chrony']));
     await plane.apply({ ...CR, spec: { matchImages: ['docker.io'] } });
     await plane.apply(hostedControlPlane('east'));
-    await eventually(async () => assert.match(await file(), /- docker\.io/, process.log.slice(-2000)), SLOW);
+    await soon(() => file(), /- docker\.io/);
     assert.match(await file(), /pullwright\.dev\/image-pull-secrets/);
-    await eventually(
-      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Pending NotReferenced'),
-      SLOW,
-    );
+    await soon(() => verdict('NodePool clusters/workers'), 'Pending NotReferenced');
     await eventually(async () => {
       const notes = (await eventsAbout(plane, 'workers')).map(
         (event) => `${event['reason']} ${event['note']}`,
@@ -148,10 +145,7 @@ else {
 
   test('a NodePool that refers is followed until HyperShift says that all nodes have it', async () => {
     await plane.apply(nodePool('workers', ['chrony', 'east-crio-credential-provider']));
-    await eventually(
-      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Pending Progressing'),
-      SLOW,
-    );
+    await soon(() => verdict('NodePool clusters/workers'), 'Pending Progressing');
     const generation = (await plane.get(nodePool('workers', [])))?.metadata['generation'] as number;
     const said = await plane.client.request(
       'PATCH',
@@ -169,32 +163,23 @@ else {
       'application/merge-patch+json',
     );
     assert.equal(said.status, 200, JSON.stringify(said.body));
-    await eventually(
-      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Accepted RolledOut'),
-      SLOW,
-    );
+    await soon(() => verdict('NodePool clusters/workers'), 'Accepted RolledOut');
   });
 
   test('an older NodePool holds back only what it would take itself', async () => {
     const old = { 'hypershift.openshift.io/nodePool': 'old' };
     await plane.apply(nodePool('old', []));
     await workerNode(plane, 'old-0', 33, old);
-    await eventually(
-      async () => assert.equal(await verdict('NodePool clusters/old'), 'Pending UnsupportedVersion'),
-      SLOW,
-    );
+    await soon(() => verdict('NodePool clusters/old'), 'Pending UnsupportedVersion');
     await plane.apply({ ...CR, spec: { matchImages: ['docker.io', 'quay.io'] } });
-    await eventually(async () => assert.match(await file(), /- quay\.io/), SLOW);
+    await soon(() => file(), /- quay\.io/);
     await plane.apply(nodePool('old', ['east-crio-credential-provider']));
-    await eventually(
-      async () => assert.equal(await verdict('pool worker'), 'Pending UnsupportedVersion'),
-      SLOW,
-    );
+    await soon(() => verdict('pool worker'), 'Pending UnsupportedVersion');
     await plane.apply({ ...CR, spec: { matchImages: ['example.io'] } });
-    await eventually(async () => assert.equal(await verdict('example.io'), 'Accepted Rendered'), SLOW);
+    await soon(() => verdict('example.io'), 'Accepted Rendered');
     assert.match(await file(), /- quay\.io/, 'what is rendered stays');
     await workerNode(plane, 'old-0', 34, old);
-    await eventually(async () => assert.match(await file(), /- example\.io/), SLOW);
+    await soon(() => file(), /- example\.io/);
   });
 
   test('with the object the ConfigMap goes, and nothing was forbidden', async () => {

@@ -46,8 +46,8 @@ interface Seen {
   readonly verdicts: ReadonlyMap<string, EntryStatus>;
 }
 
-function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = [], raw: object = {}): Seen {
-  const reconciler = credentialProviderReconciler(parseReconcilerOptions({ ...raw }));
+function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = []): Seen {
+  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
   const shape: ClusterShape = {
     hosted: true,
     platform: 'AWS',
@@ -221,51 +221,15 @@ test('a NodePool with ten configs cannot take one more, and is told so', () => {
   assert.match(verdicts.get('NodePool clusters/full')?.message ?? '', /10 entries already/);
 });
 
-test('each hosted cluster has its own options', () => {
-  const raw = {
-    clusters: { 'clusters/east': { secretAnnotation: true }, 'clusters/west': { mode: 'observe' } },
-  };
-  const { outcome: result } = reconcile([], [], raw);
-  assert.match(JSON.stringify(result.apply), /"data":\{"config":/);
-  const config = result.apply?.flatMap((one) => ('object' in one ? [one.object] : []))[0] as unknown as {
-    data: { config: string };
-  };
-  const [file] = JSON.parse(config.data.config).spec.config.storage.files;
-  const text = Buffer.from(file.contents.source.split(',')[1], 'base64').toString();
-  assert.match(text, /pullwright\.dev\/image-pull-secrets/);
+test('options that are none are refused by their path', () => {
+  for (const [clusters, says] of [
+    [[], /clusters: .*must be an object/],
+    [{ east: {} }, /clusters\["east"\]: must be the <namespace>\/<name>/],
+    [{ 'a/b': { mode: 'mine' } }, /clusters\["a\/b"\]\.mode: "mine" is none of auto, own, observe/],
+    [{ 'a/b': { clusters: {} } }, /clusters\["a\/b"\]\.clusters: unknown field/],
+  ] as const)
+    assert.throws(() => parseReconcilerOptions({ clusters }), says);
 });
-
-interface Bad extends Case {
-  readonly raw: object;
-  readonly says: RegExp;
-}
-const bad: readonly Bad[] = [
-  {
-    name: 'clusters is a list',
-    reason: 'wrong shape',
-    raw: { clusters: [] },
-    says: /clusters: .*must be an object/,
-  },
-  {
-    name: 'name without a namespace',
-    reason: 'it would never match',
-    raw: { clusters: { east: {} } },
-    says: /clusters\["east"\]: must be the <namespace>\/<name>/,
-  },
-  {
-    name: 'wrong option of one cluster',
-    reason: 'its place is named',
-    raw: { clusters: { 'a/b': { mode: 'mine' } } },
-    says: /clusters\["a\/b"\]\.mode: "mine" is none of auto, own, observe/,
-  },
-  {
-    name: 'clusters within clusters',
-    reason: 'it means nothing',
-    raw: { clusters: { 'a/b': { clusters: {} } } },
-    says: /clusters\["a\/b"\]\.clusters: unknown field/,
-  },
-];
-table(test, bad, ({ raw, says }) => assert.throws(() => parseReconcilerOptions({ ...raw }), says));
 
 test('a platform whose kubelet unit cannot be seen is warned of', () => {
   const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));

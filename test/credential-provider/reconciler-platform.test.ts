@@ -1,13 +1,11 @@
 /** Which file a pool's kubelets read: what the cluster says of itself, and when that is not enough to write anything. */
 import assert from 'node:assert/strict';
-import type { Condition } from '../../runtime/core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import type { Result } from '../../runtime/engine/contract.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
-import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+import { reconcile } from './support/reconcile-once.ts';
+import type { ClusterShape } from './support/world-double.ts';
 
 const test = suite('credential provider reconciler, platforms');
 const FOLDER = '/etc/kubernetes/credential-providers';
@@ -100,32 +98,25 @@ const rows: readonly Row[] = [
   },
 ];
 
-function reconcile(shape: ClusterShape, options: object = {}): Result {
-  const reader = worldOf(clusterObjects({ pools: ['worker'], ...shape }));
-  return credentialProviderReconciler(parseReconcilerOptions({ ...options })).reconcile(reader, {
-    scope: 'local',
-    name: 'cluster',
-  });
-}
-
 table(test, rows, ({ shape, options, paths, says }) => {
-  const result = reconcile(shape, options);
-  const config = result.apply?.flatMap((one) =>
-    'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
-  )[0];
-  assert.deepEqual(config === undefined ? [] : [...filesOf(config).keys()], paths);
+  const { configs, conditions, outcome } = reconcile(
+    { pools: ['worker'], ...shape },
+    parseReconcilerOptions({ ...options }),
+  );
+  assert.deepEqual(configs[0] === undefined ? [] : [...filesOf(configs[0]).keys()], paths);
   if (says === undefined) return;
-  const status = result.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig')?.status;
-  const { conditions } = status as { conditions: readonly Condition[] };
-  const rendered = conditions.find(({ type }) => type === 'MachineConfigRendered');
+  const rendered = conditions.get('MachineConfigRendered');
   assert.deepEqual([rendered?.status, rendered?.reason], ['False', 'MachineConfigRenderingFailed']);
   assert.match(rendered?.message ?? '', says);
-  assert.ok(result.retain !== undefined && result.retain !== 'all' && result.retain.length === 1, 'it stays');
+  assert.ok(
+    outcome.retain !== undefined && outcome.retain !== 'all' && outcome.retain.length === 1,
+    'it stays',
+  );
 });
 
 test('without entries nothing is unclear', () => {
-  const result = reconcile({ platform: null, matchImages: null });
-  assert.ok(result.apply?.some((one) => 'object' in one && one.object.kind === 'MachineConfig'));
+  const { configs } = reconcile({ pools: ['worker'], platform: null, matchImages: null });
+  assert.equal(configs[0]?.kind, 'MachineConfig');
 });
 
 test.run();

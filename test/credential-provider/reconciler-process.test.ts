@@ -8,7 +8,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { CR, configOf, OperatorStandIn, rollOut, workerNode } from './support/machine-config-operator.ts';
-import { ReconcilerCluster, rounds, SLOW, STATUS, settled } from './support/reconciler-cluster.ts';
+import { ReconcilerCluster, rounds, SLOW, STATUS, settled, soon } from './support/reconciler-cluster.ts';
 
 const test = suite('credential provider reconciler as a process');
 const missing = missingControlPlane();
@@ -22,53 +22,27 @@ else {
     await workerNode(plane, 'worker-0', 34);
     await cluster.entries('docker.io', '1.dkr.ecr.eu-west-1.amazonaws.com');
     const process = cluster.reconciler('auto');
-    await eventually(
-      async () => assert.match((await cluster.file()) ?? '', /- docker\.io/, process.log.slice(-1500)),
-      SLOW,
-    );
-    await eventually(
-      async () =>
-        assert.equal(
-          await cluster.condition('MachineConfigRendered'),
-          'True MachineConfigRenderingSucceeded',
-        ),
-      SLOW,
-    );
+    await soon(() => cluster.file(), /- docker\.io/);
+    await soon(() => cluster.condition('MachineConfigRendered'), 'True MachineConfigRenderingSucceeded');
     assert.equal(await cluster.condition('Validated'), 'False ConfigurationPartiallyApplied');
-    await eventually(
-      async () => assert.equal(await cluster.verdict('pool worker'), 'Pending Progressing'),
-      SLOW,
-    );
+    await soon(() => cluster.verdict('pool worker'), 'Pending Progressing');
     assert.deepEqual(
       [await cluster.verdict('docker.io'), await cluster.verdict('1.dkr.ecr.eu-west-1.amazonaws.com')],
       ['Accepted Rendered', 'Rejected Conflict'],
     );
     await rollOut(plane, true);
-    await eventually(
-      async () => assert.equal(await cluster.verdict('pool worker'), 'Accepted RolledOut'),
-      SLOW,
-    );
+    await soon(() => cluster.verdict('pool worker'), 'Accepted RolledOut');
 
     // A node that is set back while the next entries roll out.
     await rollOut(plane, false);
     await workerNode(plane, 'worker-1', 33);
-    await eventually(
-      async () => assert.equal(await cluster.condition('MachineConfigRendered'), 'False UnsupportedVersion'),
-      SLOW,
-    );
+    await soon(() => cluster.condition('MachineConfigRendered'), 'False UnsupportedVersion');
     await cluster.entries('docker.io', 'quay.io');
-    await eventually(async () => assert.equal(await cluster.condition('Validated'), 'True Succeeded'), SLOW);
+    await soon(() => cluster.condition('Validated'), 'True Succeeded');
     assert.doesNotMatch((await cluster.file()) ?? '', /quay\.io/, 'what is rendered stays');
     await workerNode(plane, 'worker-1', 35);
-    await eventually(async () => assert.match((await cluster.file()) ?? '', /quay\.io/), SLOW);
-    await eventually(
-      async () =>
-        assert.equal(
-          await cluster.condition('MachineConfigRendered'),
-          'True MachineConfigRenderingSucceeded',
-        ),
-      SLOW,
-    );
+    await soon(() => cluster.file(), /quay\.io/);
+    await soon(() => cluster.condition('MachineConfigRendered'), 'True MachineConfigRenderingSucceeded');
 
     // A person edits the MachineConfig.
     const before = await process.writes();
@@ -79,7 +53,7 @@ else {
       'application/merge-patch+json',
     );
     assert.equal(edited.status, 200, JSON.stringify(edited.body));
-    await eventually(async () => assert.match((await cluster.file()) ?? '', /quay\.io/), SLOW);
+    await soon(() => cluster.file(), /quay\.io/);
     const after = await process.writes();
     assert.ok(after - before <= 3, `${after - before} writes for one edit`);
 
@@ -93,23 +67,20 @@ else {
   test('auto: where the Machine Config Operator manages it, everything is left to it, through many rounds', async () => {
     const process = cluster.reconciler('auto');
     await cluster.entries('docker.io');
-    await eventually(async () => assert.match((await cluster.file()) ?? '', /- docker\.io/), SLOW);
+    await soon(() => cluster.file(), /- docker\.io/);
     // It comes later, and renders something else.
     const operator = new OperatorStandIn(plane, (images) => [{ path: '/etc/theirs', text: images.join() }]);
     operator.start(150);
     try {
-      await eventually(async () => assert.equal(await cluster.file(), 'docker.io', 'its file stands'), SLOW);
-      await eventually(
-        async () => assert.equal(await cluster.condition('ManagedElsewhere', STATUS), 'True Drifted'),
-        SLOW,
-      );
+      await soon(() => cluster.file(), 'docker.io');
+      await soon(() => cluster.condition('ManagedElsewhere', STATUS), 'True Drifted');
       const [writes, theirs] = await settled(process, operator);
       await rounds(operator, 20);
       assert.equal(await process.writes(), writes, 'we write nothing while it goes on');
       assert.equal(operator.writes, theirs, 'and it has nothing to correct');
       // Its part changes: still not ours.
       await cluster.entries('docker.io', 'quay.io');
-      await eventually(async () => assert.equal(await cluster.file(), 'docker.io,quay.io'), SLOW);
+      await soon(() => cluster.file(), 'docker.io,quay.io');
       await rounds(operator, 10);
       assert.equal(operator.writes, theirs + 1);
       assert.ok((await process.writes()) - writes <= 4, 'only our own report is written');
@@ -126,15 +97,7 @@ else {
     operator.start(150);
     const process = cluster.reconciler('own');
     try {
-      await eventually(
-        async () =>
-          assert.equal(
-            await cluster.condition('Contested', STATUS),
-            'True AnotherWriter',
-            process.log.slice(-1500),
-          ),
-        SLOW,
-      );
+      await soon(() => cluster.condition('Contested', STATUS), 'True AnotherWriter');
       const [writes, theirs] = await settled(process, operator);
       assert.ok(writes <= 12, `${writes} writes until we gave in, the report and its events included`);
       await rounds(operator, 25);
@@ -143,17 +106,11 @@ else {
       assert.ok(theirs <= 3, `it had to correct ${theirs} times`);
       assert.equal(await cluster.verdict('pool worker'), 'Rejected Contested');
       await cluster.entries('docker.io', 'registry.example.com');
-      await eventually(
-        async () => assert.match((await cluster.file()) ?? '', /registry\.example\.com/),
-        SLOW,
-      );
+      await soon(() => cluster.file(), /registry\.example\.com/);
       await rounds(operator, 25);
       assert.ok(operator.writes - theirs <= 3, `it had to correct ${operator.writes - theirs} times`);
       assert.equal(await cluster.file(), 'docker.io,registry.example.com');
-      await eventually(
-        async () => assert.equal(await cluster.condition('Contested', STATUS), 'True AnotherWriter'),
-        SLOW,
-      );
+      await soon(() => cluster.condition('Contested', STATUS), 'True AnotherWriter');
     } catch (error) {
       await process.stop();
       throw error;
@@ -162,11 +119,8 @@ else {
     }
     // It is gone, and the next change of the entries is ours again.
     await cluster.entries('docker.io');
-    await eventually(
-      async () => assert.match((await cluster.file()) ?? '', /crio-credential-provider/),
-      SLOW,
-    );
-    await eventually(async () => assert.equal(await cluster.condition('Contested', STATUS), 'absent'), SLOW);
+    await soon(() => cluster.file(), /crio-credential-provider/);
+    await soon(() => cluster.condition('Contested', STATUS), 'absent');
     assert.equal(await process.stop(), 0);
   });
 

@@ -1,17 +1,21 @@
 /** A control plane with a Node and its entries, hosts with a kubelet, and `install-provider --dry-run` confined on them. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { installerObjects } from '../../../charts/credential-provider/installer.ts';
 import { planInstall } from '../../../runtime/credential-provider/installer/plan.ts';
-import { credentialProviderCrd } from '../../../runtime/credential-provider/kind.ts';
 import { sha256Hex } from '../../../runtime/credential-provider/plugin/conf-files.ts';
-import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { eventually } from '../../control-plane/eventually.ts';
-import type { Rule } from '../../control-plane/users.ts';
 import { type ProcessResult, runProcess } from '../../support/process.ts';
+import { InstallerCluster } from './installer-scene.ts';
 
 const root = new URL('../../..', import.meta.url).pathname;
 
@@ -54,73 +58,43 @@ export function namesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true }).map(String).sort();
 }
 
-/** The definition, the entries, and the Node `worker` with its versions. */
-async function furnish(plane: ControlPlane): Promise<void> {
-  await plane.apply(credentialProviderCrd());
-  await eventually(() =>
-    plane.apply({
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'CRIOCredentialProviderConfig',
-      metadata: { name: 'cluster' },
-      spec: { matchImages: ['docker.io', '123.dkr.ecr.eu-west-1.amazonaws.com'] },
-    }),
-  );
-  await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } });
-  const required = ['machineID', 'systemUUID', 'bootID', 'kernelVersion', 'osImage', 'kubeProxyVersion'];
-  const nodeInfo = Object.fromEntries(
-    [...required, 'operatingSystem', 'architecture'].map((field) => [field, '']),
-  );
-  const patched = await plane.client.request(
-    'PATCH',
-    '/api/v1/nodes/worker/status',
-    { status: { nodeInfo: { ...nodeInfo, ...VERSIONS } } },
-    'application/merge-patch+json',
-  );
-  assert.equal(patched.status, 200);
-}
-
 export class DryRunScene {
   /** Service account folders: without any right, and without any file. */
   readonly powerless: string;
   readonly empty: string;
-  readonly #plane: ControlPlane;
+  readonly #cluster: InstallerCluster;
+  readonly #node: string;
   readonly #work: string;
-  readonly #good: string;
   readonly #program: string;
   readonly #tokenFolders: readonly string[];
   #hosts = 0;
 
-  private constructor(
-    plane: ControlPlane,
-    tokenFiles: { readonly installer: string; readonly nobody: string },
-  ) {
-    this.#plane = plane;
+  private constructor(cluster: InstallerCluster, node: string, nobody: string) {
+    this.#cluster = cluster;
+    this.#node = node;
     this.#work = mkdtempSync(join(tmpdir(), 'pullwright-dry-run-'));
-    this.#good = this.#account('account', tokenFiles.installer);
-    this.powerless = this.#account('nobody', tokenFiles.nobody);
+    this.powerless = join(this.#work, 'nobody');
+    mkdirSync(this.powerless);
+    writeFileSync(join(this.powerless, 'ca.crt'), cluster.plane.ca);
+    symlinkSync(nobody, join(this.powerless, 'token'));
     this.empty = join(this.#work, 'empty');
     mkdirSync(this.empty);
     this.#program = join(this.#work, 'program');
     writeFileSync(this.#program, 'the program');
-    this.#tokenFolders = Object.values(tokenFiles).map((file) => dirname(file));
+    this.#tokenFolders = [
+      cluster.account,
+      dirname(nobody),
+      dirname(realpathSync(join(cluster.account, 'token'))),
+    ];
   }
 
+  /** The entries, and a Node with its versions. */
   static async start(): Promise<DryRunScene> {
-    const plane = await startControlPlane();
-    const objects = installerObjects({ image: 'registry.example.com/pullwright:1' });
-    const role = objects.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: readonly Rule[] };
-    const user = await plane.user({ name: 'installer', by: 'token', cluster: role.rules });
-    const nobody = await plane.user({ name: 'nobody', by: 'token' });
-    await furnish(plane);
-    return new DryRunScene(plane, { installer: user.tokenFile, nobody: nobody.tokenFile });
-  }
-
-  #account(name: string, tokenFile: string): string {
-    const folder = join(this.#work, name);
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'ca.crt'), this.#plane.ca);
-    symlinkSync(tokenFile, join(folder, 'token'));
-    return folder;
+    const cluster = await InstallerCluster.start();
+    const nobody = await cluster.plane.user({ name: 'nobody', by: 'token' });
+    await cluster.entries('docker.io', '123.dkr.ecr.eu-west-1.amazonaws.com');
+    const node = await cluster.node(VERSIONS.kubeletVersion, VERSIONS.containerRuntimeVersion);
+    return new DryRunScene(cluster, node, nobody.tokenFile);
   }
 
   /** A new host with a kubelet that has a provider of its cloud, and these files. */
@@ -148,24 +122,19 @@ export class DryRunScene {
         'install-provider',
         '--dry-run',
         `--root=${run.folder}`,
-        '--node-name=worker',
+        `--node-name=${this.#node}`,
         `--executable=${run.program ?? this.#program}`,
-        `--service-account-dir=${run.serviceAccount ?? this.#good}`,
+        `--service-account-dir=${run.serviceAccount ?? this.#cluster.account}`,
         ...(run.flags ?? []),
       ],
       {
-        env: {
-          ...process.env,
-          KUBERNETES_SERVICE_HOST: '127.0.0.1',
-          KUBERNETES_SERVICE_PORT: new URL(this.#plane.server).port,
-          ...run.env,
-        },
+        env: { ...this.#cluster.env, ...run.env },
       },
     );
   }
 
   stop(): Promise<void> {
     rmSync(this.#work, { recursive: true });
-    return this.#plane.stop();
+    return this.#cluster.plane.stop();
   }
 }

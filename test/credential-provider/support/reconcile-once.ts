@@ -20,7 +20,6 @@ export interface Seen {
 export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}): Seen {
   const reconciler = credentialProviderReconciler({
     mode: 'auto',
-    platform: 'None',
     secretAnnotation: false,
     ...options,
   });

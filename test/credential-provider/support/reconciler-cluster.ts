@@ -101,6 +101,15 @@ export class ReconcilerCluster {
   }
 }
 
+/** Waits until something reads so. */
+export async function soon(read: () => Promise<string | undefined>, wanted: string | RegExp): Promise<void> {
+  await eventually(async () => {
+    const found = (await read()) ?? '';
+    if (typeof wanted === 'string') assert.equal(found, wanted);
+    else assert.match(found, wanted);
+  }, SLOW);
+}
+
 /** Lets the stand-in go round so many more times. */
 export async function rounds(operator: OperatorStandIn, count: number): Promise<void> {
   const target = operator.rounds + count;

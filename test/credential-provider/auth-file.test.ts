@@ -1,0 +1,367 @@
+/** Auth files of namespaces: keys and credentials of entries, which credential a source gets, and what is taken of the node's file. */
+import assert from 'node:assert/strict';
+import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
+import { redact, reveal } from '../../runtime/core/redacted.ts';
+import {
+  authFile,
+  type Choice,
+  canonicalKey,
+  chooseCredentials,
+  collectOffers,
+  credentialOf,
+  type GlobalAuth,
+  globalCovers,
+  type NamespacePullSecret,
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+  recordIn,
+} from '../../runtime/credential-provider/auth-file.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { jsonNode } from '../support/json-node.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('auth file of a namespace');
+
+test('keys are spelled as the complete judgement spells them, host in lower case', () => {
+  const schemes = ['', 'https://', 'http://', 'HTTPS://'];
+  const hosts = [
+    'quay.io',
+    'Mirror.Example.com',
+    'docker.io',
+    'index.docker.io',
+    'registry-1.docker.io',
+    'localhost',
+    '127.0.0.1',
+  ];
+  const ports = ['', ':5000'];
+  const paths = ['', '/', '/v1/', '/v2/', '/v1', '/v2', '/v1x', '/team', '/team/', '/team/app', '/v2/team'];
+  const keys = schemes.flatMap((scheme) =>
+    hosts.flatMap((host) => ports.flatMap((port) => paths.map((path) => scheme + host + port + path))),
+  );
+  const differing = keys.filter((key) => {
+    const { portable } = registryKey(key);
+    const [host = '', ...rest] = portable.split('/');
+    return canonicalKey(key) !== [host.toLowerCase(), ...rest].join('/');
+  });
+  assert.deepEqual(differing, []);
+});
+
+interface Entry extends Case {
+  readonly entry: unknown;
+  /** `user:password` as it is written, or what is said. */
+  readonly gives: string | RegExp;
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const members: readonly Entry[] = [
+  { name: 'padded', reason: 'the usual form', entry: { auth: base64('u:p') }, gives: 'u:p' },
+  {
+    name: 'a user name and a password',
+    reason: 'the long form',
+    entry: { username: 'u', password: 'p:q' },
+    gives: 'u:p:q',
+  },
+  {
+    name: 'a password without a user name',
+    reason: 'half a pair is none',
+    entry: { username: '', password: 'p' },
+    gives: /neither auth nor username/,
+  },
+  {
+    name: 'a user name without a password',
+    reason: 'half a pair is none',
+    entry: { username: 'u', password: '' },
+    gives: /neither auth nor username/,
+  },
+  {
+    name: 'a user name with a colon',
+    reason: 'the border would move',
+    entry: { username: 'u:v', password: 'p' },
+    gives: /neither auth nor username/,
+  },
+  {
+    name: 'unpadded',
+    reason: 'some tools leave the padding out',
+    entry: { auth: base64('u:p1').replace(/=+$/, '') },
+    gives: 'u:p1',
+  },
+  {
+    name: 'URL-safe',
+    reason: 'some tools use that alphabet',
+    entry: { auth: Buffer.from('u:??>>').toString('base64url') },
+    gives: 'u:??>>',
+  },
+  {
+    name: 'line breaks',
+    reason: 'base64 of the command line has them',
+    entry: { auth: `${base64('u:p').slice(0, 2)}\n${base64('u:p').slice(2)}` },
+    gives: 'u:p',
+  },
+  {
+    name: 'colon in the password',
+    reason: 'the first colon counts',
+    entry: { auth: base64('u:a:b') },
+    gives: 'u:a:b',
+  },
+  {
+    name: 'NUL at the end',
+    reason: 'the runtime trims it',
+    entry: { auth: base64('u:p\0\0') },
+    gives: 'u:p',
+  },
+  { name: 'user and password', reason: 'no auth', entry: { username: 'u', password: 'pä' }, gives: 'u:pä' },
+  {
+    name: 'broken auth beside user and password',
+    reason: 'the usable one counts',
+    entry: { auth: '!', username: 'u', password: 'p' },
+    gives: 'u:p',
+  },
+  {
+    name: 'identity token alone',
+    reason: 'the runtime reads it beside a pair only',
+    entry: { identitytoken: 't' },
+    gives: '<token>:',
+  },
+  {
+    name: 'no colon',
+    reason: 'never an empty credential',
+    entry: { auth: base64('up') },
+    gives: /no base64 of "user:password"/,
+  },
+  {
+    name: 'only a colon',
+    reason: 'never an empty credential',
+    entry: { auth: base64(':') },
+    gives: /no base64/,
+  },
+  {
+    name: 'no password',
+    reason: 'the runtime sends nothing for it',
+    entry: { auth: base64('u:') },
+    gives: /no base64/,
+  },
+  { name: 'nothing', reason: 'never an empty credential', entry: {}, gives: /neither auth nor username/ },
+  { name: 'null', reason: 'no object', entry: null, gives: /no object/ },
+];
+table(test, members, ({ entry, gives }) => {
+  const credential = credentialOf(jsonNode(entry));
+  if (typeof credential === 'string') assert.match(credential, gives as RegExp);
+  else assert.equal(Buffer.from(reveal(credential.auth), 'base64').toString('utf8'), gives);
+});
+
+const REPOSITORY = 'mirror.example.com/team/app';
+const SOURCES = [{ repository: REPOSITORY, kind: 'mirror' }] as const;
+
+/** A secret with an entry per key; the value names its credential. */
+function secret(name: string, entries: Readonly<Record<string, string>>): NamespacePullSecret {
+  const auths = Object.fromEntries(
+    Object.entries(entries).map(([key, label]) => [key, { auth: plantedAuth(label) }]),
+  );
+  return {
+    name,
+    type: 'kubernetes.io/dockerconfigjson',
+    body: redact(Buffer.from(JSON.stringify({ auths })).toString('base64')),
+  };
+}
+
+/** The chosen key, its secret, the ones that were passed over, and which credential it is. */
+function chosen(secrets: readonly NamespacePullSecret[], order: readonly string[] = []): readonly unknown[] {
+  const { entries } = chooseCredentials(collectOffers(secrets), SOURCES, order);
+  return entries.map(({ key, secret: from, passedOver, credential }) => ({
+    key,
+    from,
+    passedOver,
+    auth: reveal(credential.auth),
+  }));
+}
+
+const KEY = 'mirror.example.com';
+
+test('the order that is given counts, then the name, whatever order the secrets come in', () => {
+  const secrets = ['c', 'a', 'd', 'b'].map((name) => secret(name, { [KEY]: name }));
+  for (const given of [secrets, secrets.toReversed()]) {
+    assert.deepEqual(chosen(given, ['d', 'b']), [
+      { key: KEY, from: 'd', passedOver: ['b', 'a', 'c'], auth: plantedAuth('d') },
+    ]);
+    assert.deepEqual(chosen(given), [
+      { key: KEY, from: 'a', passedOver: ['b', 'c', 'd'], auth: plantedAuth('a') },
+    ]);
+  }
+});
+
+test('a secret that says the same is not passed over', () => {
+  const secrets = [
+    secret('a', { [KEY]: 'one' }),
+    secret('b', { [KEY]: 'one' }),
+    secret('c', { [KEY]: 'two' }),
+  ];
+  assert.deepEqual(chosen(secrets), [{ key: KEY, from: 'a', passedOver: ['c'], auth: plantedAuth('one') }]);
+});
+
+test('two spellings in one secret: the canonical one counts, wherever it stands', () => {
+  const odd = `https://${KEY}/`;
+  for (const entries of [
+    { [odd]: 'odd', [KEY]: 'plain' },
+    { [KEY]: 'plain', [odd]: 'odd' },
+  ])
+    assert.deepEqual(chosen([secret('a', entries)]), [
+      { key: KEY, from: 'a', passedOver: [], auth: plantedAuth('plain') },
+    ]);
+});
+
+test('two spellings in one secret, neither canonical: the first counts', () => {
+  const entries = { [`https://${KEY}/`]: 'first', [`http://${KEY}`]: 'second' };
+  assert.deepEqual(chosen([secret('a', entries)]), [
+    { key: KEY, from: 'a', passedOver: [], auth: plantedAuth('first') },
+  ]);
+});
+
+test('the most specific key wins, also of a secret that comes later', () => {
+  const secrets = [secret('a', { [KEY]: 'host' }), secret('b', { [`${KEY}/team`]: 'team' })];
+  assert.deepEqual(chosen(secrets), [
+    { key: `${KEY}/team`, from: 'b', passedOver: [], auth: plantedAuth('team') },
+  ]);
+});
+
+test('a document is read as the kubelet reads it: other cases of letters, the last of equal keys', () => {
+  const body = (text: string): NamespacePullSecret => ({
+    name: 'a',
+    type: 'kubernetes.io/dockerconfigjson',
+    body: redact(btoa(text)),
+  });
+  const [one, two] = [plantedAuth('one'), plantedAuth('two')];
+  const twice = `{"AUTHS":{"${KEY}":{"auth":"${two}"},"${KEY}":{"AUTH":"${one}"}}}`;
+  assert.deepEqual(chosen([body(twice)]), [{ key: KEY, from: 'a', passedOver: [], auth: one }]);
+  for (const [text, said] of [
+    ['{"auths":[]}', 'no JSON object with entries'],
+    ['{', 'no JSON object with entries'],
+    ['{"other":1}', 'it has no entries'],
+  ] as const)
+    assert.match(collectOffers([body(text)]).skipped.join(), new RegExp(said), text);
+});
+
+const TEAM = plantedAuth('team');
+const NODE = plantedAuth('node');
+
+/** The namespace has a credential for this key, and it serves the repository. */
+function choice(key: string): Choice {
+  const credential = { auth: redact(TEAM) };
+  return {
+    entries: [{ key, secret: 'pull', credential, passedOver: [] }],
+    keyBySource: new Map([[REPOSITORY, key]]),
+    skipped: [],
+  };
+}
+
+function node(document: unknown): GlobalAuth {
+  const read = parseGlobalAuth(redact(JSON.stringify(document)));
+  assert.ok(read !== undefined);
+  return read;
+}
+
+/** The entries of the file, each as whose it is. */
+function entries(file: ReturnType<typeof authFile>): Readonly<Record<string, string>> {
+  const { auths } = JSON.parse(reveal(file.text)) as { auths: Record<string, { auth: string }> };
+  return Object.fromEntries(
+    Object.entries(auths).map(([key, { auth }]) => [key, auth === TEAM ? 'team' : 'node']),
+  );
+}
+
+const OTHER = 'quay.io/acme/app';
+
+/** The file for an image that comes from the namespace's mirror, else from another place. */
+function written(key: string, document: unknown): ReturnType<typeof authFile> {
+  const sources = [
+    { repository: REPOSITORY, kind: 'mirror' },
+    { repository: OTHER, kind: 'primary' },
+  ] as const;
+  return authFile({ choice: choice(key), sources, global: node(document) });
+}
+
+test('of the node’s entries there are those that another place of the image needs, and no others', () => {
+  const auths = Object.fromEntries(
+    ['quay.io', 'quay.io/acme', 'quay.io/other', 'https://quay.io/v1/', 'ghcr.io', 'quay.io.example.com'].map(
+      (name) => [name, { auth: NODE, email: 'e' }],
+    ),
+  );
+  const file = written('mirror.example.com', { auths, extra: 1 });
+  assert.deepEqual(entries(file), {
+    'https://quay.io/v1/': 'node',
+    'mirror.example.com': 'team',
+    'quay.io': 'node',
+    'quay.io/acme': 'node',
+  });
+  assert.equal(file.entries, 4);
+  const whole = JSON.parse(reveal(file.text)) as { auths: Record<string, unknown> };
+  assert.deepEqual(whole.auths['quay.io'], { auth: NODE, email: 'e' });
+  assert.deepEqual(Object.keys(whole), ['auths']);
+});
+
+test('an entry of the node for a place that the namespace serves gives way, however it is spelled', () => {
+  for (const spelled of [
+    'mirror.example.com',
+    'mirror.example.com/team',
+    REPOSITORY,
+    'https://mirror.example.com',
+    'http://mirror.example.com/v1/',
+  ])
+    for (const key of ['mirror.example.com', 'mirror.example.com/team'])
+      assert.deepEqual(entries(written(key, { auths: { [spelled]: { auth: NODE } } })), { [key]: 'team' });
+});
+
+test('a key that is a URL counts by its host', () => {
+  const file = written('mirror.example.com', { auths: { 'https://quay.io/elsewhere': { auth: NODE } } });
+  assert.deepEqual(entries(file), { 'https://quay.io/elsewhere': 'node', 'mirror.example.com': 'team' });
+});
+
+test('credential helpers: those of hosts that the namespace does not serve and the image needs', () => {
+  const credHelpers = { 'mirror.example.com': 'x', 'quay.io': 'y', 'ghcr.io': 'z' };
+  const { text } = written('mirror.example.com', { auths: {}, credHelpers });
+  assert.deepEqual(JSON.parse(reveal(text)).credHelpers, { 'quay.io': 'y' });
+});
+
+test('a record says who wrote the file, and the runtime passes it over', () => {
+  const record = { by: 'team-a/app', until: '2026-01-01T00:30:00.000Z' };
+  const { text } = authFile({
+    choice: choice('mirror.example.com'),
+    sources: [],
+    global: NO_GLOBAL_AUTH,
+    record,
+  });
+  assert.deepEqual(recordIn(text), record);
+  for (const other of ['{', '[]', '{"auths":{}}', '{"pullwright.dev/record":{"by":1,"until":""}}'])
+    assert.equal(recordIn(redact(other)), undefined, other);
+});
+
+test("the node's file: no auths and null are none, everything else is no file", () => {
+  for (const none of [{}, { auths: null }]) assert.equal(reveal(node(none).auths).size, 0);
+  for (const text of ['{"auths":[]}', '{"auths":"x"}', '{"auths":1}', '[]', 'null', '{'])
+    assert.equal(parseGlobalAuth(redact(text)), undefined, text);
+});
+
+test('what the runtime would give the file up for is not copied into it', () => {
+  const auths = { 'quay.io': { auth: 5 }, 'quay.io/acme': 'x', 'quay.io/acme/app': { auth: NODE, x: [1] } };
+  const file = written('mirror.example.com', { auths, credHelpers: { 'quay.io': 5 } });
+  const whole = JSON.parse(reveal(file.text)) as { auths: Record<string, unknown> };
+  assert.deepEqual(Object.keys(whole), ['auths']);
+  assert.deepEqual(whole.auths, { 'mirror.example.com': { auth: TEAM }, [OTHER]: { auth: NODE } });
+});
+
+test('names of fields are read as the runtime reads them: without regard to case, the second adds to the first', () => {
+  const text = `{"Auths":{"quay.io":{"auth":"${NODE}"}},"auths":{"quay.io/acme":{"Auth":"${NODE}"}},"CREDHELPERS":{"quay.io":"y"}}`;
+  const global = parseGlobalAuth(redact(text));
+  assert.deepEqual([...reveal(global?.auths ?? NO_GLOBAL_AUTH.auths).keys()], ['quay.io', 'quay.io/acme']);
+  assert.deepEqual([...reveal(global?.helpers ?? NO_GLOBAL_AUTH.helpers)], [['quay.io', 'y']]);
+});
+
+test('the node covers a source by an entry for it or above it, or by a helper of its host', () => {
+  const covers = (document: unknown): boolean => globalCovers(node(document), SOURCES);
+  assert.ok(covers({ auths: { 'mirror.example.com/team': { auth: NODE } } }));
+  assert.ok(covers({ auths: { 'https://mirror.example.com': { auth: NODE } } }));
+  assert.ok(covers({ credHelpers: { 'mirror.example.com': 'x' } }));
+  assert.ok(!covers({ auths: { 'mirror.example.com/other': { auth: NODE } } }));
+  assert.ok(!covers({ auths: { 'quay.io': { auth: NODE } }, credHelpers: { 'quay.io': 'x' } }));
+  assert.ok(!globalCovers(NO_GLOBAL_AUTH, SOURCES));
+});
+
+test.run();
