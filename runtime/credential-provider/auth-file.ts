@@ -9,7 +9,7 @@ import { fieldOf, readEntryMembers, readTexts, wrongTextField } from '../core/do
 import type { JsonMember, JsonNode } from '../core/go/json.ts';
 import type { Registry } from '../core/mirrors/registries-conf.ts';
 import { compileMirrors, findRule, withoutTagAndDigest } from '../core/mirrors/resolve.ts';
-import { isRecord } from '../core/record.ts';
+import { recordOf, textOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
@@ -108,19 +108,10 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-/** Bytes as a string of code units below 256. */
+/** Bytes as a string of code units below 256: base64 of either alphabet, padded or not. */
 function decodeBase64(text: string): string | undefined {
   try {
-    return atob(text);
-  } catch {
-    return decodeUrlSafe(text);
-  }
-}
-
-function decodeUrlSafe(text: string): string | undefined {
-  if (!/^[A-Za-z0-9_-]+=*$/.test(text)) return undefined;
-  try {
-    return atob(trimEndOf(text.replaceAll('-', '+').replaceAll('_', '/'), '='));
+    return atob(/[-_]/.test(text) ? trimEndOf(text.replaceAll('-', '+').replaceAll('_', '/'), '=') : text);
   } catch {
     return undefined;
   }
@@ -192,14 +183,7 @@ export interface AuthFile {
   readonly entries: number;
 }
 
-/** Who wrote a file, so that nobody else takes it away: in a field of the file that the runtime passes over. */
-export interface AuthFileRecord {
-  /** `<namespace>/<service account>`. */
-  readonly by: string;
-  /** RFC 3339: a pull that has not come by then does not come. */
-  readonly until: string;
-}
-
+/** A field that the runtime passes over. */
 const RECORD = 'pullwright.dev/record';
 
 /** What a file is made of. */
@@ -208,8 +192,8 @@ export interface AuthFileParts {
   /** Every place that the image is pulled from. */
   readonly sources: readonly PullSource[];
   readonly global: GlobalAuth;
-  /** Absent in a file that is only looked at. */
-  readonly record?: AuthFileRecord;
+  /** Who writes it, `<namespace>/<service account>`, so that no other account takes it away; absent in a file that is only looked at. */
+  readonly by?: string;
 }
 
 /**
@@ -217,7 +201,7 @@ export interface AuthFileParts {
  * and helpers are taken that the runtime would look at for a place that the namespace has nothing for. None of them can stand
  * before an entry of the namespace: a key above both places would serve both.
  */
-export function authFile({ choice, sources, global, record }: AuthFileParts): AuthFile {
+export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFile {
   const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
   const unserved = sources.filter(({ repository }) => !choice.keyBySource.has(repository));
   const auths = sorted([...neededEntries(reveal(global.auths), unserved), ...own]);
@@ -225,7 +209,7 @@ export function authFile({ choice, sources, global, record }: AuthFileParts): Au
   const fields = [
     ['auths', auths],
     ...(helpers.length === 0 ? [] : [['credHelpers', sorted(helpers)] as const]),
-    ...(record === undefined ? [] : [[RECORD, record] as const]),
+    ...(by === undefined ? [] : [[RECORD, { by }] as const]),
   ];
   const text = JSON.stringify(Object.fromEntries(fields), null, '\t');
   return {
@@ -234,14 +218,10 @@ export function authFile({ choice, sources, global, record }: AuthFileParts): Au
   };
 }
 
-/** The record of a file; undefined where it has none, as files of other programs. */
-export function recordIn(text: Redacted<string>): AuthFileRecord | undefined {
+/** The account that wrote a file; undefined where it has no record, as files of other programs. */
+export function writerOf(text: Redacted<string>): string | undefined {
   try {
-    const whole: unknown = JSON.parse(reveal(text));
-    const record = isRecord(whole) ? whole[RECORD] : undefined;
-    if (!isRecord(record)) return undefined;
-    const { by, until } = record;
-    return typeof by === 'string' && typeof until === 'string' ? { by, until } : undefined;
+    return textOf(recordOf(recordOf(JSON.parse(reveal(text)))[RECORD])['by']) || undefined;
   } catch {
     return undefined;
   }

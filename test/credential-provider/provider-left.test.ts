@@ -79,7 +79,7 @@ const lefts: readonly Left[] = [
   },
 ];
 table(test, lefts, ({ setup, by, isKept }) => {
-  const record = by === undefined ? {} : { 'pullwright.dev/record': { by, until: '' } };
+  const record = by === undefined ? {} : { 'pullwright.dev/record': { by } };
   const existing = { [LEFT]: JSON.stringify({ auths: {}, ...record }) };
   return run({ ...setup, files: { ...setup.files, authDirMode: 0o700, existing } }, ({ names, stdout }) => {
     assert.deepEqual(names, isKept ? [LEFT] : []);

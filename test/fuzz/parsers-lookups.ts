@@ -12,7 +12,7 @@ import {
   globalCovers,
   parseGlobalAuth,
   pullSources,
-  recordIn,
+  writerOf,
 } from '../../runtime/credential-provider/auth-file.ts';
 import { patternsMeet } from '../../runtime/credential-provider/merge.ts';
 import { currentCluster, usualCluster } from '../../runtime/credential-provider/plugin/api-server.ts';
@@ -47,8 +47,8 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
       const sources = pullSources(registries, image);
       const global = parseGlobalAuth(redact(AUTHS));
       if (global === undefined) throw new Error('no auth file');
-      const file = authFile({ choice: CHOICE, sources, global, record: { by: 'a/b', until: '2026' } });
-      holds(recordIn(file.text)?.by === 'a/b', 'the record');
+      const file = authFile({ choice: CHOICE, sources, global, by: 'a/b' });
+      holds(writerOf(file.text) === 'a/b', 'the record');
       return [sources, globalCovers(global, sources), file.entries];
     },
   },

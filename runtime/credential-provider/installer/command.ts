@@ -98,6 +98,9 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const providerArgs = flags['provider-arg'] ?? [];
+  // What the kubelet would hand over at each pull is held against the executable's own flags now.
+  parseArguments(providerArgs, undefined, () => '{}');
   const options = {
     root: flags.root,
     unit: flags.unit,
@@ -108,7 +111,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     binDir: flags['bin-dir'],
     executable: flags.executable ?? process.execPath,
     secretAnnotation: flags['secret-annotation'],
-    providerArgs: providerArguments(flags['provider-arg'] ?? []),
+    providerArgs,
     busSocket: flags['bus-socket'],
     windowMs: flags['restart-window'],
     maxRestarts: flags['max-restarts'],
@@ -134,10 +137,4 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   };
   const installer = await import('./installer.ts');
   return flags['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
-}
-
-/** What the kubelet would hand over at each pull is held against the executable's own flags now. */
-function providerArguments(args: readonly string[]): readonly string[] {
-  parseArguments(args, undefined, () => '{}');
-  return args;
 }

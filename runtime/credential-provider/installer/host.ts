@@ -6,41 +6,54 @@ import { fileError } from '../../node/atomic-file.ts';
 import type { LoadedService } from '../../node/systemd.ts';
 import { environmentFiles, serviceSettings } from '../kubelet-unit.ts';
 import type { NodeFile } from '../objects.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { OWN_FILE } from './managed.ts';
 
-/** Where units are, most important first, as systemd has them. */
-export interface UnitPlace {
-  readonly unit: string;
-  readonly unitPath: readonly string[];
-  /** Put before each path of the host; empty when this is the host. */
+/** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
+export interface HostPlaces {
   readonly root: string;
-  /** Name of the drop-in that is ours, and left out. */
-  readonly ownDropIn: string;
+  readonly unit: string;
+  /** Folders of units, most important first, as systemd has them. */
+  readonly unitPath: readonly string[];
+  readonly configDir: string;
+  readonly dropInDir: string;
+  readonly stateDir: string;
+  readonly binDir: string | undefined;
+  /** Of the system bus of the host. */
+  readonly busSocket: string;
 }
 
+/** Path of the drop-in, with the root before it. */
+export function dropInFile({ root, dropInDir }: HostPlaces): string {
+  return `${root}${dropInDir}/${OWN_DROP_IN}`;
+}
+
+/** Path of the record of the copied executable, with the root before it. */
+export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
+  return `${root}${stateDir}/installed.json`;
+}
+
+/** Name of the drop-in that is ours, and left out. */
+const OWN_DROP_IN = basename(CREDENTIAL_PROVIDER.dropIn);
+
 /** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
-export function readUnit(place: UnitPlace): readonly NodeFile[] {
-  const main = place.unitPath
-    .map((folder) => read(place.root, `${folder}/${place.unit}`))
-    .find((file) => file !== undefined);
+export function readUnit({ root, unit, unitPath }: HostPlaces): readonly NodeFile[] {
+  const main = unitPath.map((folder) => read(root, `${folder}/${unit}`)).find((file) => file !== undefined);
   if (main === undefined) return [];
   const byName = new Map<string, string>();
-  for (const folder of place.unitPath) {
-    for (const name of namesIn(`${place.root}${folder}/${place.unit}.d`))
-      if (name.endsWith('.conf') && name !== place.ownDropIn && !byName.has(name))
-        byName.set(name, `${folder}/${place.unit}.d/${name}`);
+  for (const folder of unitPath) {
+    for (const name of namesIn(`${root}${folder}/${unit}.d`))
+      if (name.endsWith('.conf') && name !== OWN_DROP_IN && !byName.has(name))
+        byName.set(name, `${folder}/${unit}.d/${name}`);
   }
   const paths = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
-  return [main, ...paths.flatMap((path) => read(place.root, path) ?? [])];
+  return [main, ...paths.flatMap((path) => read(root, path) ?? [])];
 }
 
 /** The files that systemd has read for the unit, without the drop-in that is ours. Throws for one that cannot be seen from here. */
-export function readLoadedUnit(
-  { root, ownDropIn }: Pick<UnitPlace, 'root' | 'ownDropIn'>,
-  loaded: LoadedService,
-): readonly NodeFile[] {
+export function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[] {
   return loaded.files
-    .filter((path) => basename(path) !== ownDropIn)
+    .filter((path) => basename(path) !== OWN_DROP_IN)
     .map((path) => {
       // Where /lib is a link to /usr/lib, systemd names either.
       const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);

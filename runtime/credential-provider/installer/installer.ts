@@ -26,7 +26,7 @@ import {
 } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
-import { read } from './host.ts';
+import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { InstallPlan } from './plan.ts';
 import {
@@ -41,7 +41,7 @@ import {
 } from './report.ts';
 import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
 import { Proof, type TrialFailure, tryOut } from './trial.ts';
-import { connect, dropInFile, type HostPlaces, recordFile, watchConfig } from './wanted.ts';
+import { connect, watchConfig } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
 

@@ -16,11 +16,11 @@ import { decodeCredentialProviderConfig } from '../config.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
-import { read } from './host.ts';
+import { dropInFile, read } from './host.ts';
 import { isOwnDropIn, NEUTRAL, OWN_FILE } from './managed.ts';
 import { executablePath, type GoodPlan, type InstallPlan, ownPointers } from './plan.ts';
 import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
-import { askWanted, dropInFile, type Env } from './wanted.ts';
+import { askWanted, type Env } from './wanted.ts';
 
 // What the provider's runs on this node failed with lately: read from its notes, and said to those who look.
 

@@ -12,10 +12,10 @@ import { giveToRoot } from '../../node/state.ts';
 import type { Observation } from '../../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
-import { read } from './host.ts';
+import { dropInFile, read, recordFile } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { GoodPlan, InstallPlan } from './plan.ts';
-import { askWanted, dropInFile, type Env, recordFile, type WantedOptions } from './wanted.ts';
+import { askWanted, type Env, type WantedOptions } from './wanted.ts';
 
 // What the installer remembers of the executable that it copied, so that it takes back that file and no other.
 

@@ -12,8 +12,8 @@ import type { NodeState } from '../../node/task.ts';
 import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
+import type { HostPlaces } from './host.ts';
 import { type GoodPlan, kubeletPointers } from './plan.ts';
-import type { HostPlaces } from './wanted.ts';
 
 /** What is wrong; undefined when nothing is. */
 export interface TrialFailure {

@@ -1,6 +1,5 @@
 /** What the installer wants of a node: API server and host are asked, the plan is made. Writes nothing. */
 import { existsSync } from 'node:fs';
-import { basename } from 'node:path';
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { VERSION } from '../../core/version.ts';
@@ -14,7 +13,7 @@ import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-un
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
-import { read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
+import { dropInFile, type HostPlaces, read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
 import { MANAGED_MARKS } from './managed.ts';
 import type { PlaceInput } from './place.ts';
 import {
@@ -25,19 +24,6 @@ import {
   planNodeUninstall,
   withKubeconfig,
 } from './plan.ts';
-
-/** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
-export interface HostPlaces {
-  readonly root: string;
-  readonly unit: string;
-  readonly unitPath: readonly string[];
-  readonly configDir: string;
-  readonly dropInDir: string;
-  readonly stateDir: string;
-  readonly binDir: string | undefined;
-  /** Of the system bus of the host. */
-  readonly busSocket: string;
-}
 
 export interface WantedOptions extends HostPlaces {
   readonly secretAnnotation: boolean;
@@ -52,16 +38,6 @@ export interface WantedOptions extends HostPlaces {
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;
-
-/** Path of the drop-in, with the root before it. */
-export function dropInFile({ root, dropInDir }: HostPlaces): string {
-  return `${root}${dropInDir}/${basename(CREDENTIAL_PROVIDER.dropIn)}`;
-}
-
-/** Path of the record of the copied executable, with the root before it. */
-export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
-  return `${root}${stateDir}/installed.json`;
-}
 
 /** Asks, and decides. Rejects with what could not be asked. */
 export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
@@ -103,16 +79,12 @@ async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedSer
 
 /** The unit as systemd has it; as its files say where systemd has not read them yet. */
 function readKubelet(
-  { root, unit, unitPath }: HostPlaces,
+  places: HostPlaces,
   kubelet: LoadedService | undefined,
 ): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
-  const ownDropIn = basename(CREDENTIAL_PROVIDER.dropIn);
   const known = kubelet?.isStale === false ? kubelet : undefined;
-  const files =
-    known === undefined
-      ? readUnit({ root, unit, unitPath, ownDropIn })
-      : readLoadedUnit({ root, ownDropIn }, known);
-  const environment = readEnvironment(root, files, known);
+  const files = known === undefined ? readUnit(places) : readLoadedUnit(places.root, known);
+  const environment = readEnvironment(places.root, files, known);
   const settings = serviceSettings(files.map(({ text }) => text));
   const loaded = known && {
     command: { words: known.command, isVerbatim: known.isVerbatim },

@@ -119,7 +119,6 @@ function standIn(text: string, real: NodeView, options: ProviderOptions): NodeVi
   const { registriesConf, globalAuth, secrets } = stand;
   return {
     stdin: real.stdin,
-    now: real.now,
     confFiles: () =>
       registriesConf === undefined
         ? readConfFiles(options, undefined)

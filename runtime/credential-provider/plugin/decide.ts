@@ -2,7 +2,6 @@
 
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import type { Redacted } from '../../core/redacted.ts';
-import { AUTH_FILE_LIFE_MS } from '../../node/watch.ts';
 import {
   type AuthFile,
   authFile,
@@ -33,8 +32,6 @@ export interface NodeView {
   readonly globalAuth: () => Redacted<string> | undefined;
   /** Throws when there is no CA to verify the server with. */
   readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
 }
 
 /** The name under which an account's files are known to be its own. */
@@ -113,12 +110,11 @@ async function fromSecrets(
     return { failure, covered: globalCovers(readGlobal(view, options, log), sources) };
   }
   if (choice.entries.length === 0) return { choice };
-  const until = new Date(view.now() + AUTH_FILE_LIFE_MS).toISOString();
   const file = authFile({
     choice,
     sources,
     global: readGlobal(view, options, log),
-    record: { by: fileWriterOf(pull.puller), until },
+    by: fileWriterOf(pull.puller),
   });
   return { choice, file };
 }

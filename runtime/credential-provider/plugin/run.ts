@@ -14,7 +14,7 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
-import { recordIn } from '../auth-file.ts';
+import { writerOf } from '../auth-file.ts';
 import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
@@ -131,7 +131,7 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
 function removeOwn(path: string, writer: string): void {
   try {
     const text = readFileSync(path, 'utf8');
-    if (recordIn(redact(text))?.by === writer) unlinkSync(path);
+    if (writerOf(redact(text)) === writer) unlinkSync(path);
   } catch {
     // None is there, or CRI-O took it just now.
   }
@@ -196,7 +196,6 @@ export function nodeView(
   return {
     stdin: readStdin,
     confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
-    now: Date.now,
     globalAuth: () => textIfThere(options.globalAuthFile),
     connect: async (token) => {
       const server = await findApiServer(options);

@@ -38,7 +38,10 @@ function pullReport(
     conditions: [
       ...summarize(SUMMARY, { states, own, installer: options.installer === true }),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
-      ...contestedConditions(object, states),
+      ...states
+        .filter(({ hold }) => hold?.reason === 'Contested')
+        .slice(0, 1)
+        .map(({ pool, hold }) => contestedCondition(object, `pool ${pool.name}: ${hold?.message}`)),
     ],
     verdicts: [
       ...entries.map(entryVerdict),
@@ -113,13 +116,6 @@ function managedCondition(elsewhere: string, states: readonly PoolState[]): Cond
   };
 }
 
-function contestedConditions(object: KubeObject, states: readonly PoolState[]): readonly ConditionInput[] {
-  const [first] = states.flatMap(({ pool, hold }) =>
-    hold?.reason === 'Contested' ? [`pool ${pool.name}: ${hold.message}`] : [],
-  );
-  return first === undefined ? [] : [contestedCondition(object, first)];
-}
-
 /** Names of pools. */
 function named(states: readonly PoolState[]): string {
   return states.map(({ pool }) => pool.name).join(', ');
@@ -162,13 +158,18 @@ function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Entr
       reason: 'NothingToRender',
       message: "the platform's own file stays",
     };
-  const isDone = pool.rollout === 'Done';
-  return {
+  return rolloutVerdict(
     subject,
-    verdict: isDone ? 'Accepted' : 'Pending',
-    reason: isDone ? 'RolledOut' : pool.rollout,
-    message: nodePools.length === 0 || isDone ? ROLLOUT[pool.rollout] : 'see the verdicts of the NodePools',
-  };
+    pool.rollout,
+    nodePools.length === 0 ? ROLLOUT[pool.rollout] : 'see the verdicts of the NodePools',
+  );
+}
+
+/** `message`: while it is not done. */
+function rolloutVerdict(subject: string, rollout: Rollout, message: string): EntryStatus {
+  return rollout === 'Done'
+    ? { subject, verdict: 'Accepted', reason: 'RolledOut', message: ROLLOUT.Done }
+    : { subject, verdict: 'Pending', reason: rollout, message };
 }
 
 function nodePoolVerdict(pool: NodePool, { ref, files }: PoolState): EntryStatus {
@@ -183,15 +184,11 @@ function nodePoolVerdict(pool: NodePool, { ref, files }: PoolState): EntryStatus
       reason: 'UnsupportedVersion',
       message: `it refers to ConfigMap ${ref.name}, and its nodes are too old: ${listed(pool.tooOld)}`,
     };
-  const isDone = pool.rollout === 'Done';
-  return {
+  return rolloutVerdict(
     subject,
-    verdict: isDone ? 'Accepted' : 'Pending',
-    reason: isDone ? 'RolledOut' : pool.rollout,
-    message: isDone
-      ? 'every node has it'
-      : 'see the conditions UpdatingConfig and ValidMachineConfig of the NodePool',
-  };
+    pool.rollout,
+    'see the conditions UpdatingConfig and ValidMachineConfig of the NodePool',
+  );
 }
 
 function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
@@ -231,7 +228,12 @@ export function reportNodes(report: NodesReportInput): Result {
       status.status,
     ],
     // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
-    events: [...eventsOf(object, own), ...unreferred.flatMap(noteOf)],
+    events: [
+      ...own
+        .filter(({ status: value }) => value === 'False')
+        .map(({ reason, message }) => warning(refOf(object), reason, message)),
+      ...unreferred.map(({ regarding, code, message }) => warning(regarding, code, message)),
+    ],
     metrics: states.flatMap(poolGauges),
     ...(errors.length === 0 ? {} : { errors }),
   };
@@ -320,20 +322,22 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
 }
 
 /** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
-function unreferredPools(states: readonly PoolState[]): readonly ReconcileError[] {
+function unreferredPools(
+  states: readonly PoolState[],
+): readonly (ReconcileError & { readonly regarding: Ref })[] {
   return states.flatMap(({ nodePools, ref, files }) =>
     nodePools
       .filter(({ refers }) => files.length > 0 && !refers)
-      .map((pool): ReconcileError => {
+      .map((pool) => {
         const { reason, message } = howToRefer(pool, ref.name);
         const { namespace, name } = pool;
         return {
-          retryPolicy: 'waiting',
+          retryPolicy: 'waiting' as const,
           afterMs: 600_000,
           code: reason === 'NotReferenced' ? 'NodePoolNotConfigured' : reason,
           message,
           regarding: {
-            role: 'management',
+            role: 'management' as const,
             apiVersion: 'hypershift.openshift.io/v1beta1',
             kind: 'NodePool',
             namespace,
@@ -344,21 +348,8 @@ function unreferredPools(states: readonly PoolState[]): readonly ReconcileError[
   );
 }
 
-function noteOf({ regarding, code, message }: ReconcileError): readonly EventNote[] {
-  if (regarding === undefined) return [];
-  return [{ regarding, type: 'Warning', reason: code, action: 'Render', note: message.slice(0, 1024) }];
-}
-
-function eventsOf(object: KubeObject, conditions: readonly ConditionInput[]): readonly EventNote[] {
-  return conditions
-    .filter(({ status }) => status === 'False')
-    .map(({ reason, message }) => ({
-      regarding: refOf(object),
-      type: 'Warning',
-      reason,
-      action: 'Render',
-      note: message.slice(0, 1024),
-    }));
+function warning(regarding: Ref, reason: string, message: string): EventNote {
+  return { regarding, type: 'Warning', reason, action: 'Render', note: message.slice(0, 1024) };
 }
 
 /** One per pool; for a hosted cluster one per NodePool, where it has some. Nothing wanted is not waited for. */
