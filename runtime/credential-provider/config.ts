@@ -220,22 +220,26 @@ function providerFaults(provider: ProviderEntry): readonly string[] {
   ];
 }
 
+/** The fault where it is one. */
+function when(isWrong: boolean, fault: string): readonly string[] {
+  return isWrong ? [fault] : [];
+}
+
 function nameFaults(name: string): readonly string[] {
-  const invalid = (reason: string): string => `providers.name: Invalid value: ${goQuote(name)}: ${reason}`;
+  const invalid = `providers.name: Invalid value: ${goQuote(name)}: provider name cannot`;
   return [
-    ...(name.includes('/') ? [invalid("provider name cannot contain '/'")] : []),
-    ...(name.includes(' ') ? [invalid('provider name cannot contain spaces')] : []),
-    ...(name === '.' ? [invalid("provider name cannot be '.'")] : []),
-    ...(name === '..' ? [invalid("provider name cannot be '..'")] : []),
+    ...when(name.includes('/'), `${invalid} contain '/'`),
+    ...when(name.includes(' '), `${invalid} contain spaces`),
+    ...when(name === '.' || name === '..', `${invalid} be '${name}'`),
   ];
 }
 
 function versionFaults(version: string): readonly string[] {
   if (version === '') return ['providers.apiVersion: Required value'];
-  if (PLUGIN_VERSIONS.includes(version)) return [];
-  return [
+  return when(
+    !PLUGIN_VERSIONS.includes(version),
     `providers.apiVersion: Unsupported value: ${goQuote(version)}: supported values: ${list(PLUGIN_VERSIONS)}`,
-  ];
+  );
 }
 
 function imageFaults(patterns: readonly string[]): readonly string[] {
@@ -250,10 +254,10 @@ function imageFaults(patterns: readonly string[]): readonly string[] {
 function durationFaults(text: string | undefined): readonly string[] {
   const duration = text === undefined ? undefined : parseGoDuration(text);
   if (duration === undefined) return ['providers.defaultCacheDuration: Required value'];
-  if (duration >= 0) return [];
-  return [
+  return when(
+    duration < 0,
     `providers.defaultCacheDuration: Invalid value: ${encodeGoText(formatGoDuration(duration))}: must be greater than or equal to 0`,
-  ];
+  );
 }
 
 const TOKEN = 'providers.tokenAttributes';
@@ -262,38 +266,35 @@ function tokenFaults(token: TokenAttributes, version: string | undefined): reado
   const required = token.requiredServiceAccountAnnotationKeys ?? [];
   const optional = token.optionalServiceAccountAnnotationKeys ?? [];
   const both = [...new Set(required)].filter((key) => optional.includes(key)).sort();
+  const { cacheType: type = '' } = token;
   return [
-    ...((token.serviceAccountTokenAudience ?? '') === ''
-      ? [`${TOKEN}.serviceAccountTokenAudience: Required value`]
-      : []),
-    ...(token.requireServiceAccount === undefined ? [`${TOKEN}.requireServiceAccount: Required value`] : []),
-    ...(version === PLUGIN_API_VERSION
-      ? []
-      : [`${TOKEN}: Forbidden: tokenAttributes is only supported for ${PLUGIN_API_VERSION} API version`]),
-    ...(token.requireServiceAccount === false && required.length > 0
-      ? [
-          `${TOKEN}.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set`,
-        ]
-      : []),
+    ...when(
+      (token.serviceAccountTokenAudience ?? '') === '',
+      `${TOKEN}.serviceAccountTokenAudience: Required value`,
+    ),
+    ...when(token.requireServiceAccount === undefined, `${TOKEN}.requireServiceAccount: Required value`),
+    ...when(
+      version !== PLUGIN_API_VERSION,
+      `${TOKEN}: Forbidden: tokenAttributes is only supported for ${PLUGIN_API_VERSION} API version`,
+    ),
+    ...when(
+      token.requireServiceAccount === false && required.length > 0,
+      `${TOKEN}.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set`,
+    ),
     ...keyFaults(required, `${TOKEN}.requiredServiceAccountAnnotationKeys`),
     ...keyFaults(optional, `${TOKEN}.optionalServiceAccountAnnotationKeys`),
-    ...(both.length > 0
-      ? [
-          `${TOKEN}: Invalid value: [${both.map(encodeGoText).join(',')}]: annotation keys cannot be both required and optional`,
-        ]
-      : []),
-    ...cacheTypeFaults(token.cacheType ?? ''),
-  ];
-}
-
-function cacheTypeFaults(type: string): readonly string[] {
-  if (type === '')
-    return [
+    ...when(
+      both.length > 0,
+      `${TOKEN}: Invalid value: [${both.map(encodeGoText).join(',')}]: annotation keys cannot be both required and optional`,
+    ),
+    ...when(
+      type === '',
       `${TOKEN}.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified. Supported values are: ${CACHE_TYPES.join(', ')}`,
-    ];
-  if (CACHE_TYPES.includes(type)) return [];
-  return [
-    `${TOKEN}.cacheType: Unsupported value: ${encodeGoText(type)}: supported values: ${list(CACHE_TYPES)}`,
+    ),
+    ...when(
+      type !== '' && !CACHE_TYPES.includes(type),
+      `${TOKEN}.cacheType: Unsupported value: ${encodeGoText(type)}: supported values: ${list(CACHE_TYPES)}`,
+    ),
   ];
 }
 
@@ -320,17 +321,17 @@ function labelKeyFaults(key: string): readonly string[] {
   const name = parts.at(-1) ?? '';
   return [
     ...(parts.length === 2 ? prefixFaults(parts[0] ?? '') : []),
-    ...(name === '' ? ['name part must be non-empty'] : []),
-    ...(toByteText(name).length > 63 ? ['name part must be no more than 63 bytes'] : []),
-    ...(new RegExp(`^${NAME_FORM}$`).test(name) ? [] : [`name part ${NAME_RULE}`]),
+    ...when(name === '', 'name part must be non-empty'),
+    ...when(toByteText(name).length > 63, 'name part must be no more than 63 bytes'),
+    ...when(!new RegExp(`^${NAME_FORM}$`).test(name), `name part ${NAME_RULE}`),
   ];
 }
 
 function prefixFaults(prefix: string): readonly string[] {
   if (prefix === '') return ['prefix part must be non-empty'];
   return [
-    ...(toByteText(prefix).length > 253 ? ['prefix part must be no more than 253 bytes'] : []),
-    ...(new RegExp(`^${PREFIX_FORM}$`).test(prefix) ? [] : [`prefix part ${PREFIX_RULE}`]),
+    ...when(toByteText(prefix).length > 253, 'prefix part must be no more than 253 bytes'),
+    ...when(!new RegExp(`^${PREFIX_FORM}$`).test(prefix), `prefix part ${PREFIX_RULE}`),
   ];
 }
 

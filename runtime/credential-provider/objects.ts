@@ -125,18 +125,16 @@ export function executableParts({ image, settings = {} }: Omit<OwnExecutable, 'p
   readonly files: readonly NodeFile[];
   readonly units: readonly NodeUnit[];
 } {
-  return { files: filesOf(image, settings), units: [{ name: UNIT, text: unit() }] };
+  return {
+    files: [
+      { path: SCRIPT, text: script(image), mode: 0o755 },
+      { path: `${FOLDER}/bin/${CREDENTIAL_PROVIDER.configName}`, text: providerConfigText(settings) },
+    ],
+    units: [{ name: UNIT, text: UNIT_TEXT }],
+  };
 }
 
-function filesOf(image: string, settings: ProviderSettings): readonly NodeFile[] {
-  return [
-    { path: SCRIPT, text: script(image), mode: 0o755 },
-    { path: `${FOLDER}/bin/${CREDENTIAL_PROVIDER.configName}`, text: providerConfigText(settings) },
-  ];
-}
-
-function unit(): string {
-  return `[Unit]
+const UNIT_TEXT = `[Unit]
 Description=Pullwright's credential provider in the kubelet's folder of plugins
 After=local-fs.target
 
@@ -152,7 +150,6 @@ RestartSec=15
 [Install]
 WantedBy=multi-user.target
 `;
-}
 
 /** The name of an image that a script can hold. */
 export const IMAGE_NAME: RegExp = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;

@@ -55,31 +55,24 @@ export function installerGauges(
   const verdicts = plan?.ok === true ? plan.verdicts : [];
   const rendered = verdicts.filter(({ verdict }) => verdict === 'Rendered').length;
   const entries = 'Entries of CRIOCredentialProviderConfig/cluster, by what became of them';
+  const gauge = (sample: string, help: string, value: number): Gauge => ({ sample, help, value });
   return [
-    {
-      sample: `pullwright_installer_state_info{reason="${reason}"}`,
-      help: 'Last result, as in /readyz',
-      value: 1,
-    },
-    { sample: 'pullwright_installer_entries{verdict="rendered"}', help: entries, value: rendered },
-    {
-      sample: 'pullwright_installer_entries{verdict="left_out"}',
-      help: entries,
-      value: verdicts.length - rendered,
-    },
-    {
-      sample: 'pullwright_installer_failing_accounts',
-      help: 'ServiceAccounts for whose pods the last run of the provider failed; the node itself counts as one',
-      value: readFailures(places.root + places.authDir).length,
-    },
+    gauge(`pullwright_installer_state_info{reason="${reason}"}`, 'Last result, as in /readyz', 1),
+    gauge('pullwright_installer_entries{verdict="rendered"}', entries, rendered),
+    gauge('pullwright_installer_entries{verdict="left_out"}', entries, verdicts.length - rendered),
+    gauge(
+      'pullwright_installer_failing_accounts',
+      'ServiceAccounts for whose pods the last run of the provider failed; the node itself counts as one',
+      readFailures(places.root + places.authDir).length,
+    ),
     ...(record === undefined
       ? []
       : [
-          {
-            sample: `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
-            help: 'The executable that was copied to the node',
-            value: 1,
-          },
+          gauge(
+            `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
+            'The executable that was copied to the node',
+            1,
+          ),
         ]),
   ];
 }

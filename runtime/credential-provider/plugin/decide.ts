@@ -18,7 +18,7 @@ import {
 } from '../auth-file.ts';
 import type { ApiClient } from './api-server.ts';
 import { type ConfFile, registriesFor } from './conf-files.ts';
-import type { Log, LogSubject } from './journal.ts';
+import type { Log } from './journal.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
 import { type Puller, pullerOf, readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
@@ -74,7 +74,7 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     return { request, sources };
   }
   const puller = pullerOf(request.token);
-  log.about(subjectOf(puller));
+  log.about(puller);
   log.info(`Got ${sources.length} pull source(s) for "${request.image}" in namespace ${puller.namespace}`);
   for (const { kind, repository } of sources) log.detail(`Pull source (${kind}): ${repository}`);
   return {
@@ -83,11 +83,6 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     sources,
     ...(await fromSecrets(view, options, { request, puller, sources, log })),
   };
-}
-
-/** What lines of the run are about; fields that are not known are left out. */
-function subjectOf(puller: Puller): LogSubject {
-  return Object.fromEntries(Object.entries(puller).filter(([, value]) => value !== undefined));
 }
 
 interface Pull {

@@ -35,9 +35,9 @@ const CONTROL = /[^ -~\u00a0-\uffff]/g;
 /** What the lines of a run are about. */
 export interface LogSubject {
   readonly namespace?: string;
-  readonly serviceAccount?: string;
-  readonly pod?: string;
-  readonly podUid?: string;
+  readonly serviceAccount?: string | undefined;
+  readonly pod?: string | undefined;
+  readonly podUid?: string | undefined;
   readonly image?: string;
 }
 
@@ -154,14 +154,8 @@ export function journalEntry({ priority, text }: LogLine, subject: LogSubject, p
 // One file for each account of a namespace, beside CRI-O's auth files, and one for what concerns the node; the next run that
 // does well removes it. No line of a run holds a token or a credential, and so does no note.
 
-/** A run that failed. */
-export interface FailureNote {
-  /** Of the pod; absent where the run did not come to know it. */
-  readonly namespace?: string;
-  readonly serviceAccount?: string;
-  readonly pod?: string;
-  readonly podUid?: string;
-  readonly image?: string;
+/** A run that failed, and about whom; without a namespace where the run did not come to know the pod. */
+export interface FailureNote extends LogSubject {
   /** What failed, and what to do. */
   readonly message: string;
 }

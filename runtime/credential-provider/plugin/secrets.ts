@@ -205,7 +205,7 @@ function needsRole(
 export interface Puller {
   readonly namespace: string;
   readonly pod: string | undefined;
-  readonly podUid?: string;
+  readonly podUid?: string | undefined;
   readonly serviceAccount: string | undefined;
 }
 
@@ -223,12 +223,11 @@ export function pullerOf(token: Redacted<string>): Puller {
     throw refused(
       `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, expected a DNS label (RFC 1123)`,
     );
-  const podUid = fieldIn(own['pod'], 'uid');
   return {
     namespace,
     pod: fieldIn(own['pod'], 'name'),
     serviceAccount: fieldIn(own['serviceaccount'], 'name'),
-    ...(podUid === undefined ? {} : { podUid }),
+    podUid: fieldIn(own['pod'], 'uid'),
   };
 }
 
