@@ -18,7 +18,7 @@ import {
 } from '../../runtime/credential-provider/auth-file.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { jsonNode } from '../support/json-node.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite, table } from '../support/suite.ts';
 
 const test = suite('auth file of a namespace');
 
@@ -46,108 +46,42 @@ test('keys are spelled as the complete judgement spells them, host in lower case
   assert.deepEqual(differing, []);
 });
 
-interface Entry extends Case {
-  readonly entry: unknown;
-  /** `user:password` as it is written, or what is said. */
-  readonly gives: string | RegExp;
-}
-
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-const members: readonly Entry[] = [
-  { name: 'padded', reason: 'the usual form', entry: { auth: base64('u:p') }, gives: 'u:p' },
-  {
-    name: 'a user name and a password',
-    reason: 'the long form',
-    entry: { username: 'u', password: 'p:q' },
-    gives: 'u:p:q',
+/** What an entry gives: `user:password` as it is written, or what is said. */
+const ENTRIES: Readonly<Record<string, readonly [entry: unknown, gives: string | RegExp]>> = {
+  padded: [{ auth: base64('u:p') }, 'u:p'],
+  'a user name and a password': [{ username: 'u', password: 'p:q' }, 'u:p:q'],
+  'a password without a user name': [{ username: '', password: 'p' }, /neither auth nor username/],
+  'a user name without a password': [{ username: 'u', password: '' }, /neither auth nor username/],
+  'a user name with a colon': [{ username: 'u:v', password: 'p' }, /neither auth nor username/],
+  'without padding': [{ auth: base64('u:p1').replace(/=+$/, '') }, 'u:p1'],
+  'the URL-safe alphabet': [{ auth: Buffer.from('u:??>>').toString('base64url') }, 'u:??>>'],
+  'line breaks': [{ auth: `${base64('u:p').slice(0, 2)}\n${base64('u:p').slice(2)}` }, 'u:p'],
+  'a colon in the password': [{ auth: base64('u:a:b') }, 'u:a:b'],
+  'NUL at the end, which the runtime trims': [{ auth: base64('u:p\0\0') }, 'u:p'],
+  'a password beyond ASCII': [{ username: 'u', password: 'pä' }, 'u:pä'],
+  'broken auth beside user and password': [{ auth: '!', username: 'u', password: 'p' }, 'u:p'],
+  'an identity token alone, which the runtime reads beside a pair only': [{ identitytoken: 't' }, '<token>:'],
+  'no colon': [{ auth: base64('up') }, /no base64 of "user:password"/],
+  'only a colon': [{ auth: base64(':') }, /no base64/],
+  'no password': [{ auth: base64('u:') }, /no base64/],
+  nothing: [{}, /neither auth nor username/],
+  null: [null, /no object/],
+};
+table(
+  test,
+  Object.entries(ENTRIES).map(([name, [entry, gives]]) => ({
+    name,
+    reason: 'tools write all of these, and an empty credential is never written',
+    entry,
+    gives,
+  })),
+  ({ entry, gives }) => {
+    const credential = credentialOf(jsonNode(entry));
+    if (typeof credential === 'string') assert.match(credential, gives as RegExp);
+    else assert.equal(Buffer.from(reveal(credential.auth), 'base64').toString('utf8'), gives);
   },
-  {
-    name: 'a password without a user name',
-    reason: 'half a pair is none',
-    entry: { username: '', password: 'p' },
-    gives: /neither auth nor username/,
-  },
-  {
-    name: 'a user name without a password',
-    reason: 'half a pair is none',
-    entry: { username: 'u', password: '' },
-    gives: /neither auth nor username/,
-  },
-  {
-    name: 'a user name with a colon',
-    reason: 'the border would move',
-    entry: { username: 'u:v', password: 'p' },
-    gives: /neither auth nor username/,
-  },
-  {
-    name: 'unpadded',
-    reason: 'some tools leave the padding out',
-    entry: { auth: base64('u:p1').replace(/=+$/, '') },
-    gives: 'u:p1',
-  },
-  {
-    name: 'URL-safe',
-    reason: 'some tools use that alphabet',
-    entry: { auth: Buffer.from('u:??>>').toString('base64url') },
-    gives: 'u:??>>',
-  },
-  {
-    name: 'line breaks',
-    reason: 'base64 of the command line has them',
-    entry: { auth: `${base64('u:p').slice(0, 2)}\n${base64('u:p').slice(2)}` },
-    gives: 'u:p',
-  },
-  {
-    name: 'colon in the password',
-    reason: 'the first colon counts',
-    entry: { auth: base64('u:a:b') },
-    gives: 'u:a:b',
-  },
-  {
-    name: 'NUL at the end',
-    reason: 'the runtime trims it',
-    entry: { auth: base64('u:p\0\0') },
-    gives: 'u:p',
-  },
-  { name: 'user and password', reason: 'no auth', entry: { username: 'u', password: 'pä' }, gives: 'u:pä' },
-  {
-    name: 'broken auth beside user and password',
-    reason: 'the usable one counts',
-    entry: { auth: '!', username: 'u', password: 'p' },
-    gives: 'u:p',
-  },
-  {
-    name: 'identity token alone',
-    reason: 'the runtime reads it beside a pair only',
-    entry: { identitytoken: 't' },
-    gives: '<token>:',
-  },
-  {
-    name: 'no colon',
-    reason: 'never an empty credential',
-    entry: { auth: base64('up') },
-    gives: /no base64 of "user:password"/,
-  },
-  {
-    name: 'only a colon',
-    reason: 'never an empty credential',
-    entry: { auth: base64(':') },
-    gives: /no base64/,
-  },
-  {
-    name: 'no password',
-    reason: 'the runtime sends nothing for it',
-    entry: { auth: base64('u:') },
-    gives: /no base64/,
-  },
-  { name: 'nothing', reason: 'never an empty credential', entry: {}, gives: /neither auth nor username/ },
-  { name: 'null', reason: 'no object', entry: null, gives: /no object/ },
-];
-table(test, members, ({ entry, gives }) => {
-  const credential = credentialOf(jsonNode(entry));
-  if (typeof credential === 'string') assert.match(credential, gives as RegExp);
-  else assert.equal(Buffer.from(reveal(credential.auth), 'base64').toString('utf8'), gives);
-});
+);
 
 const REPOSITORY = 'mirror.example.com/team/app';
 const SOURCES = [{ repository: REPOSITORY, kind: 'mirror' }] as const;

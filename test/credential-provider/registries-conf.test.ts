@@ -12,7 +12,7 @@ import {
 } from '../../runtime/core/mirrors/registries-conf.ts';
 import { pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite, table } from '../support/suite.ts';
 import { oracleSources } from './support/crio-oracle.ts';
 import { makeNode } from './support/node-double.ts';
 
@@ -67,10 +67,6 @@ test('sources are those of an independent reading', () => {
   );
 });
 
-interface Slip extends Case {
-  readonly table: string;
-}
-
 test('a prefix that stands twice counts the first time; a wildcard needs no location', () => {
   const read = whole(
     '[[registry]]\nprefix = "x.io"\nlocation = "first.io"\n[[registry]]\nprefix = "x.io"\nlocation = "second.io"\n[[registry]]\nprefix = "*.y.io"\n',
@@ -89,73 +85,31 @@ test('a search registry with a path is refused', () => {
   assert.doesNotThrow(() => whole('unqualified-search-registries = ["docker.io"]\n'));
 });
 
-const slips: readonly Slip[] = [
-  { name: 'scheme', reason: 'refused', table: '[[registry]]\nlocation = "https://x.io"\n' },
-  {
-    name: 'prefix without location',
-    reason: 'only a wildcard may be without',
-    table: '[[registry]]\nprefix = "x.io"\n',
-  },
-  {
-    name: 'mirror without location',
-    reason: 'refused',
-    table: '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\ninsecure = true\n',
-  },
-  {
-    name: 'pull-from-mirror on the registry',
-    reason: 'refused',
-    table: '[[registry]]\nlocation = "x.io"\npull-from-mirror = "all"\n',
-  },
-  {
-    name: 'unknown pull-from-mirror',
-    reason: 'refused',
-    table:
-      '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "never"\n',
-  },
-  { name: 'key twice', reason: 'no TOML', table: '[[registry]]\nlocation = "x.io"\nlocation = "y.io"\n' },
-  { name: 'string not closed', reason: 'no TOML', table: '[[registry]]\nlocation = "x.io\n' },
-  {
-    name: 'key after a blank line',
-    reason: 'belongs to the table above, which has it already',
-    table: '[[registry]]\nlocation = "x.io"\n\nlocation = "y.io"\n',
-  },
-  {
-    name: 'contradicting blocked',
-    reason: 'refused',
-    table:
-      '[[registry]]\nlocation = "x.io"\nblocked = true\n\n[[registry]]\nprefix = "z.io"\nlocation = "x.io"\n',
-  },
-  {
-    name: 'digest-only twice',
-    reason: 'refused',
-    table:
-      '[[registry]]\nlocation = "x.io"\nmirror-by-digest-only = true\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "all"\n',
-  },
-  {
-    name: 'wildcard with a path',
-    reason: 'refused',
-    table: '[[registry]]\nprefix = "*.x.io/y"\nlocation = "x.io"\n',
-  },
-  { name: 'version 1', reason: 'refused', table: '[registries.search]\nregistries = ["docker.io"]\n' },
-  { name: 'half a table', reason: 'no TOML', table: '[[registry\n' },
-  {
-    name: 'alias of a name with a registry',
-    reason: 'the runtime refuses the file for it, and with it every pull',
-    table: '[aliases]\n"x.io/app" = "y.io/app"\n',
-  },
-  {
-    name: 'alias for a name without a registry',
-    reason: 'refused',
-    table: '[aliases]\nnginx = "library/nginx"\n',
-  },
-  { name: 'alias with a tag', reason: 'refused', table: '[aliases]\nnginx = "y.io/nginx:1"\n' },
-  {
-    name: 'wrong type behind a capital letter',
-    reason: 'keys have no case for the runtime',
-    table: '[[registry]]\nlocation = "x.io"\nBlocked = "yes"\n',
-  },
-];
-table(test, slips, ({ table: slip }) => {
+/** Files that the runtime refuses, and with them every pull. */
+const SLIPS: Readonly<Record<string, string>> = {
+  scheme: '[[registry]]\nlocation = "https://x.io"\n',
+  'prefix without location': '[[registry]]\nprefix = "x.io"\n',
+  'mirror without location': '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\ninsecure = true\n',
+  'pull-from-mirror on the registry': '[[registry]]\nlocation = "x.io"\npull-from-mirror = "all"\n',
+  'unknown pull-from-mirror':
+    '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "never"\n',
+  'key twice': '[[registry]]\nlocation = "x.io"\nlocation = "y.io"\n',
+  'string not closed': '[[registry]]\nlocation = "x.io\n',
+  'key after a blank line': '[[registry]]\nlocation = "x.io"\n\nlocation = "y.io"\n',
+  'contradicting blocked':
+    '[[registry]]\nlocation = "x.io"\nblocked = true\n\n[[registry]]\nprefix = "z.io"\nlocation = "x.io"\n',
+  'digest-only twice':
+    '[[registry]]\nlocation = "x.io"\nmirror-by-digest-only = true\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "all"\n',
+  'wildcard with a path': '[[registry]]\nprefix = "*.x.io/y"\nlocation = "x.io"\n',
+  'version 1': '[registries.search]\nregistries = ["docker.io"]\n',
+  'half a table': '[[registry\n',
+  'alias of a name with a registry': '[aliases]\n"x.io/app" = "y.io/app"\n',
+  'alias for a name without a registry': '[aliases]\nnginx = "library/nginx"\n',
+  'alias with a tag': '[aliases]\nnginx = "y.io/nginx:1"\n',
+  'wrong type behind a capital letter': '[[registry]]\nlocation = "x.io"\nBlocked = "yes"\n',
+};
+const slips = Object.entries(SLIPS).map(([name, slip]) => ({ name, reason: 'the runtime refuses it', slip }));
+table(test, slips, ({ slip }) => {
   for (const text of [`${filler}\n${slip}`, `${slip}\n${filler}`]) {
     assert.throws(() => whole(text));
     assert.throws(() => parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all)));
