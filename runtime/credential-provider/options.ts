@@ -226,11 +226,6 @@ export interface ReconcilerOptions {
   readonly clusters?: ReadonlyMap<string, ReconcilerOptions>;
 }
 
-/** The options for one cluster. */
-export function providerOptionsFor(options: ReconcilerOptions, scope: string): ReconcilerOptions {
-  return options.clusters?.get(scope) ?? options;
-}
-
 const common = {
   mode: z.enum(['auto', 'own', 'observe']).default('auto'),
   platform: z.string().min(1).exactOptional(),

@@ -9,7 +9,7 @@ import {
   serviceSettings,
   unitLine,
 } from '../../runtime/credential-provider/kubelet-unit.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite, table } from '../support/suite.ts';
 
 const test = suite('unit of a kubelet');
 
@@ -18,33 +18,26 @@ const KUBEADM = [
   '[Service]\nEnvironment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/a --kubeconfig=/etc/kubernetes/kubelet.conf"\nEnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env\nEnvironmentFile=-/etc/default/kubelet\nExecStart=\nExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS\n',
 ];
 
-interface Words extends Case {
-  readonly command: string;
-  readonly words: readonly string[];
-}
-
-const words: readonly Words[] = [
-  { name: 'plain', reason: 'blanks divide', command: '/k  --a\t--b', words: ['/k', '--a', '--b'] },
-  { name: 'double quotes', reason: 'blanks stay', command: '/k "--a=b c"', words: ['/k', '--a=b c'] },
-  { name: 'single quotes', reason: 'blanks stay', command: "/k '--a=b  c'd", words: ['/k', '--a=b  cd'] },
-  { name: 'nothing in quotes', reason: 'a word all the same', command: '/k "" x', words: ['/k', '', 'x'] },
-  { name: 'a quoted quote', reason: 'the backslash takes it', command: '/k "a\\"b"', words: ['/k', 'a"b'] },
-  {
-    name: 'a blank behind a backslash',
-    reason: 'it divides nothing',
-    command: '/k a\\ b',
-    words: ['/k', 'a b'],
-  },
-  {
-    name: 'comments in a continuation',
-    reason: 'systemd passes them over',
-    command: '/k \\\n  # --c \\\n; --d\n  --a \\\n  --b',
-    words: ['/k', '--a', '--b'],
-  },
-];
-table(test, words, ({ command, words: wanted }) => {
-  assert.deepEqual(kubeletCommand(serviceSettings([`[Service]\nExecStart=${command}\n`]))?.words, wanted);
-});
+const WORDS = [
+  ['plain', 'blanks divide', '/k  --a\t--b', ['/k', '--a', '--b']],
+  ['double quotes', 'blanks stay', '/k "--a=b c"', ['/k', '--a=b c']],
+  ['single quotes', 'blanks stay', "/k '--a=b  c'd", ['/k', '--a=b  cd']],
+  ['nothing in quotes', 'a word all the same', '/k "" x', ['/k', '', 'x']],
+  ['a quoted quote', 'the backslash takes it', '/k "a\\"b"', ['/k', 'a"b']],
+  ['a blank behind a backslash', 'it divides nothing', '/k a\\ b', ['/k', 'a b']],
+  [
+    'comments in a continuation',
+    'systemd passes them over',
+    '/k \\\n  # --c \\\n; --d\n  --a \\\n  --b',
+    ['/k', '--a', '--b'],
+  ],
+] as const;
+table(
+  test,
+  WORDS.map(([name, reason, command, words]) => ({ name, reason, command, words })),
+  ({ command, words }) =>
+    assert.deepEqual(kubeletCommand(serviceSettings([`[Service]\nExecStart=${command}\n`]))?.words, words),
+);
 
 test('the unit of kubeadm: the last command counts, and its files in order', () => {
   const settings = serviceSettings(KUBEADM);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';
 
@@ -31,63 +31,26 @@ function reconcile(spec: unknown): {
   };
 }
 
-interface Bad extends Case {
-  readonly spec: unknown;
-  readonly says: RegExp;
-  /** Whether docker.io is rendered all the same. */
-  readonly isRendered: boolean;
-}
-const bad: readonly Bad[] = [
-  {
-    name: 'a text instead of a list',
-    reason: 'a dash was forgotten',
-    spec: { matchImages: 'docker.io' },
-    says: /spec\.matchImages: .*must be a list/,
-    isRendered: false,
-  },
-  {
-    name: 'a number among the entries',
-    reason: 'YAML takes 5000 for a number',
-    spec: { matchImages: ['docker.io', 5000] },
-    says: /spec\.matchImages\[1\]: .*must be a string/,
-    isRendered: true,
-  },
-  {
-    name: 'an empty entry',
-    reason: 'a dash without a value is null',
-    spec: { matchImages: [null, 'docker.io'] },
-    says: /spec\.matchImages\[0\]: must not be null/,
-    isRendered: true,
-  },
-  {
-    name: 'upper case',
-    reason: 'the definition takes lower case only',
-    spec: { matchImages: ['docker.io', 'Quay.io'] },
-    says: /\[1\]: invalid value "Quay\.io": must be a host in lower case/,
-    isRendered: true,
-  },
-  {
-    name: 'a bracket glob',
-    reason: 'the kubelet would take it, the definition does not',
-    spec: { matchImages: ['docker.io', 'a[0-9].io'] },
-    says: /"a\[0-9\]\.io": must be a host/,
-    isRendered: true,
-  },
-  {
-    name: 'the same twice',
-    reason: 'the list is a set',
-    spec: { matchImages: ['docker.io', 'docker.io'] },
-    says: /spec\.matchImages: duplicate value: "docker\.io"/,
-    isRendered: true,
-  },
-  {
-    name: 'a thousand entries',
-    reason: 'fifty are allowed',
-    spec: { matchImages: ['docker.io', ...Array.from({ length: 999 }, (_, at) => `r${at}.example.com`)] },
-    says: /too many: 1000: must have at most 50 items/,
-    isRendered: true,
-  },
-];
+/** What is said of a list, and whether docker.io is rendered all the same. */
+const BAD: Readonly<Record<string, readonly [matchImages: unknown, says: RegExp, isRendered?: false]>> = {
+  'a text instead of a list': ['docker.io', /spec\.matchImages: .*must be a list/, false],
+  'a number among the entries': [['docker.io', 5000], /spec\.matchImages\[1\]: .*must be a string/],
+  'a dash without a value': [[null, 'docker.io'], /spec\.matchImages\[0\]: must not be null/],
+  'upper case': [['docker.io', 'Quay.io'], /\[1\]: invalid value "Quay\.io": must be a host in lower case/],
+  'a glob that the kubelet would take': [['docker.io', 'a[0-9].io'], /"a\[0-9\]\.io": must be a host/],
+  'the same twice': [['docker.io', 'docker.io'], /spec\.matchImages: duplicate value: "docker\.io"/],
+  'a thousand entries': [
+    ['docker.io', ...Array.from({ length: 999 }, (_, at) => `r${at}.example.com`)],
+    /too many: 1000: must have at most 50 items/,
+  ],
+};
+const bad = Object.entries(BAD).map(([name, [matchImages, says, isRendered = true]]) => ({
+  name,
+  reason: 'the API server would refuse it',
+  spec: { matchImages },
+  says,
+  isRendered,
+}));
 table(test, bad, ({ spec, says, isRendered }) => {
   const { text, problems, status } = reconcile(spec);
   assert.equal(problems.length, 1);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { reconcile } from './support/reconcile-once.ts';
 
@@ -224,55 +224,29 @@ test('an old kubelet holds back its pool alone, and what is rendered stays', () 
   assert.match(rendered?.message ?? '', /pool worker: old \(kubelet v1\.33\.9, cri-o:\/\/1\.34\.1\)/);
 });
 
-interface Version extends Case {
-  readonly kubelet: string;
-  readonly runtime: string;
-  readonly isRendered: boolean;
-}
-
-const versions: readonly Version[] = [
-  {
-    name: '1.34 and CRI-O 1.34',
-    reason: 'the oldest that take the file',
-    kubelet: 'v1.34.0',
-    runtime: 'cri-o://1.34.0',
-    isRendered: true,
+const VERSIONS = [
+  ['1.34 and CRI-O 1.34', 'the oldest that take the file', 'v1.34.0', 'cri-o://1.34.0', true],
+  ['vendor suffix', 'OpenShift adds a hash', 'v1.35.1+abc123', 'cri-o://1.35.2-3.rhaos4.22', true],
+  ['CRI-O too old', 'it does not look for auth files', 'v1.34.0', 'cri-o://1.33.5', false],
+  ['containerd', 'it never looks for auth files', 'v1.34.0', 'containerd://2.1.0', false],
+  ['kubelet says nothing', 'a node that does not say is not trusted', '', 'cri-o://1.34.0', false],
+] as const;
+table(
+  test,
+  VERSIONS.map(([name, reason, kubelet, runtime, isRendered]) => ({
+    name,
+    reason,
+    kubelet,
+    runtime,
+    isRendered,
+  })),
+  ({ kubelet, runtime, isRendered }) => {
+    const { configs } = reconcile({
+      pools: ['worker'],
+      nodes: [{ name: 'n', pool: 'worker', kubelet, runtime }],
+    });
+    assert.equal(configs.length, isRendered ? 1 : 0);
   },
-  {
-    name: 'vendor suffix',
-    reason: 'OpenShift adds a hash',
-    kubelet: 'v1.35.1+abc123',
-    runtime: 'cri-o://1.35.2-3.rhaos4.22',
-    isRendered: true,
-  },
-  {
-    name: 'CRI-O too old',
-    reason: 'it does not look for auth files',
-    kubelet: 'v1.34.0',
-    runtime: 'cri-o://1.33.5',
-    isRendered: false,
-  },
-  {
-    name: 'containerd',
-    reason: 'another runtime never looks for auth files',
-    kubelet: 'v1.34.0',
-    runtime: 'containerd://2.1.0',
-    isRendered: false,
-  },
-  {
-    name: 'kubelet says nothing',
-    reason: 'a node that does not say is not trusted',
-    kubelet: '',
-    runtime: 'cri-o://1.34.0',
-    isRendered: false,
-  },
-];
-table(test, versions, ({ kubelet, runtime, isRendered }) => {
-  const { configs } = reconcile({
-    pools: ['worker'],
-    nodes: [{ name: 'n', pool: 'worker', kubelet, runtime }],
-  });
-  assert.equal(configs.length, isRendered ? 1 : 0);
-});
+);
 
 test.run();

@@ -27,7 +27,7 @@ import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletR
 import { readMatchImages } from '../kind.ts';
 import { mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
-import { parseReconcilerOptions, providerOptionsFor, type ReconcilerOptions } from '../options.ts';
+import { parseReconcilerOptions, type ReconcilerOptions } from '../options.ts';
 import { CREDENTIAL_PROVIDER, type PlatformFile } from '../platform.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { poolFiles, takesFlags } from '../pools.ts';
@@ -93,7 +93,7 @@ export function credentialProviderReconciler(options: ReconcilerOptions): Reconc
     name: NAME,
     watches: READS,
     requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (reader) => reconcile(reader, providerOptionsFor(options, reader.scope.name)),
+    reconcile: (reader) => reconcile(reader, options.clusters?.get(reader.scope.name) ?? options),
   };
 }
 
