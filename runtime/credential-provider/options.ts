@@ -1,8 +1,7 @@
 /** The fields of the section `systems.credential-provider`, and what cannot be asked for together. */
 import { z } from 'zod';
-import { UsageError } from '../core/errors.ts';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
-import { readValue, refuse, type SectionProblem } from '../core/kubernetes/kind.ts';
+import { readOptions, type SectionProblem } from '../core/kubernetes/kind.ts';
 import type { NamespaceAccess } from './access.ts';
 import { matchImagesSchema } from './kind.ts';
 import { IMAGE_NAME, type OwnExecutable } from './objects.ts';
@@ -222,11 +221,9 @@ export interface ReconcilerOptions {
   readonly executable?: HostedExecutable;
   /** Namespaces whose Role follows the pull secrets in use, by name. @default none */
   readonly namespaces?: ReadonlyMap<string, FollowedNamespace>;
-  /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
-  readonly clusters?: ReadonlyMap<string, ReconcilerOptions>;
 }
 
-const common = {
+const optionsSchema: z.ZodType<ReconcilerOptions> = z.strictObject({
   mode: z.enum(['auto', 'own', 'observe']).default('auto'),
   platform: z.string().min(1).exactOptional(),
   secretAnnotation: z.boolean().default(false),
@@ -234,41 +231,17 @@ const common = {
   executable: z
     .strictObject({ image: z.string().regex(IMAGE_NAME), settings: providerSchema.exactOptional() })
     .exactOptional(),
-};
-
-const optionsSchema: z.ZodType<ReconcilerOptions> = z.strictObject({
-  ...common,
   namespaces: z
     .record(z.string(), z.strictObject({ serviceAccounts: z.array(z.string()), readReferences: z.boolean() }))
     .transform((by) => new Map(Object.entries(by)))
     .exactOptional(),
 });
 
-const clustersSchema = z
-  .record(z.string(), z.strictObject(common).partial())
-  .superRefine((clusters, context) => {
-    for (const scope of Object.keys(clusters))
-      if (!/^[^/]+\/[^/]+$/.test(scope))
-        refuse(context, 'must be the <namespace>/<name> of a HostedCluster', [scope]);
-  });
-
-/**
- * Checks a map of options. `clusters` holds such maps by `<namespace>/<name>`; each has the options of all, its own over them.
- *
- * @throws UsageError that names every wrong field
- */
-export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): ReconcilerOptions {
-  const { clusters = {}, ...rest } = raw;
-  const options = readValue(rest, optionsSchema, '');
-  const own = readValue(clusters, clustersSchema, 'clusters');
-  const problems = [...options.problems, ...own.problems];
-  if (options.value === undefined || own.value === undefined)
-    throw new UsageError(`Cannot use the options of credential-provider: ${problems.join('; ')}`);
-  const { namespaces: _, ...all } = options.value;
-  const byScope = Object.entries(clusters as Readonly<Record<string, object>>).map(
-    ([scope, one]) => [scope, z.strictObject(common).parse({ ...all, ...one })] as const,
-  );
-  return byScope.length === 0 ? options.value : { ...options.value, clusters: new Map(byScope) };
+/** Options by the scope of a cluster. @throws UsageError that names every wrong field */
+export function parseReconcilerOptions(
+  raw: Readonly<Record<string, unknown>>,
+): (scope: string) => ReconcilerOptions {
+  return readOptions('credential-provider', raw, optionsSchema);
 }
 
 /** What a hosted cluster's nodes get beside the kubelet's file. */

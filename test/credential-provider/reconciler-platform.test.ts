@@ -101,7 +101,7 @@ const rows: readonly Row[] = [
 table(test, rows, ({ shape, options, paths, says }) => {
   const { configs, conditions, outcome } = reconcile(
     { pools: ['worker'], ...shape },
-    parseReconcilerOptions({ ...options }),
+    parseReconcilerOptions({ ...options })(''),
   );
   assert.deepEqual(configs[0] === undefined ? [] : [...filesOf(configs[0]).keys()], paths);
   if (says === undefined) return;

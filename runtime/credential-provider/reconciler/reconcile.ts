@@ -80,7 +80,8 @@ const READS: readonly Watch[] = [
 /** Makes the reconciler from its part of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   const options = parseReconcilerOptions(raw);
-  const { namespaces } = options;
+  // Those of the cluster that the reconciler is in: Roles of hosted clusters are rendered.
+  const { namespaces } = options('');
   return [
     credentialProviderReconciler(options),
     ...(namespaces === undefined ? [] : [namespaceRolesReconciler(namespaces)]),
@@ -88,12 +89,12 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 }
 
 /** One key: the object is a singleton. */
-export function credentialProviderReconciler(options: ReconcilerOptions): Reconciler {
+export function credentialProviderReconciler(options: (scope: string) => ReconcilerOptions): Reconciler {
   return {
     name: NAME,
     watches: READS,
     requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (reader) => reconcile(reader, options.clusters?.get(reader.scope.name) ?? options),
+    reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
   };
 }
 

@@ -18,11 +18,11 @@ export interface Seen {
 }
 
 export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}): Seen {
-  const reconciler = credentialProviderReconciler({
+  const reconciler = credentialProviderReconciler(() => ({
     mode: 'auto',
     secretAnnotation: false,
     ...options,
-  });
+  }));
   const result = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
   const objects = (result.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
   const conditionsOf = (kind: string): ReadonlyMap<string, Condition> => {

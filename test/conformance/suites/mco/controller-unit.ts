@@ -42,11 +42,11 @@ export const suite: ConformanceSuite<Input, Outcome> = {
     }));
   },
   answer({ platform, matchImages, updatedTo, dropinPath }) {
-    const reconciler = credentialProviderReconciler({
+    const reconciler = credentialProviderReconciler(() => ({
       mode: 'auto',
       platform: 'None',
       secretAnnotation: false,
-    });
+    }));
     let made: readonly KubeObject[] = [];
     for (const images of [matchImages, ...(updatedTo === undefined ? [] : [updatedTo])]) {
       const reader = worldOf(clusterObjects({ platform, matchImages: images, more: made }));

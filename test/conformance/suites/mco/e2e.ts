@@ -71,11 +71,11 @@ function rendered(one: Case): Outcome {
 }
 
 function fileFor(matchImages: readonly string[]): string {
-  const reconciler = credentialProviderReconciler({
+  const reconciler = credentialProviderReconciler(() => ({
     mode: 'auto',
     platform: 'None',
     secretAnnotation: false,
-  });
+  }));
   const reader = worldOf(clusterObjects({ platform: 'AWS', matchImages }));
   const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
   const [first] = apply.flatMap((item) =>
