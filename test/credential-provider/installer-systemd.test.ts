@@ -52,7 +52,7 @@ else {
       assert.equal(statSync(node.plugin).mode & 0o777, 0o755);
       assert.deepEqual(readFileSync(node.plugin), readFileSync(program));
       await entries('quay.io');
-      await until('the kubelet runs with the new file', () => node.starts().length === 3, 2000);
+      await until('the kubelet runs with the new file', () => node.starts().length === 3, 60_000);
       await until('the old file is gone', () => node.configs.length === 1 && node.configs[0] !== config);
       assert.ok(node.starts()[2]?.endsWith(node.configs[0] ?? '-'));
       await agent.stop();
