@@ -6,9 +6,10 @@
  */
 
 import { z } from 'zod';
-import { crd, mustBe, noDuplicates, readValue } from '../core/kubernetes/kind.ts';
+import { crd } from '../core/kubernetes/kind.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { labels } from '../core/kubernetes/objects.ts';
+import { mustBe, noDuplicates, readValue } from '../core/kubernetes/read-spec.ts';
 import { recordOf } from '../core/record.ts';
 import type { MatchImageVerdict } from './merge.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';

@@ -1,7 +1,8 @@
 /** The fields of the section `systems.credential-provider`, and what cannot be asked for together. */
 import { z } from 'zod';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
-import { readOptions, type SectionProblem } from '../core/kubernetes/kind.ts';
+import type { SectionProblem } from '../core/kubernetes/kind.ts';
+import { readOptions } from '../core/kubernetes/read-spec.ts';
 import type { NamespaceAccess } from './access.ts';
 import { matchImagesSchema } from './kind.ts';
 import { IMAGE_NAME, type OwnExecutable } from './objects.ts';
