@@ -11,7 +11,7 @@ import { CLUSTER, tidy } from './output-scene.ts';
 
 const test = suite("kubectl's habits");
 const root = new URL('../..', import.meta.url).pathname;
-const specs = await Promise.all(Object.values(COMMANDS).map(async ({ load }) => (await load()).spec()));
+const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** What people run by hand. */
 const byHand = specs.filter(({ name }) => COMMANDS[name]?.group !== 'run' || name === 'reconcile');
 
