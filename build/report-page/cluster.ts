@@ -1,12 +1,11 @@
 /** One cluster: its problems, nodes, registry keys, pulls, namespaces and mirror sets. */
 import type {
-  Report,
-  ReportCause,
   ReportCluster,
   ReportKey,
   ReportPull,
   ReportSecret,
 } from '../../runtime/diagnose/model/types.ts';
+import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { code, folded, h, name, reference, sentence } from './dom.ts';
 import { nodesBar } from './overview.ts';
 import { part, tableOf } from './parts.ts';
@@ -17,7 +16,7 @@ import { badge, mark } from './verdict.ts';
 
 /** All of it; with one pull drawn where it is asked for. */
 export function clusterParts(
-  report: Report,
+  report: PageReport,
   cluster: ReportCluster,
   pull: string | undefined,
 ): readonly HTMLElement[] {
@@ -51,8 +50,8 @@ function systemItem({ system, verdict, summary }: ReportCluster['systems'][numbe
   );
 }
 
-function problemsIn(problems: readonly ReportCause[], cluster: string): readonly HTMLElement[] {
-  const own = problems.flatMap((problem): ReportCause[] => {
+function problemsIn(problems: readonly PageCause[], cluster: string): readonly HTMLElement[] {
+  const own = problems.flatMap((problem): PageCause[] => {
     const cases = problem.cases.filter((one) => one.cluster === cluster);
     return cases.length === 0 ? [] : [{ ...problem, cases, clusters: [cluster] }];
   });

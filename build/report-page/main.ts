@@ -1,5 +1,6 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
-import type { Report, ReportCause, ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import type { ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { clusterParts } from './cluster.ts';
 import { h, name, openAll } from './dom.ts';
 import { overviewParts } from './overview.ts';
@@ -7,7 +8,7 @@ import { currentRoute, linkTo } from './route.ts';
 
 function main(): void {
   const data = document.getElementById('data')?.textContent ?? '';
-  const report = JSON.parse(data) as Report;
+  const report = JSON.parse(data) as PageReport;
   const view = document.getElementById('view');
   const search = document.getElementById('search');
   if (view === null || !(search instanceof HTMLInputElement)) return;
@@ -23,7 +24,7 @@ function main(): void {
     const cluster = report.clusters.find((one) => one.name === route.cluster);
     view.replaceChildren(
       ...(cluster === undefined
-        ? overviewParts(route.search === undefined ? report : narrowed(report, route.search))
+        ? overviewParts(route.search === undefined ? report : narrowed(report, route.search), route.search)
         : clusterParts(report, cluster, route.pull)),
       ...(route.cluster !== undefined && cluster === undefined ? [gone(route.cluster)] : []),
     );
@@ -82,10 +83,10 @@ function gone(cluster: string): HTMLElement {
 }
 
 /** What holds the text: clusters by all that is said of them, problems by their cases. */
-function narrowed(report: Report, search: string): Report {
+function narrowed(report: PageReport, search: string): PageReport {
   const wanted = search.toLowerCase();
   const has = (value: unknown): boolean => JSON.stringify(value).toLowerCase().includes(wanted);
-  const problems = report.problems.flatMap((problem): ReportCause[] => {
+  const problems = report.problems.flatMap((problem): PageCause[] => {
     const cases = has(problem.title) ? problem.cases : problem.cases.filter(has);
     const clusters = [...new Set(cases.map(({ cluster }) => cluster))];
     return cases.length === 0 ? [] : [{ ...problem, cases, clusters }];

@@ -1,13 +1,14 @@
 /** The first screen: the headline, what is wrong, and every cluster by system. */
 import {
+  causeText,
   headline,
   REPORT_SYSTEMS,
-  type Report,
   type ReportCluster,
   type ReportNodes,
   type ReportVerdict,
   VERDICT_WORDS,
 } from '../../runtime/diagnose/model/types.ts';
+import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import { h, name, sentence } from './dom.ts';
 import { partId, problemCards } from './problems.ts';
 import { linkTo } from './route.ts';
@@ -18,13 +19,17 @@ const VERDICTS: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'o
 /** Rows at once. */
 const AT_ONCE = 100;
 
-/** All of it, for what `report` holds. */
-export function overviewParts(report: Report): readonly HTMLElement[] {
-  return [hero(report), problemsPart(report), clustersPart(report.clusters), ...unreadPart(report)];
+/** All of it, for what `report` holds of a search. */
+export function overviewParts(report: PageReport, search?: string): readonly HTMLElement[] {
+  // That nothing is found says nothing of what is wrong.
+  const isBare = search !== undefined && report.problems.length === 0;
+  const bare = h('p', { class: 'none', role: 'status' }, `No problem matches "${name(search ?? '')}".`);
+  const head = isBare ? [bare] : [hero(report), problemsPart(report)];
+  return [...head, clustersPart(report.clusters), ...unreadPart(report)];
 }
 
 /** The headline, what to begin with, and how many there are of each verdict. */
-function hero(report: Report): HTMLElement {
+function hero(report: PageReport): HTMLElement {
   const worst = VERDICTS.find((verdict) => report.clusters.some((one) => one.verdict === verdict)) ?? 'ok';
   return h(
     'section',
@@ -40,7 +45,7 @@ function hero(report: Report): HTMLElement {
 }
 
 /** What to begin with: the worst cause, where it is, and the first thing to do. */
-function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
+function heroHint({ problems, clusters }: PageReport): readonly HTMLElement[] {
   const [first] = problems;
   if (first === undefined) {
     const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
@@ -49,7 +54,7 @@ function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
   }
   const [only = ''] = first.clusters;
   const where = first.clusters.length === 1 ? name(only) : `${first.clusters.length} clusters`;
-  const link = h('a', { href: linkTo({ part: partId(first) }) }, sentence(first.title));
+  const link = h('a', { href: linkTo({ part: partId(first) }) }, sentence(causeText(first)));
   const advice = first.cases[0]?.advice;
   return [
     h('p', {}, 'Begin with: ', link, ` in ${where}.`),
@@ -69,7 +74,7 @@ function tile(judged: readonly ReportCluster[], verdict: ReportVerdict): HTMLEle
   );
 }
 
-function problemsPart({ problems }: Report): HTMLElement {
+function problemsPart({ problems }: PageReport): HTMLElement {
   return h(
     'section',
     { 'aria-labelledby': 'problems' },
@@ -206,7 +211,7 @@ function legend(): HTMLElement {
 }
 
 /** What could not be read. */
-function unreadPart({ unread }: Report): readonly HTMLElement[] {
+function unreadPart({ unread }: PageReport): readonly HTMLElement[] {
   if (unread.length === 0) return [];
   return [
     h(

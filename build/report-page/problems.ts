@@ -1,5 +1,6 @@
 /** What is wrong, where, and what to do: one card for each cause. */
-import type { ReportCase, ReportCause } from '../../runtime/diagnose/model/types.ts';
+import { causeText } from '../../runtime/diagnose/model/types.ts';
+import type { PageCase, PageCause } from '../../runtime/diagnose/views/html.ts';
 import { code, folded, h, name, sentence } from './dom.ts';
 import { linkTo } from './route.ts';
 import { badge } from './verdict.ts';
@@ -8,31 +9,31 @@ import { badge } from './verdict.ts';
 const AT_ONCE = 20;
 
 /** Cards; the worst one is open. */
-export function problemCards(problems: readonly ReportCause[], cluster?: string): readonly HTMLElement[] {
+export function problemCards(problems: readonly PageCause[], cluster?: string): readonly HTMLElement[] {
   return problems.map((problem, at) => card(problem, at === 0, cluster));
 }
 
 /** What an address calls a cause. */
-export function partId({ cause, title }: Pick<ReportCause, 'cause' | 'title'>): string {
-  return `${cause} ${title}`
+export function partId({ check, ...cause }: Pick<PageCause, 'check' | 'title' | 'about'>): string {
+  return `${check} ${causeText(cause)}`
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, 120);
 }
 
-function card(problem: ReportCause, open: boolean, cluster: string | undefined): HTMLElement {
-  const { verdict, title, cases, clusters, cause } = problem;
+function card(problem: PageCause, open: boolean, cluster: string | undefined): HTMLElement {
+  const { verdict, cases, clusters, check } = problem;
   const part = partId(problem);
   const fixes = new Set(cases.map(({ fix }) => fix)).size;
   const body = h('div', { class: 'cases' });
   const details = h(
     'details',
-    { class: `card ${verdict}`, id: `part-${part}`, tabindex: '-1', open, 'data-cause': cause },
+    { class: `card ${verdict}`, id: `part-${part}`, tabindex: '-1', open, 'data-cause': check },
     h(
       'summary',
       {},
       badge(verdict),
-      h('h3', {}, sentence(title)),
+      h('h3', {}, sentence(causeText(problem))),
       h('span', { class: 'where' }, whereText(clusters, cases.length)),
       hasFix(cases) ? h('span', { class: 'has-fix' }, fixes === 1 ? 'fix ready' : 'fixes ready') : undefined,
       gist(cases),
@@ -57,20 +58,20 @@ function card(problem: ReportCause, open: boolean, cluster: string | undefined):
 }
 
 /** Of a card that is closed: the first object, and what to do about it. */
-function gist(cases: readonly ReportCase[]): HTMLElement {
+function gist(cases: readonly PageCase[]): HTMLElement {
   const [first] = cases;
   const ready = first?.fix === undefined ? undefined : 'open this, and apply the YAML that is ready';
   const todo = first?.advice === undefined ? ready : sentence(first.advice);
   return h(
     'span',
     { class: 'gist' },
-    code(first?.object ?? ''),
+    code(first?.subject ?? ''),
     cases.length > 1 ? ` and ${cases.length - 1} more` : undefined,
     todo === undefined ? undefined : h('span', { class: 'gist-todo' }, `To do: ${todo}`),
   );
 }
 
-function hasFix(cases: readonly ReportCase[]): boolean {
+function hasFix(cases: readonly PageCase[]): boolean {
   return cases.some(({ fix }) => fix !== undefined);
 }
 
@@ -81,8 +82,8 @@ function whereText(clusters: readonly string[], count: number): string {
 }
 
 /** Cases with one fix between them stand together. */
-function grouped(cases: readonly ReportCase[]): readonly (readonly ReportCase[])[] {
-  const groups = new Map<string, ReportCase[]>();
+function grouped(cases: readonly PageCase[]): readonly (readonly PageCase[])[] {
+  const groups = new Map<string, PageCase[]>();
   cases.forEach((one, at) => {
     const id = one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}`;
     const group = groups.get(id);
@@ -92,7 +93,7 @@ function grouped(cases: readonly ReportCase[]): readonly (readonly ReportCase[])
   return [...groups.values()];
 }
 
-function fillCases(body: HTMLElement, groups: readonly (readonly ReportCase[])[], from: number): void {
+function fillCases(body: HTMLElement, groups: readonly (readonly PageCase[])[], from: number): void {
   body.append(...groups.slice(from, from + AT_ONCE).map(caseBlock));
   const next = from + AT_ONCE;
   if (next >= groups.length) return;
@@ -112,7 +113,7 @@ function fillCases(body: HTMLElement, groups: readonly (readonly ReportCase[])[]
   body.append(more);
 }
 
-function caseBlock(group: readonly ReportCase[]): HTMLElement {
+function caseBlock(group: readonly PageCase[]): HTMLElement {
   const [first] = group;
   return h(
     'div',
@@ -125,13 +126,13 @@ function caseBlock(group: readonly ReportCase[]): HTMLElement {
   );
 }
 
-function saidLine({ cluster, object, message, pull }: ReportCase): HTMLElement {
+function saidLine({ cluster, subject, message, pull }: PageCase): HTMLElement {
   return h(
     'li',
     {},
     h('a', { href: linkTo({ cluster }) }, name(cluster)),
     ' ',
-    code(object),
+    code(subject),
     h('p', {}, sentence(message)),
     pull === undefined
       ? undefined

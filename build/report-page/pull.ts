@@ -41,9 +41,9 @@ export function pullGraph(pull: ReportPull, runtimes: readonly string[]): HTMLEl
                 ),
                 ' ',
                 sentence(one.message),
-                one.fix === undefined
+                one.advice === undefined
                   ? undefined
-                  : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(one.fix)),
+                  : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(one.advice)),
               ),
             ),
           ),

@@ -1,7 +1,8 @@
 /** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
 import { h, name } from '../../build/report-page/dom.ts';
 import { badge } from '../../build/report-page/verdict.ts';
-import { type Report, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
+import { VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
+import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import type { Taken } from './files.ts';
 import type { Answer } from './messages.ts';
 import { painted } from './painted.ts';
@@ -212,23 +213,23 @@ function copyButton(text: string): HTMLElement {
 }
 
 /** The data stands in the page that `report` wrote. */
-function reportIn(html: string): Report {
+function reportIn(html: string): PageReport {
   const page = new DOMParser().parseFromString(html, 'text/html');
-  return JSON.parse(page.getElementById('data')?.textContent ?? 'null') as Report;
+  return JSON.parse(page.getElementById('data')?.textContent ?? 'null') as PageReport;
 }
 
-function counted({ clusters, problems }: Report): string {
+function counted({ clusters, problems }: PageReport): string {
   const broken = problems.filter(({ verdict }) => verdict === 'broken').length;
   const of = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
   return `${of} · ${problems.length} ${problems.length === 1 ? 'cause' : 'causes'} of trouble${broken === 0 ? '' : `, ${broken} broken`}`;
 }
 
-function firstFields(report: Report): Fields {
+function firstFields(report: PageReport): Fields {
   const cluster = report.clusters.find(({ pulls }) => pulls.length > 0) ?? report.clusters[0];
   return fieldsOf(report, cluster?.name ?? '');
 }
 
-function fieldsOf(report: Report | undefined, cluster: string): Fields {
+function fieldsOf(report: PageReport | undefined, cluster: string): Fields {
   const [pull] = workloadsOf(report, cluster);
   return { cluster, workload: pull?.object ?? '', image: pull?.image ?? '' };
 }

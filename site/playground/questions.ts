@@ -1,5 +1,6 @@
 /** What can be asked: for each question what it needs to know, and the command line that answers it. */
-import type { Report, ReportPull } from '../../runtime/diagnose/model/types.ts';
+import type { ReportPull } from '../../runtime/diagnose/model/types.ts';
+import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import type { HeldFile } from './messages.ts';
 
 /** What a person has filled in. */
@@ -15,7 +16,7 @@ export interface Subject {
   readonly root: string;
   readonly files: readonly HeldFile[];
   /** Absent where none could be made. */
-  readonly report?: Report;
+  readonly report?: PageReport;
 }
 
 /** One question. */
@@ -117,7 +118,7 @@ export function missing({ needs }: Asking, fields: Fields): string | undefined {
 }
 
 /** The pulls of a cluster, one for each workload, those in trouble first. */
-export function workloadsOf(report: Report | undefined, cluster: string): readonly ReportPull[] {
+export function workloadsOf(report: PageReport | undefined, cluster: string): readonly ReportPull[] {
   const pulls = report?.clusters.find(({ name }) => name === cluster)?.pulls ?? [];
   return [...new Map(pulls.toReversed().map((pull) => [pull.object, pull])).values()].toReversed();
 }

@@ -1,66 +1,170 @@
-/** The same pod, asked of every command: what one calls broken none calls in order. */
+/** The same dump, asked of every command: what one finds none denies, and says it in the same words. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
+import type { DoctorAllOutput, DoctorOutput } from '../../runtime/diagnose/commands/doctor.ts';
+import type { ExplainOutput } from '../../runtime/diagnose/commands/explain.ts';
+import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import type { ValidateOutput } from '../../runtime/diagnose/views/text.ts';
+import { objectsOf, readCases } from '../conformance/suites/pull-failures/read.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('commands agree');
 const here = import.meta.dirname;
+const root = join(here, '../..');
+const work = mkdtempSync(join(tmpdir(), 'pullwright-agreement-'));
 
-interface Doctor {
-  readonly links: readonly { readonly link: string; readonly state: string; readonly message: string }[];
-}
-
-interface Explain {
-  readonly findings: readonly { readonly check?: string; readonly message: string }[];
-}
-
-interface Report {
-  readonly problems: readonly {
-    readonly cases: readonly { readonly object: string; readonly message: string }[];
-  }[];
-}
-
-async function json<T>(args: readonly string[]): Promise<T> {
+async function json<T>(...args: readonly string[]): Promise<T> {
   const ran = await runInProcess([...args, '-o', 'json']);
   assert.notEqual(ran.stdout, '', `${args.join(' ')}\n${ran.stderr}`);
   return JSON.parse(ran.stdout) as T;
 }
 
-const dumps = readdirSync(here, { recursive: true, encoding: 'utf8' })
-  .filter((path) => /^\d[^/]*\/(in\/)?all\.(json|yaml)$/.test(path))
-  .map((path) => join(here, path));
-
-/** Pods of a dump that name a Namespace; those of a HostedCluster are none of a guest. */
-function podsIn(file: string): readonly (readonly [namespace: string, name: string])[] {
-  const text = readFileSync(file, 'utf8');
-  const named = /kind: Pod\b[\s\S]{0,40}?metadata:\s*\{name: ([\w-]+), namespace: ([\w-]+)/g;
-  const nested = /kind: Pod\n\s+metadata:\n\s+name: ([\w.-]+)\n\s+namespace: ([\w-]+)/g;
-  return [named, nested].flatMap((pattern) =>
-    [...text.matchAll(pattern)].map(([, name = '', namespace = '']) => [namespace, name] as const),
+/** Failing pods with texts of real kubelets and runtimes, a dozen in one dump. */
+function failingDumps(): readonly string[] {
+  const folder = join(root, 'test/conformance/cases/pull-failures');
+  const inputs = readdirSync(folder).flatMap((file) =>
+    readCases(JSON.parse(readFileSync(join(folder, file), 'utf8'))).map(({ input }) => input),
   );
+  const dumps = Object.groupBy(inputs, (_input, at) => Math.floor(at / 12));
+  return Object.entries(dumps).map(([number, some = []]) => {
+    const items = some.flatMap((input, at) =>
+      objectsOf(input).map((object): unknown =>
+        JSON.parse(JSON.stringify(object).replaceAll('"app-0', `"app-${at}`)),
+      ),
+    );
+    const file = join(work, `failing-${number}.json`);
+    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    return file;
+  });
 }
 
-for (const file of dumps)
-  for (const [namespace, name] of podsIn(file))
-    test(`${file.slice(here.length + 1)} ${namespace}/${name}`, async () => {
-      const where = ['-n', namespace, '--from', file];
-      const { links } = await json<Doctor>(['doctor', name, ...where]);
-      const broken = links.find(({ state }) => state === 'broken');
-      const told = await json<Explain | readonly Explain[]>(['explain', '--pod', name, ...where]);
-      for (const { findings } of [told].flat() as readonly Explain[]) {
-        const found = findings.find(({ check }) => check !== undefined);
-        assert.deepEqual([found?.check, found?.message], [broken?.link, broken?.message]);
-      }
-      const { problems } = await json<Report>(['report', '--from', file]);
-      const cases = problems.flatMap((problem) => problem.cases);
-      const said = cases.filter(({ object }) => object === `Pod/${namespace}/${name}`);
-      assert.equal(
-        said.some(({ message }) => message === broken?.message),
-        broken !== undefined,
-        JSON.stringify(said),
-      );
-    });
+const dumps = [
+  ...readdirSync(here)
+    .flatMap((name) => ['all.yaml', 'all.json', 'out.yaml', 'in'].map((part) => join(here, name, part)))
+    .filter((path) => existsSync(path)),
+  ...[
+    'examples/fleet',
+    'examples/troubled',
+    'examples/credential-tests/manifests',
+    'examples/gitops-repository/manifests',
+  ].map((path) => join(root, path)),
+  ...failingDumps(),
+];
 
+test('there are thirty dumps', () => assert.ok(dumps.length >= 30, `${dumps.length}`));
+
+/** Workloads and pods that are asked about one by one. */
+const MOST = 12;
+
+/** What is wrong in the report with objects of a cluster. */
+function casesOf({ problems }: Report, { name }: ReportCluster) {
+  return problems.flatMap(({ cases }) => cases).filter(({ cluster }) => cluster === name);
+}
+
+interface Asked {
+  readonly cluster: ReportCluster;
+  /** Whether a Secret has its name in one cluster alone. */
+  readonly isOnly: boolean;
+  /** The flags that lead to it. */
+  readonly where: readonly string[];
+  readonly cases: ReturnType<typeof casesOf>;
+  readonly problems: ValidateOutput['problems'];
+}
+
+/** Every failing pod is in the report, with the same finding, and the other way round. */
+async function doctorAgrees({ where, cases }: Asked): Promise<void> {
+  const { causes } = await json<DoctorAllOutput>('doctor', '--all', '-A', ...where);
+  const said = causes.flatMap((one) => one.cases).map(({ cluster: _cluster, ...one }) => one);
+  for (const { subject, check, message } of said)
+    assert.ok(
+      cases.some((one) => one.subject === subject && one.check === check && one.message === message),
+      `report says nothing of ${subject}: ${message}`,
+    );
+  for (const { subject, message } of cases.filter((one) => one.cause !== undefined))
+    assert.ok(
+      !subject.startsWith('Pod/') || said.some((one) => one.subject === subject && one.message === message),
+      `doctor --all says nothing of ${subject}: ${message}`,
+    );
+}
+
+/** What is reported as trouble is in the report, and nothing that is reported as ready is trouble there. */
+async function statusAgrees({ where, cases }: Asked): Promise<void> {
+  const rows = await json<readonly StatusRow[]>('status', ...where);
+  for (const { subject, check, severity, message } of rows) {
+    const own = cases.filter((one) => one.subject === subject && one.system !== undefined);
+    if (severity === 'warning' && !subject.startsWith('PullStatus/kube-system/node-'))
+      assert.ok(
+        own.some((one) => one.check === check && one.message === message),
+        `report says nothing of ${subject}: ${message}`,
+      );
+    if (severity === 'ok') assert.deepEqual(own, []);
+  }
+}
+
+/** A Secret that the report faults has the same fault in validate, and so has a mirror set that is refused. */
+function validateAgrees({ cluster, problems, isOnly }: Asked): void {
+  const secrets = cluster.namespaces.flatMap(({ name, secrets: all }) =>
+    all.map((secret) => ({ ...secret, subject: `Secret/${name}/${secret.name}` })),
+  );
+  for (const { subject, fault } of secrets) {
+    const own = problems.filter((one) => one.subject === subject);
+    if (fault === undefined) assert.ok(!isOnly || own.every(({ severity }) => severity !== 'error'), subject);
+    else
+      assert.ok(
+        own.some(({ message }) => fault.includes(message)),
+        `validate does not say of ${subject} that it ${fault}`,
+      );
+  }
+  for (const { severity, code } of cluster.mirrors.refusals)
+    assert.ok(
+      problems.some((one) => one.check === code && one.severity === severity),
+      `validate says nothing of ${code}`,
+    );
+}
+
+/** The first that is broken of one object is the same everywhere. */
+async function objectAgrees(object: string, { where, cases }: Asked): Promise<void> {
+  const [kind = '', namespace = '', name = ''] = object.split('/');
+  const one = [`${kind.toLowerCase()}/${name}`, '-n', namespace, ...where];
+  const { findings } = await json<DoctorOutput>('doctor', ...one);
+  const broken = findings.find(({ severity }) => severity === 'error');
+  const own = cases.filter(({ subject, pods }) => subject === object && pods !== undefined);
+  assert.deepEqual(
+    own.map(({ check, message }) => [check, message]),
+    broken === undefined ? [] : [[broken.check, broken.message]],
+    object,
+  );
+  if (broken?.check === 'image') {
+    const refused = await runInProcess(['explain', ...one]);
+    assert.equal(refused.code, 1);
+    assert.ok(`${refused.stdout}${refused.stderr}`.includes(broken.message));
+    return;
+  }
+  const told = await json<ExplainOutput | readonly ExplainOutput[]>('explain', ...one);
+  for (const { findings: all } of [told].flat() as readonly ExplainOutput[])
+    if (broken === undefined) assert.ok(all.every(({ subject }) => subject !== object));
+    else assert.deepEqual(all[0], broken);
+}
+
+for (const dump of dumps)
+  test(dump.startsWith(work) ? dump.slice(work.length + 1) : dump.slice(root.length + 1), async () => {
+    const report = await json<Report>('report', '--from', dump);
+    const { problems } = await json<ValidateOutput>('validate', dump);
+    const isOnly = report.clusters.length === 1;
+    for (const cluster of report.clusters) {
+      const where = ['--from', dump, ...(isOnly ? [] : ['--cluster', cluster.name])];
+      const asked = { cluster, isOnly, where, problems, cases: casesOf(report, cluster) };
+      await doctorAgrees(asked);
+      await statusAgrees(asked);
+      validateAgrees(asked);
+      const objects = [...new Set(cluster.pulls.map(({ object }) => object))].slice(0, MOST);
+      for (const object of objects) await objectAgrees(object, asked);
+    }
+  });
+
+test.lastly('the folder is removed', () => rmSync(work, { recursive: true }));
 test.run();

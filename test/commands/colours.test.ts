@@ -153,10 +153,11 @@ test('a width is that of COLUMNS, else of the terminal; none without either', ()
 
 const ROWS = [
   {
+    check: 'EntriesRejected',
+    severity: 'warning',
     state: 'Attention',
-    system: 'global-pull-secret',
-    object: 'PullStatus/kube-system/a',
-    reason: 'EntriesRejected',
+    reporter: 'global-pull-secret',
+    subject: 'PullStatus/kube-system/a',
     message: `${'a long sentence about it '.repeat(8)}end`,
   },
 ] as const;
@@ -166,14 +167,15 @@ for (const columns of [20, 40, 80])
     for (const line of renderStatus(ROWS, columns).split('\n'))
       assert.ok(line.length <= columns, `${line.length}: ${line}`);
     const [row] = ROWS;
-    const cases = [{ cluster: 'prod', object: row.object, message: row.message, advice: row.message }];
+    const cases = [{ ...row, cluster: 'prod', advice: row.message }];
     const problems = [
       {
-        cause: 'a',
+        check: 'a',
         system: 'pulls',
         verdict: 'broken',
         title: 'Something is wrong with it',
         clusters: ['prod'],
+        pods: 0,
         cases,
       },
     ] as const;

@@ -35,8 +35,11 @@ writeFileSync(
 const check = (...args: readonly string[]) => runInProcess(['check', ...args]);
 
 interface Answer {
-  readonly level: string;
-  readonly lines: readonly { readonly check: string; readonly level: string; readonly message: string }[];
+  readonly findings: readonly {
+    readonly check: string;
+    readonly severity: string;
+    readonly message: string;
+  }[];
 }
 
 test('a folder before an installation: what it tells, and what it cannot', async () => {
@@ -53,9 +56,9 @@ test('a folder before an installation: what it tells, and what it cannot', async
 test('a folder after it: what is rendered is not there', async () => {
   const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', nodes, '-o', 'json');
   assert.equal(ran.code, 1);
-  const { level, lines } = JSON.parse(ran.stdout) as Answer;
-  assert.equal(level, 'fail');
-  assert.match(lines[0]?.message ?? '', /objects of the plan are not there/);
+  const { findings } = JSON.parse(ran.stdout) as Answer;
+  assert.equal(findings[0]?.severity, 'error');
+  assert.match(findings[0].message, /objects of the plan are not there/);
 });
 
 test('nodes of a management cluster take no part: its sections speak of hosted clusters', async () => {
@@ -66,16 +69,17 @@ test('nodes of a management cluster take no part: its sections speak of hosted c
   );
   const ran = await check('--pre', '--fleet', hub, '--from', nodes, '-o', 'json');
   assert.equal(ran.code, 0, ran.stdout + ran.stderr);
-  const { lines } = JSON.parse(ran.stdout) as Answer;
-  assert.ok(!lines.some((line) => line.check === 'eligible-nodes'), JSON.stringify(lines));
+  const { findings } = JSON.parse(ran.stdout) as Answer;
+  assert.ok(!findings.some((line) => line.check === 'eligible-nodes'), JSON.stringify(findings));
 });
 
 test('the manifests themselves are all there', async () => {
   const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
   assert.equal(written.code, 0, written.stderr);
   const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', join(dump, 'one'), '-o', 'json');
-  const { lines } = JSON.parse(ran.stdout) as Answer;
-  assert.match(lines[0]?.message ?? '', /^all \d+ objects of the plan are there$/);
+  const { findings } = JSON.parse(ran.stdout) as Answer;
+  assert.equal(findings[0]?.severity, 'ok');
+  assert.match(findings[0].message, /^all \d+ objects of the plan are there$/);
 });
 
 table(
@@ -150,22 +154,24 @@ else {
       kind: 'Node',
       metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } },
     });
-    const { lines, code } = await live('--pre');
+    const { findings, code } = await live('--pre');
     const of = (name: string) =>
-      lines.filter((line) => line.check === name).map(({ level, message }) => `${level}: ${message}`);
+      findings
+        .filter((line) => line.check === name)
+        .map(({ severity, message }) => `${severity}: ${message}`);
     assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
     assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
     assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
     assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not there yet/);
-    assert.equal(code, 0, JSON.stringify(lines));
+    assert.equal(code, 0, JSON.stringify(findings));
   });
 
   test('an account without rights is told which are missing', async () => {
     const looks = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list'] }];
     const user = await plane.user({ name: 'looker', by: 'token', cluster: looks });
-    const { lines, code } = await live('--pre', '--kubeconfig', user.kubeconfig);
-    const rights = lines.find((line) => line.check === 'rights');
-    assert.equal(rights?.level, 'fail');
+    const { findings, code } = await live('--pre', '--kubeconfig', user.kubeconfig);
+    const rights = findings.find((line) => line.check === 'rights');
+    assert.equal(rights?.severity, 'error');
     assert.match(rights.message, /may not create .* and \d+ more$/);
     assert.equal(code, 1);
   });
@@ -177,11 +183,15 @@ else {
       const applied = await plane.kubectl('apply', '--server-side', '-k', join(dump, part));
       assert.equal(applied.code, 0, applied.stderr);
     }
-    const { lines, code } = await live();
-    const levels = (name: string) => lines.filter((line) => line.check === name).map(({ level }) => level);
-    assert.deepEqual(levels('objects'), ['ok'], JSON.stringify(lines));
-    assert.ok(levels('workloads').length > 0 && levels('workloads').every((level) => level === 'fail'));
-    assert.ok(levels('admission').length > 0 && !levels('admission').includes('fail'), JSON.stringify(lines));
+    const { findings, code } = await live();
+    const levels = (name: string) =>
+      findings.filter((line) => line.check === name).map(({ severity }) => severity);
+    assert.deepEqual(levels('objects'), ['ok'], JSON.stringify(findings));
+    assert.ok(levels('workloads').length > 0 && levels('workloads').every((level) => level === 'error'));
+    assert.ok(
+      levels('admission').length > 0 && !levels('admission').includes('error'),
+      JSON.stringify(findings),
+    );
     assert.equal(code, 1);
   });
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
+import { causeText } from '../../runtime/diagnose/model/types.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -64,12 +65,11 @@ const pod = (
 
 interface Answer {
   readonly causes: readonly {
-    readonly link: string;
-    readonly cause: string;
+    readonly check: string;
+    readonly title: string;
+    readonly about?: string;
     readonly pods: number;
-    readonly namespaces: readonly string[];
-    readonly message: string;
-    readonly fix: readonly { readonly kind: string; readonly metadata: { readonly namespace?: string } }[];
+    readonly cases: readonly { readonly subject: string; readonly message: string; readonly fix?: object }[];
   }[];
 }
 const causesOf = async (...args: readonly string[]): Promise<Answer['causes']> => {
@@ -90,33 +90,31 @@ const scene = put('scene', [
 test('pods of several namespaces that fail alike are one cause; one that runs is none', async () => {
   const causes = await causesOf('-A', '--from', scene);
   assert.deepEqual(
-    causes.map(({ link, cause, pods, namespaces }) => ({ link, cause, pods, namespaces })),
+    causes.map(({ check, pods, cases, ...cause }) => [
+      check,
+      causeText(cause),
+      pods,
+      cases.map(({ subject }) => subject),
+    ]),
     [
-      {
-        link: 'credential',
-        cause: 'no credential that is listed matches: images of quay.io',
-        pods: 3,
-        namespaces: ['billing', 'shop'],
-      },
-      {
-        link: 'registry',
-        cause: 'the last pull failed: r.io does not have the image',
-        pods: 1,
-        namespaces: ['shop'],
-      },
+      [
+        'credential',
+        'No usable credential for an image: images of quay.io',
+        3,
+        ['Pod/billing/api', 'Pod/shop/web-0'],
+      ],
+      ['registry', 'The last pull of an image failed: r.io does not have the image', 1, ['Pod/shop/typo']],
     ],
-  );
-  assert.deepEqual(
-    causes[0]?.fix.map(({ kind, metadata }) => `${kind}/${metadata.namespace}`),
-    ['ServiceAccount/shop'],
-    'what can be fixed by YAML is in it, once',
   );
 });
 
 test('one line says how many, where and why, and the fix stands below it once', async () => {
   const ran = await doctor('--all', '-A', '--from', scene);
   assert.equal(ran.code, 1);
-  assert.match(ran.stdout, /^4 pods fail to pull, for 2 causes\n\n3 pods in billing, shop: no credential/);
+  assert.match(
+    ran.stdout,
+    /^4 pods fail to pull, for 2 causes\n\n3 pods in billing, shop: No usable credential/,
+  );
   assert.equal(ran.stdout.match(/-o yaml prints it/g)?.length, 1, ran.stdout);
   const yaml = await doctor('--all', '-A', '-o', 'yaml', '--from', scene);
   assert.match(yaml.stdout, /^apiVersion: v1\nkind: ServiceAccount\n[\s\S]*- name: robot\n$/);
@@ -142,8 +140,8 @@ test('a template that makes no pod for want of its ServiceAccount is a cause wit
   });
   const causes = await causesOf('-A', '--from', put('none', [web('a', 1), web('off', 0)]));
   assert.deepEqual(
-    causes.map(({ cause, pods }) => [cause, pods]),
-    [['the ServiceAccount does not exist: gone', 0]],
+    causes.map(({ pods, ...cause }) => [causeText(cause), pods]),
+    [['The ServiceAccount of a workload does not exist: gone', 0]],
   );
 });
 
@@ -194,7 +192,7 @@ const SECRET: SecretObject = {
   data: { '.dockerconfigjson': toBase64(redact(GLOBAL)) },
 };
 const DIGEST = PullSecret.of(SECRET).digest ?? '';
-const REFUSED = /^the last pull failed: quay\.io wants a credential, and took none that it got$/;
+const REFUSED = /^The last pull of an image failed: quay\.io wants a credential, and took none that it got$/;
 
 table(
   test,
@@ -204,34 +202,34 @@ table(
       reason: 'the credential of the cluster is not brought to it',
       labels: {},
       objects: [agent(true), daemonSet()],
-      cause: new RegExp(`^no credential that is listed matches: nodes without the label ${LABEL}=true$`),
+      cause: new RegExp(`^No usable credential for an image: nodes without the label ${LABEL}=true$`),
     },
     {
       name: 'a node without an agent',
       reason: 'the DaemonSet counts pods, and none is here',
       objects: [daemonSet()],
-      cause: /^a node lacks the pull secret that is there: n$/,
+      cause: /^A node lacks the pull secret that is meant for it: n$/,
       says: /has no pod on node "n"/,
     },
     {
       name: 'an agent that does not start',
       reason: 'its reason is named',
       objects: [daemonSet(), agent(false)],
-      cause: /^a node lacks/,
+      cause: /^A node lacks/,
       says: /agent of node "n" is not ready: syncer-x waits: CrashLoopBackOff/,
     },
     {
       name: 'an agent that reports other content',
       reason: 'its digest is not that of the Secret',
       objects: [daemonSet('--report'), agent(true), report(createHash('sha256').update('old').digest('hex'))],
-      cause: /^a node lacks/,
+      cause: /^A node lacks/,
       says: /does not have the pull secret that is there \(OlderContent\): .*resourceVersion 7/,
     },
     {
       name: 'an agent that has not reported',
       reason: 'nothing is concluded from the absence of a report',
       objects: [daemonSet('--report'), agent(true)],
-      cause: /^a node lacks/,
+      cause: /^A node lacks/,
       says: /\(NotReported\)/,
     },
     {
@@ -262,8 +260,8 @@ table(
       ...objects,
     ]);
     const [first] = await causesOf('-n', 'shop', '--from', file);
-    assert.match(first?.cause ?? '', cause);
-    assert.match(first?.message ?? '', says);
+    assert.match(causeText(first ?? { title: '' }), cause);
+    assert.match(first?.cases[0]?.message ?? '', says);
   },
 );
 

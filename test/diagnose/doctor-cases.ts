@@ -155,7 +155,7 @@ export const rows: readonly Row[] = [
     reason: 'the kubelet passes over it',
     objects: [account(['plain']), secret('plain', { 'quay.io/shop': AUTH }, 'Opaque'), GOOD, deployment({})],
     broken: 'secrets-readable',
-    says: /"plain".*another type/,
+    says: /"plain".*is skipped: type is "Opaque"/,
     fixes: true,
   },
   {
@@ -163,7 +163,7 @@ export const rows: readonly Row[] = [
     reason: 'it fails every image of the pod',
     objects: [account(['broken', 'good']), secret('broken', { 'r.io': '!!' }), GOOD, deployment({})],
     broken: 'secrets-readable',
-    says: /one unreadable Secret fails every image/,
+    says: /can pull no image at all/,
     fixes: true,
   },
   {

@@ -1,6 +1,6 @@
 /** What `pullwright doctor` tells somebody to do about a pod without its Secrets: who makes another, and whether that one would get them. */
 import assert from 'node:assert/strict';
-import { doctorChain } from '../../runtime/diagnose/checks/chain.ts';
+import { judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -101,8 +101,8 @@ table(test, rows, ({ owner, injecting, live = true, advice }) => {
     serviceAccount: 'default',
     pod: { apiVersion: 'v1', kind: 'Pod', name: 'web' },
   };
-  const links = doctorChain(lookAt(store, puller, { unread: [], hosted: false, live }));
-  assert.match(links.find(({ link }) => link === 'injection')?.advice ?? '', advice);
+  const findings = judgePod(lookAt(store, puller, { unread: [], hosted: false, live }));
+  assert.match(findings.find(({ check }) => check === 'injection')?.advice ?? '', advice);
 });
 
 test.run();

@@ -17,9 +17,9 @@ const main = new URL('../../main.ts', import.meta.url).pathname;
 const missing = missingControlPlane();
 
 interface Answer {
-  readonly links: readonly {
-    readonly link: string;
-    readonly state: string;
+  readonly findings: readonly {
+    readonly check: string;
+    readonly severity: string;
     readonly message: string;
     readonly advice?: string;
     readonly commands?: readonly string[];
@@ -57,7 +57,7 @@ else {
     assert.ok(ran.stdout !== '', ran.stderr);
     return JSON.parse(ran.stdout) as Answer;
   };
-  const fix = async ({ commands = [] }: Answer['links'][number], what: string, namespace: string) => {
+  const fix = async ({ commands = [] }: Answer['findings'][number], what: string, namespace: string) => {
     const { stdout: yaml, code } = await doctor(what, namespace, '--output', 'yaml');
     assert.equal(code, 1);
     if (yaml !== '') {
@@ -73,7 +73,7 @@ else {
       assert.equal(ran.code, 0, `${command}\n${ran.stderr}`);
     }
   };
-  const firstBroken = ({ links }: Answer) => links.find(({ state }) => state !== 'ok');
+  const firstBroken = ({ findings }: Answer) => findings.find(({ severity }) => severity !== 'ok');
   let count = 0;
 
   table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, fixes, advice }) => {
@@ -89,15 +89,15 @@ else {
       await plane.apply({ ...placed, metadata: { ...placed.metadata, namespace } });
     }
     const found = firstBroken(await examined(what, namespace));
-    assert.equal(found?.link, broken, JSON.stringify(found));
-    assert.equal(found.state, 'broken');
+    assert.equal(found?.check, broken, JSON.stringify(found));
+    assert.equal(found.severity, 'error');
     assert.match(found.message, says);
     if (advice !== undefined) assert.match(found.advice ?? '', advice);
     if (fixes !== true) return;
     // What is of the whole cluster is printed by itself, after what is the tenant's.
     await fix(found, what, namespace);
     const left = firstBroken(await examined(what, namespace));
-    if (left?.link === 'mirror-credential') await fix(left, what, namespace);
+    if (left?.check === 'mirror-credential') await fix(left, what, namespace);
     const after = firstBroken(await examined(what, namespace));
     assert.equal(after, undefined, JSON.stringify(after));
   });
@@ -149,31 +149,35 @@ else {
     assert.equal(ran.code, 1, ran.stderr);
     assert.equal(ran.stderr, '');
     const { causes, unread } = JSON.parse(ran.stdout) as {
-      readonly causes: readonly { link: string; cause: string; pods: number; namespaces: string[] }[];
+      readonly causes: readonly {
+        check: string;
+        title: string;
+        about?: string;
+        pods: number;
+        cases: { subject: string }[];
+      }[];
       readonly unread: readonly string[];
     };
     assert.deepEqual(unread, []);
-    const refused = causes.find(({ cause }) => cause.includes('refused, or the image is not there'));
-    assert.equal(refused?.link, 'registry');
+    const refused = causes.find(({ about }) => about?.includes('refused, or the image is not there'));
+    assert.equal(refused?.check, 'registry');
     assert.equal(refused.pods, 1, JSON.stringify(causes));
     const failing = causes.filter(({ pods }) => pods > 0);
     assert.equal(failing.length, 9, JSON.stringify(failing));
     assert.ok(
-      failing.some(({ cause }) => cause.endsWith(': PullSecretProfile/bringing')),
+      failing.some(({ about }) => about === 'PullSecretProfile/bringing'),
       JSON.stringify(failing),
     );
     // The cases of a template alone, each in a namespace of its own: one cause, as the ServiceAccount has the same name everywhere.
-    const lists = causes.find(
-      ({ cause }) => cause === 'no credential that is listed matches: images of quay.io',
-    );
+    const lists = causes.find(({ check, about }) => check === 'credential' && about === 'images of quay.io');
     // Beside them the one Deployment of which a pod was refused.
     assert.equal(lists?.pods, 1, JSON.stringify(lists));
-    const [namespace = ''] = refused.namespaces;
+    const namespace = refused.cases[0]?.subject.split('/')[1] ?? '';
     const one = await ask('--all', '-n', namespace);
     assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
     assert.match(
       one.stdout,
-      /1 pod in case-\d+: the last pull failed: quay\.io refused, or the image is not there/,
+      /1 pod in case-\d+: The last pull of an image failed: quay\.io refused, or the image is not there/,
     );
     assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Check the name/);
     const fine = await ask('--all', '-n', 'fine');

@@ -106,7 +106,7 @@ const ROWS: readonly MirrorsRow[] = [
     objects: [],
     args: ['docker://quay.io/a/x:1'],
     code: 2,
-    says: [/write "quay\.io\/a\/x:1", without the transport/],
+    says: [/an image has no scheme: write quay\.io\/a\/x:1/],
   },
   {
     name: 'a short name follows the search registries of the Image object',

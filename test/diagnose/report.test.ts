@@ -29,14 +29,14 @@ test('says of every cluster what is wrong, the worst first', async () => {
     report.clusters.map(({ name, verdict }) => `${name} ${verdict}`),
     ['clusters/lab broken', 'clusters/shop-eu broken', 'management broken', 'clusters/shop-us attention'],
   );
-  assert.deepEqual(report.problems.map(({ cause }) => cause).toSorted(), [
+  assert.deepEqual(report.problems.map(({ check }) => check).toSorted(), [
+    'credential',
     'credential/ended',
     'entry/rejected',
     'entry/shadowed',
-    'link/credential',
-    'link/secrets-there',
     'mirrors/MirrorInvalid',
-    'nodes/out-of-sync',
+    'node',
+    'secrets-there',
   ]);
 });
 
@@ -102,7 +102,7 @@ test('every problem says what to do', async () => {
 
 test('gives the command that fixes it', async () => {
   const { problems } = await reportOf('--from', 'examples/troubled');
-  const missing = problems.find(({ cause }) => cause === 'link/secrets-there');
+  const missing = problems.find(({ check }) => check === 'secrets-there');
   assert.match(
     missing?.cases[0]?.commands?.[0] ?? '',
     /^kubectl patch serviceaccount default -n ci --type=json .*"value":\{"name":"ci-robot-2026"\}/,

@@ -87,7 +87,7 @@ test('one unreadable secret fails everything, and the finding names entry and pl
   assert.deepEqual([explained.kubelet.tried, explained.kubelet.anonymous], [[], false]);
   const [first] = explained.findings;
   assert.equal(first?.severity, 'error');
-  assert.match(first?.message ?? '', /entry "x\.io" .*not base64.*line 2/);
+  assert.match(first?.message ?? '', /auths\["x\.io"\] .*not base64.*line 2/);
   assert.doesNotMatch(JSON.stringify(explained), /hunter-2!/);
 });
 
@@ -120,7 +120,7 @@ table(
     assert.equal(unused?.key, name);
     assert.match(unused?.why ?? '', why);
     assert.equal(unused?.near, true);
-    assert.ok(explained.findings.some(({ fix }) => fix?.includes('"quay.io" or "quay.io/team"')));
+    assert.ok(explained.findings.some(({ advice }) => advice?.includes('"quay.io" or "quay.io/team"')));
   },
 );
 
@@ -182,7 +182,7 @@ test('a name without a registry is not the same to CRI-O, which may hand the cre
     const parsed = parseImageReference(written);
     assert.ok(parsed.ok);
     return explainImage({ image: parsed.reference, written, secrets, mirrors: [] }).findings.map(
-      ({ severity, message, fix }) => `${severity} ${message} ${fix ?? ''}`,
+      ({ severity, message, advice }) => `${severity} ${message} ${advice ?? ''}`,
     );
   };
   const hub = listed('pull', { 'docker.io': 'me' });

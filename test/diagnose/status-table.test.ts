@@ -73,11 +73,12 @@ table(test, rows, ({ spec, status, state, says }) => {
   assert.match(row.message, says);
 });
 
-const row = (system: string, object: string, state: StatusRow['state']): StatusRow => ({
-  system,
-  object,
+const row = (reporter: string, subject: string, state: StatusRow['state']): StatusRow => ({
+  check: '',
+  severity: 'ok',
+  reporter,
+  subject,
   state,
-  reason: '',
   message: '',
 });
 
@@ -89,7 +90,7 @@ test('byUrgency() puts what wants attention first and keeps the order of the res
     row('d', '4', 'Ready'),
   ];
   assert.deepEqual(
-    byUrgency(mixed).map(({ object }) => object),
+    byUrgency(mixed).map(({ subject }) => subject),
     ['3', '2', '1', '4'],
   );
 });
@@ -101,7 +102,7 @@ test('foldReady() folds only what is in order, system by system', () => {
     row('b', '4', 'Ready'),
   ];
   assert.deepEqual(
-    foldReady(many, 2).map(({ system, object }) => `${system} ${object}`),
+    foldReady(many, 2).map(({ reporter, subject }) => `${reporter} ${subject}`),
     ['a bad', 'b 4', 'a 3 objects'],
   );
 });

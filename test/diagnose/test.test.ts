@@ -50,7 +50,7 @@ test('a file with mistakes and wrong use', async () => {
   assert.equal(mistakes.code, 1);
   assert.match(
     mistakes.stderr,
-    /tests\[0\]\.imag: is no field[\s\S]*tests\[0\]\.image: is missing[\s\S]*tests\[0\]\.expect/,
+    /tests\[0\]\.image: required value[\s\S]*tests\[0\]\.expect[\s\S]*tests\[0\]\.imag: unknown field/,
   );
   assert.match((await run('a: [')).stderr, /it is no YAML/);
   assert.equal((await run('tests: [{image: a, expect: denied}]')).code, 2);

@@ -218,10 +218,10 @@ test('a folder: what the platform shadows is a warning, which --strict takes for
   ];
   writeFileSync(join(folder, 'both.yaml'), texts.join('---\n'));
   const ran = await runProcess([process.execPath, main, 'validate', folder, '--output', 'json']);
-  const answer = JSON.parse(ran.stdout) as { judged: number; problems: { code: string; line: number }[] };
+  const answer = JSON.parse(ran.stdout) as { judged: number; problems: { check: string; line: number }[] };
   assert.deepEqual([ran.code, answer.judged], [0, 2]);
   assert.deepEqual(
-    answer.problems.map(({ code, line }) => `${code} ${line}`),
+    answer.problems.map(({ check, line }) => `${check} ${line}`),
     ['SpellingVariant 13'],
   );
   assert.equal((await runProcess([process.execPath, main, 'validate', folder, '--strict'])).code, 1);

@@ -15,7 +15,7 @@ import { Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
 import { decodeCredentialProviderConfig, kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
-import { readExpectations } from '../../runtime/diagnose/checks/expectations.ts';
+import { readExpectations } from '../../runtime/diagnose/commands/test.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';

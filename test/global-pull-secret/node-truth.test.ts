@@ -172,7 +172,7 @@ test('status believes the reports, however many pods are ready', () => {
       name: 'secret-original-pull-secret',
     });
     const found = nodesRow([node('a')], daemonSet, report);
-    return `${found?.state} ${found?.reason} ${found?.message}`;
+    return `${found?.state} ${found?.check} ${found?.message}`;
   };
   assert.match(row(), /^Progressing NodesBehind used on 0 of 1 node; a \(no agent has reported/);
   one.bring('a');

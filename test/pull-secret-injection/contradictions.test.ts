@@ -167,7 +167,7 @@ test('patterns of namespace names are warned about', () => {
   });
   const judged = (object: KubeObject): readonly string[] =>
     judgeManifests([{ object, file: 'a.yaml', line: 1 }]).map(
-      ({ severity, code, path }) => `${severity} ${code} ${path}`,
+      ({ severity, check, path }) => `${severity} ${check} ${path}`,
     );
   assert.deepEqual(judged(grant(['team-a'])), []);
   assert.deepEqual(judged(grant(['team-a', 'team-*'])), ['warning PatternIsNoConsent spec.namespaces']);

@@ -114,10 +114,10 @@ else {
   /** How many Secrets a pod of the template lists, as doctor says; or what it says that hinders it. */
   const doctored = async (reference: string): Promise<string> => {
     const ran = await run('doctor', reference, '--output', 'json', ...live);
-    const { links } = JSON.parse(ran.stdout) as {
-      readonly links: readonly { readonly link: string; readonly message: string }[];
+    const { findings } = JSON.parse(ran.stdout) as {
+      readonly findings: readonly { readonly check: string; readonly message: string }[];
     };
-    const of = (name: string): string => links.find(({ link }) => link === name)?.message ?? '';
+    const of = (name: string): string => findings.find(({ check }) => check === name)?.message ?? '';
     // What is said of another account of the namespace is none of its business.
     if (reference !== 'deployment/strict')
       assert.match(of('distribution'), /^nothing that brings/, reference);

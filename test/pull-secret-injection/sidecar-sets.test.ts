@@ -177,7 +177,7 @@ test('`status` lists the sets that we report on, and grants', () => {
   const seen = scene([shop, platform, set({}, BRINGS), grant]);
   const kruises = { ...set(), metadata: { name: 'kruises' }, status: { matchedPods: 3 } };
   seen.store.set(kruises);
-  const rows = statusRows(seen.store).map(({ object, state, reason }) => `${object} ${state} ${reason}`);
+  const rows = statusRows(seen.store).map(({ subject, state, check }) => `${subject} ${state} ${check}`);
   assert.deepEqual(
     rows.filter((row) => !row.startsWith('Deployment')),
     ['SidecarSet/side Attention SourceMissing', 'PullSecretGrant/platform/teams Progressing SourceMissing'],

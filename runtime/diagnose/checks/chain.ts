@@ -6,16 +6,9 @@ import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
-import {
-  type DoctorInput,
-  type Explanation,
-  type Fault,
-  LINKS,
-  type Link,
-  type LinkName,
-  type NodeEvidence,
-} from '../model/types.ts';
-import { ALLOW_SOURCE } from './pull.ts';
+import type { DoctorInput, Explanation, Finding, FoundIn, NodeEvidence, Severity } from '../model/types.ts';
+import { type Check, firstBroken, judge, type Told } from './findings.ts';
+import { mirrorFixTold } from './pull.ts';
 import { pullRemedy } from './pull-remedies.ts';
 
 // The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them.
@@ -28,7 +21,7 @@ export function fixAccount(
   input: DoctorInput,
   bad: string | undefined,
   good: string | undefined,
-): Pick<Link, 'fix' | 'advice' | 'commands'> {
+): Pick<Told, 'fix' | 'advice' | 'commands'> {
   const { account, namespace, ownList, isPod, template } = input;
   const listed = input.images[0]?.explanation?.secrets.map(({ name }) => name) ?? [];
   const names = [
@@ -79,7 +72,7 @@ interface ListPatch {
 }
 
 /** The list of a ServiceAccount is atomic: who applies one name takes the others away, and a patch of the list alone does not. */
-function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Link, 'commands'> {
+function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Told, 'commands'> {
   const path = '/imagePullSecrets';
   const at = bad === undefined ? -1 : own.indexOf(bad);
   const patch = [
@@ -108,8 +101,8 @@ function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Li
 export function useOther(
   input: DoctorInput,
   elsewhere: readonly string[],
-  lack: Required<Pick<Fault, 'about' | 'message'>>,
-): Fault | undefined {
+  lack: Required<Pick<Told, 'about' | 'message'>>,
+): Told | undefined {
   const [better] = elsewhere;
   if (better === undefined) return undefined;
   const found = input.notGiven?.find(({ secret }) => elsewhere.includes(secret));
@@ -206,22 +199,7 @@ function providerAccess(
   ];
 }
 
-/** The fault of a link; undefined when it holds. */
-export const FAULT_OF: Readonly<Record<LinkName, (input: DoctorInput) => Fault | undefined>> = {
-  image: unreadableImage,
-  places: noPlace,
-  'service-account': accountMissing,
-  injection: notInjected,
-  'secrets-there': secretMissing,
-  'secrets-readable': secretUnreadable,
-  credential: noCredential,
-  'mirror-credential': mirrorBare,
-  distribution: ({ troubles }) => trouble(troubles.find(({ onNode }) => !onNode)),
-  node: ({ troubles, node }) => trouble(troubles.find(({ onNode }) => onNode)) ?? nodeFault(node),
-  registry: refused,
-};
-
-function unreadableImage({ images }: DoctorInput): Fault | undefined {
+function unreadableImage({ images }: DoctorInput): Told | undefined {
   const bad = images.find(({ fault }) => fault !== undefined);
   if (bad === undefined) return undefined;
   return {
@@ -240,38 +218,25 @@ function explanations({ images }: DoctorInput): readonly Explanation[] {
   return images.flatMap(({ explanation }) => explanation ?? []);
 }
 
-function noPlace(input: DoctorInput): Fault | undefined {
-  const passed = passedOver(input);
-  if (passed !== undefined) return passed;
-  const bad = explanations(input).find(({ places }) => places.length === 0);
-  if (bad === undefined) return undefined;
-  const [why] = bad.skipped;
-  const from = why?.from === undefined ? '' : ` (${why.from})`;
-  return {
-    about: hostOf(bad.repository),
-    message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
-    advice: ALLOW_SOURCE,
-  };
+/** What the explanation of an image says of a check, the worst first. */
+function saidOf(input: DoctorInput, check: string, severity: Severity = 'error'): Told | undefined {
+  return explanations(input)
+    .flatMap(({ findings, repository }) =>
+      findings.map(({ subject: _subject, ...told }) => ({ about: hostOf(repository), ...told })),
+    )
+    .find((told) => told.check === check && told.severity === severity);
 }
 
 /** Mirrors that are there and not asked, where nothing else can be: that is the cause, and DNS and firewalls are none. */
-function passedOver(input: DoctorInput): Fault | undefined {
+function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
-  for (const { mirrorFix, places, repository } of explanations(input)) {
-    if (mirrorFix === undefined || (places.length > 0 && !hasFailed)) continue;
-    const { message, fix, object } = mirrorFix;
-    return {
-      about: hostOf(repository),
-      message,
-      advice: fix,
-      ...(object === undefined ? {} : { fix: [object] }),
-    };
-  }
-  return undefined;
+  const passed = explanations(input).find(({ mirrorFix }) => mirrorFix !== undefined);
+  if (passed?.mirrorFix === undefined || !hasFailed) return saidOf(input, 'places');
+  return { about: hostOf(passed.repository), ...mirrorFixTold(passed.mirrorFix) };
 }
 
-function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | undefined {
+function accountMissing({ account, namespace, isPod }: DoctorInput): Told | undefined {
   if (isPod || !account.known || account.object !== undefined) return undefined;
   return {
     about: account.name,
@@ -280,7 +245,7 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | und
   };
 }
 
-function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Fault | undefined {
+function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Told | undefined {
   const [first] = missing;
   if (first === undefined) return undefined;
   const { by: about, secret, pod, hindrance } = first;
@@ -301,7 +266,7 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Fa
   };
 }
 
-function secretMissing(input: DoctorInput): Fault | undefined {
+function secretMissing(input: DoctorInput): Told | undefined {
   const listed = explanations(input)[0]?.secrets ?? [];
   const missing = listed.find(({ state }) => state === 'missing');
   if (missing === undefined || !isNeeded(input)) return undefined;
@@ -332,39 +297,28 @@ function mayNeedCredential({ failure }: DoctorInput): boolean {
   return isRefusal(cause) || ['unknown', 'not-found', 'rate-limited'].includes(cause);
 }
 
-function secretUnreadable(input: DoctorInput): Fault | undefined {
+function secretUnreadable(input: DoctorInput): Told | undefined {
+  const blocked = saidOf(input, 'secrets-readable');
+  if (blocked !== undefined) return { ...blocked, ...fixAccount(input, blocked.about, undefined) };
   const [first] = explanations(input);
-  const blocked = first?.kubelet.blockedBy;
-  if (blocked !== undefined) {
-    const name = blocked.source.split('/').at(-1) ?? '';
-    const message = `${blocked.source} ${blocked.why}: one unreadable Secret fails every image of the pod`;
-    return { about: name, message, ...fixAccount(input, name, undefined) };
-  }
   const ignored = first?.secrets.find(({ state }) => state === 'ignored');
   if (ignored === undefined || !isNeeded(input)) return undefined;
-  return {
-    about: ignored.name,
-    message: `Secret "${ignored.name}", listed by ${ignored.listedBy}, is skipped: it has another type than a pull secret, or no data under the key of its type`,
-    ...fixAccount(input, ignored.name, input.images.flatMap(({ elsewhere }) => elsewhere)[0]),
-    ...(input.images.some(({ elsewhere }) => elsewhere.length > 0)
-      ? {}
-      : {
-          fix: [],
-          advice: 'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson',
-          ...retyped(input.namespace, ignored.name),
-        }),
-  };
+  const said = saidOf(input, 'secrets-readable', 'warning');
+  if (said === undefined) return undefined;
+  const [better] = input.images.flatMap(({ elsewhere }) => elsewhere);
+  if (better !== undefined) return { ...said, severity: 'error', ...fixAccount(input, ignored.name, better) };
+  return { ...said, severity: 'error', ...retyped(input.namespace, ignored.name) };
 }
 
 /** Makes a Secret again, with the type that its key asks for. */
-function retyped(namespace: string, name: string): Pick<Link, 'commands'> {
+function retyped(namespace: string, name: string): Pick<Told, 'commands'> {
   const get = kubectl(['get', 'secret', name, '-n', namespace, '-o', 'yaml'], [namespace, name]);
   if (get === undefined) return {};
   const type = `s#^type: .*#type: kubernetes.io/dockerconfigjson#`;
   return { commands: [`${get} | sed ${shellWord(type)} | kubectl replace --force -f -`] };
 }
 
-function noCredential(input: DoctorInput): Fault | undefined {
+function noCredential(input: DoctorInput): Told | undefined {
   if (!mayNeedCredential(input)) return undefined;
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
@@ -381,10 +335,10 @@ function noCredential(input: DoctorInput): Fault | undefined {
       };
     const other = useOther(input, elsewhere, { about, message });
     if (other !== undefined) return other;
-    const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
+    const near = explanation.findings.find(({ check }) => check === 'entry/near');
     // A public image needs none: only when it is refused, or with an entry that nearly matches, is it a fault.
-    if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))
-      return { about, message: `${message}: ${near.message}`, advice: near.fix ?? '' };
+    if (near !== undefined)
+      return { about, message: `${message}: ${near.message}`, advice: near.advice ?? '' };
     // Where the node's provider failed, the credential is a mirror's, and the refusal says nothing about the pod's list.
     if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
@@ -403,7 +357,7 @@ function entryAdvice({ isStatic }: DoctorInput, { repository }: Explanation): st
 }
 
 /** Where every credential for an image says itself that it will be refused. */
-function doubtfulCredential(input: DoctorInput): Fault | undefined {
+function doubtfulCredential(input: DoctorInput): Told | undefined {
   const doubtful = explanations(input).find(
     ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
   );
@@ -417,7 +371,7 @@ function doubtfulCredential(input: DoctorInput): Fault | undefined {
   return undefined;
 }
 
-function mirrorBare(input: DoctorInput): Fault | undefined {
+function mirrorBare(input: DoctorInput): Told | undefined {
   const [mirror] = input.images.flatMap(({ mirrors }) => mirrors);
   const { matchImages, mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
@@ -434,21 +388,21 @@ function mirrorBare(input: DoctorInput): Fault | undefined {
 }
 
 /** The node has tried: what it says is the cause, and the registry's refusal is only what follows. */
-function providerFailed(input: DoctorInput, failure: string): Fault {
+function providerFailed(input: DoctorInput, failure: string): Told {
   const { matchImages, mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
   return { about: failure, message, fix: fixProvider(input, { matchImages, mayRead }) };
 }
 
-function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | undefined {
+function trouble(found: DoctorInput['troubles'][number] | undefined): Told | undefined {
   return found === undefined
     ? undefined
     : { about: found.object, message: `${found.object}: ${found.message}` };
 }
 
 /** Of a node that takes part: whether its agent is there, and has brought what is in the Secret now. */
-function nodeFault(node: DoctorInput['node']): Fault | undefined {
+function nodeFault(node: DoctorInput['node']): Told | undefined {
   if (node === undefined) return undefined;
   const { name, agent, agentSays = '', behind = 'none' } = node;
   const [agentPod = ''] = agentSays.split(' ', 1);
@@ -483,7 +437,7 @@ function nodeFault(node: DoctorInput['node']): Fault | undefined {
   };
 }
 
-function refused({ failure, namespace }: DoctorInput): Fault | undefined {
+function refused({ failure, namespace }: DoctorInput): Told | undefined {
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
   const { said, advice } = pullRemedy(failure, { ...failure, namespace });
@@ -501,41 +455,95 @@ function refused({ failure, namespace }: DoctorInput): Fault | undefined {
   };
 }
 
-// The chain from an image's name to a credential that a registry takes, link by link: the first one that is broken is what to
-// fix first, because everything behind it depends on it.
+/**
+ * The chain from an image's name to a credential that a registry takes: the first check that finds something is what to fix first,
+ * because everything behind it depends on it.
+ */
+export const POD_CHECKS: readonly Check<DoctorInput>[] = [
+  { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
+  { id: 'places', run: noPlace, ok: () => 'every image has a place to be pulled from' },
+  { id: 'service-account', needs: 'all', run: accountMissing, ok: () => 'the ServiceAccount is there' },
+  { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
+  { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
+  {
+    id: 'secrets-readable',
+    needs: 'all',
+    run: secretUnreadable,
+    ok: () => 'every Secret that is listed and there can be read by the kubelet',
+  },
+  { id: 'credential', needs: 'all', run: noCredential, ok: credentialText },
+  {
+    id: 'mirror-credential',
+    needs: 'all',
+    run: mirrorBare,
+    ok: () => 'mirrors get a credential where there is one for them',
+  },
+  {
+    id: 'distribution',
+    needs: 'all',
+    run: ({ troubles }) => trouble(troubles.find(({ onNode }) => !onNode)),
+    ok: notBroughtText,
+  },
+  {
+    id: 'node',
+    needs: 'all',
+    run: ({ troubles, node }) => trouble(troubles.find(({ onNode }) => onNode)) ?? nodeFault(node),
+    ok: ({ node }) => (node === undefined ? 'the node reports no trouble' : nodeText(node)),
+  },
+  { id: 'registry', needs: 'all', run: refused, ok: registryText },
+];
 
-/** Judges every link, in the order of {@link LINKS}. Total. */
-export function doctorChain(input: DoctorInput): readonly Link[] {
-  return LINKS.map((link): Link => {
-    const found = FAULT_OF[link](input);
-    if (found !== undefined) return { link, state: 'broken', ...found };
-    return input.unread.length > 0 && LINKS.indexOf(link) > LINKS.indexOf('places')
-      ? { link, state: 'unknown', message: 'not all could be read' }
-      : { link, state: 'ok', message: TEXT[link]?.(input) ?? OK[link] };
-  });
+/** Judges a pod or a template by every one of {@link POD_CHECKS}. Total. */
+export function judgePod(input: DoctorInput): readonly Finding[] {
+  return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
 }
 
-/** Links whose text says what was seen. */
-const TEXT: Readonly<Partial<Record<LinkName, (input: DoctorInput) => string | undefined>>> = {
-  injection: injectionText,
-  'secrets-there': missingText,
-  credential: credentialText,
-  distribution: notBroughtText,
-  node: ({ node }) => (node === undefined ? undefined : nodeText(node)),
-  registry: registryText,
-};
+/** One workload or pod that was examined. */
+export interface ExaminedPod {
+  readonly cluster: string;
+  readonly input: DoctorInput;
+  /** Of `input`. */
+  readonly findings: readonly Finding[];
+  /** Pods that it stands for. */
+  readonly pods: number;
+  /** Whether all of it runs now: then what is wrong shows with the next pull on a node that lacks the image. */
+  readonly runs: boolean;
+}
+
+/** What of a pod is broken first. What is broken for the next pull keeps nothing from running that runs. */
+export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
+  const broken = firstBroken(findings);
+  if (broken === undefined) return [];
+  const [image] = input.images;
+  return [
+    {
+      ...broken,
+      severity: runs ? 'warning' : 'error',
+      cluster,
+      pods,
+      ...(image === undefined ? {} : { pull: pullId(cluster, input.pod, image.text) }),
+    },
+  ];
+}
+
+/**
+ * Names one pull in a report: for permalinks.
+ */
+export function pullId(cluster: string, object: string, image: string): string {
+  return `${cluster} ${object} ${image}`;
+}
 
 /** That nothing matches is no fault of a public image, and no credential either. */
-function credentialText({ images }: DoctorInput): string | undefined {
+function credentialText({ images }: DoctorInput): string {
   const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
   return bare === undefined
-    ? undefined
+    ? 'nothing stands between the image and its credentials'
     : `no credential that is listed matches "${bare.text}": it is pulled without one, which works where it is public`;
 }
 
 /** A template was never pulled itself. */
-function registryText({ isPod, pods }: DoctorInput): string | undefined {
-  if (isPod) return undefined;
+function registryText({ isPod, pods }: DoctorInput): string {
+  if (isPod) return 'neither the status nor an event says that a pull failed';
   return pods === 0
     ? 'not judged: no pod of this template was found, so nobody has asked a registry'
     : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a pull failed`;
@@ -568,37 +576,18 @@ function missingSecret({ images }: DoctorInput): { name: string; listedBy: strin
     .find(({ state }) => state === 'missing');
 }
 
-function missingText(input: DoctorInput): string | undefined {
+function missingText(input: DoctorInput): string {
   const missing = missingSecret(input);
-  if (missing === undefined) return undefined;
+  if (missing === undefined) return 'every Secret that is listed exists';
   return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, and does not stand in the way: the image is tried with other credentials`;
 }
 
-function notBroughtText(input: DoctorInput): string | undefined {
+function notBroughtText(input: DoctorInput): string {
   const missing = missingSecret(input);
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
-  if (giver === undefined) return undefined;
+  if (giver === undefined) return 'nothing that brings Secrets here reports trouble';
   const { by, secret, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
   return `${by} has not brought Secret "${secret}", which does not stand in the way: ${says}`;
 }
 
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;
-
-const OK: Readonly<Record<LinkName, string>> = {
-  image: 'every image has a name that can be read',
-  places: 'every image has a place to be pulled from',
-  'service-account': 'the ServiceAccount is there',
-  injection: 'the pod has every Secret that profiles and SidecarSets give it',
-  'secrets-there': 'every Secret that is listed exists',
-  'secrets-readable': 'every Secret that is listed and there can be read by the kubelet',
-  credential: 'nothing stands between the image and its credentials',
-  'mirror-credential': 'mirrors get a credential where there is one for them',
-  distribution: 'nothing that brings Secrets here reports trouble',
-  node: 'the node reports no trouble',
-  registry: 'neither the status nor an event says that a pull failed',
-};
-
-/** The first broken link. */
-export function firstBroken(links: readonly Link[]): Link | undefined {
-  return links.find(({ state }) => state === 'broken');
-}

@@ -8,6 +8,7 @@
 import { credentialDoubt } from '../../core/docker-config/expiry.ts';
 import type { DockerConfigFormat } from '../../core/docker-config/fields.ts';
 import {
+  type AuthSource,
   apiServerSecretFault,
   type DockerConfigEntry,
   helperOf,
@@ -132,6 +133,25 @@ function differences({ key, containers }: DockerConfigEntry): readonly string[] 
   else if (containers.username === '')
     found.push('has no "auth", and CRI-O reads no "username" and "password"');
   return found;
+}
+
+/** Why a consumer cannot read a document at all, as the end of a sentence, in the words of `validate`. Shows no value. */
+export function documentFault({ text, format }: Pick<AuthSource, 'text' | 'format'>): string {
+  const found = validateDockerConfig(text, format).find(({ severity }) => severity === 'error');
+  return found === undefined ? 'cannot be read' : faultText(found);
+}
+
+/** Why a pod that lists a Secret gets nothing of it; undefined where it gets something. In the words of `validate`. */
+export function secretFault(secret: SecretObject): string | undefined {
+  const found = validateSecret(secret, true).find(
+    ({ severity, code }) => severity === 'error' || code === 'WrongType',
+  );
+  return found && faultText(found);
+}
+
+function faultText({ path, message, position }: ValidationProblem): string {
+  const at = position === undefined ? '' : ` (line ${position.line}, column ${position.column})`;
+  return `${[path, message].filter((part) => part !== '').join(' ')}${at}`;
 }
 
 /**

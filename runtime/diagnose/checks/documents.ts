@@ -50,9 +50,11 @@ import {
   IMAGE_CONFIG,
   isOf,
 } from '../../registry-overrides/machine-config/input.ts';
-import { MIRROR_SET_KINDS, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
-import { validateSecret } from './docker-config.ts';
+import type { Finding } from '../model/types.ts';
+import { type ValidationProblem, validateSecret } from './docker-config.ts';
+import { type Check, judge, type Told } from './findings.ts';
 
 // Judges mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
 
@@ -64,15 +66,6 @@ export const NODE_MIRROR_KINDS: readonly string[] = [
   'HostedCluster',
 ];
 
-/** A problem without the name and the place of its object. */
-export interface MirrorFinding {
-  readonly manifest: Manifest;
-  readonly severity: MirrorProblem['severity'];
-  readonly code: string;
-  readonly path: string;
-  readonly message: string;
-}
-
 /** Whether an object is judged here: other groups have kinds of the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
   const kinds = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION, HOSTED_CLUSTER];
@@ -81,52 +74,34 @@ export function isNodeMirrorKind(object: KubeObject): boolean {
 
 const HOSTED_CLUSTER = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' } as const;
 
-/** Everything that is wrong or surprising, each once, although what several clusters share is judged with each of them. */
-export function judgeMirrorSets(manifests: readonly Manifest[]): readonly MirrorFinding[] {
+/** Mirror sets are judged together, as the nodes of each cluster read them; what several clusters share is told once. */
+function mirrorsTold(manifests: readonly Manifest[]): readonly Told[] {
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
-  const told = new Map<Manifest, Set<string>>();
-  return (sets.length === 0 ? [] : clustersIn(sets))
-    .flatMap((cluster) => findingsIn(cluster, byObject))
-    .filter(({ manifest, code, path, message }) => {
-      const seen = told.get(manifest) ?? new Set();
-      told.set(manifest, seen);
-      const id = [code, path, message].join(' ');
-      return !seen.has(id) && seen.add(id);
-    });
+  const told = (sets.length === 0 ? [] : clustersIn(sets)).flatMap((cluster) => toldIn(cluster, byObject));
+  return [...new Map(told.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function findingsIn(
-  cluster: ClusterObjects,
-  byObject: ReadonlyMap<KubeObject, Manifest>,
-): readonly MirrorFinding[] {
+function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manifest>): readonly Told[] {
   const hosted = cluster.hostedCluster;
   const byName = new Map(
     cluster.objects.map((object) => [`${object.kind}/${object.metadata.name}`, hosted ?? object]),
   );
-  return lintMirrors(cluster.objects).flatMap(({ severity, code, origin, message }): MirrorFinding[] => {
+  return lintMirrors(cluster.objects).flatMap(({ severity, code, origin, message }): readonly Told[] => {
     const object = byName.get(`${origin.kind}/${origin.name}`);
     const manifest = object === undefined ? undefined : byObject.get(object);
     if (manifest === undefined) return [];
     const own = `${origin.kind}/${origin.name} ${origin.path} `;
     const text = message.startsWith(own) ? message.slice(own.length) : message;
     const path = hosted === undefined ? origin.path : hostedPath(origin.path);
-    return [{ manifest, severity, code, path, message: text }];
+    return [located(manifest, { severity, code, path, message: text })];
   });
 }
 
 // What a SidecarSet says that keeps its pull secrets from pods, before it is applied.
 
-export interface SidecarSetProblem {
-  readonly severity: 'error' | 'warning';
-  /** CamelCase, stable; where a condition says the same, the reason of that. */
-  readonly code: string;
-  readonly path: string;
-  readonly message: string;
-}
-
 /** Nothing of it is injected, unless another set brings a container. */
-export const NO_CONTAINERS = 'NoContainers';
+const NO_CONTAINERS = 'NoContainers';
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -139,7 +114,7 @@ const ANNOTATION = `metadata.annotations["${SOURCE_NAMESPACE_ANNOTATION}"]`;
  *
  * Source of the rule: Kruise's definition and webhook, and the conditions of the reconciler.
  */
-export function sidecarSetProblems(object: KubeObject): readonly SidecarSetProblem[] {
+export function sidecarSetProblems(object: KubeObject): readonly ValidationProblem[] {
   const spec = recordOf(object.spec);
   const from = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const listed = spec['imagePullSecrets'] ?? [];
@@ -154,7 +129,7 @@ export function sidecarSetProblems(object: KubeObject): readonly SidecarSetProbl
   ];
 }
 
-function versionProblems({ apiVersion }: KubeObject): readonly SidecarSetProblem[] {
+function versionProblems({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (SIDECAR_SET_API_VERSIONS.includes(apiVersion)) return [];
   const message = `is no version of a SidecarSet, expected ${SIDECAR_SET_API_VERSIONS.map((one) => `"${one}"`).join(' or ')}`;
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
@@ -163,7 +138,7 @@ function versionProblems({ apiVersion }: KubeObject): readonly SidecarSetProblem
 const SELECTOR = labelSelectorSchema();
 
 /** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
-function brokenSelector(spec: Raw, path: string): readonly SidecarSetProblem[] {
+function brokenSelector(spec: Raw, path: string): readonly ValidationProblem[] {
   const value = path.split('.').reduce<unknown>((at, key) => recordOf(at)[key], spec);
   const shape = shapeProblems(value, SELECTOR, `spec.${path}`).map((problem) => {
     const [at = '', ...rest] = problem.split(': ');
@@ -174,8 +149,8 @@ function brokenSelector(spec: Raw, path: string): readonly SidecarSetProblem[] {
   return found.map((one) => ({ severity: 'error', code: 'SelectorInvalid', ...one }));
 }
 
-function selectionWarnings({ selector, namespace, namespaceSelector }: Raw): readonly SidecarSetProblem[] {
-  const problems: SidecarSetProblem[] = [];
+function selectionWarnings({ selector, namespace, namespaceSelector }: Raw): readonly ValidationProblem[] {
+  const problems: ValidationProblem[] = [];
   if (isEmpty(selector))
     problems.push({
       severity: 'warning',
@@ -202,11 +177,11 @@ function isEmpty(selector: unknown): boolean {
   );
 }
 
-function sidecarSetSecretProblems(listed: unknown): readonly SidecarSetProblem[] {
+function sidecarSetSecretProblems(listed: unknown): readonly ValidationProblem[] {
   const path = 'spec.imagePullSecrets';
   const error = { severity: 'error', code: 'SecretNameInvalid' } as const;
   if (!Array.isArray(listed)) return [{ ...error, path, message: 'must be a list' }];
-  return listed.flatMap((entry: unknown, at): readonly SidecarSetProblem[] => {
+  return listed.flatMap((entry: unknown, at): readonly ValidationProblem[] => {
     const { name } = recordOf(entry);
     if (isObjectName(name)) return [];
     const what = typeof name === 'string' ? JSON.stringify(name.slice(0, 80)) : 'what is there';
@@ -214,7 +189,7 @@ function sidecarSetSecretProblems(listed: unknown): readonly SidecarSetProblem[]
   });
 }
 
-function sourceProblems(from: unknown, listed: unknown): readonly SidecarSetProblem[] {
+function sourceProblems(from: unknown, listed: unknown): readonly ValidationProblem[] {
   if (from === undefined) return [];
   const at = { path: ANNOTATION } as const;
   if (!isNamespaceName(from)) {
@@ -226,26 +201,11 @@ function sourceProblems(from: unknown, listed: unknown): readonly SidecarSetProb
   return [{ severity: 'warning', code: 'NoSecretListed', ...at, message }];
 }
 
-function containerWarnings(spec: Raw, listed: unknown): readonly SidecarSetProblem[] {
+function containerWarnings(spec: Raw, listed: unknown): readonly ValidationProblem[] {
   if (readContent(spec).containers > 0 || !Array.isArray(listed) || listed.length === 0) return [];
   const message =
     'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile';
   return [{ severity: 'warning', code: NO_CONTAINERS, path: 'spec.containers', message }];
-}
-
-/** A problem, and the file where it stands. */
-export interface FileProblem {
-  readonly severity: 'error' | 'warning';
-  /** CamelCase, stable. */
-  readonly code: string;
-  readonly file: string;
-  /** Of the object, or of the text when the whole file is one document. */
-  readonly line?: number;
-  readonly column?: number;
-  /** `Secret/web/pull`; empty for a file that is no manifest. */
-  readonly subject: string;
-  readonly path: string;
-  readonly message: string;
 }
 
 /** Of Kruise, in whichever version. */
@@ -262,41 +222,47 @@ export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   ...NODE_MIRROR_KINDS,
 ]);
 
-type Judged = Omit<FileProblem, 'file' | 'line' | 'subject'>;
-
-/** All problems, in the order of the manifests. */
-export function judgeManifests(manifests: readonly Manifest[]): readonly FileProblem[] {
-  const isBringing = manifests.some(
-    ({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0,
-  );
-  const each = manifests.flatMap((manifest) =>
-    judgeObject(manifest.object)
-      // One set may bring the container beside which the Secrets of another are injected.
-      .filter(({ code }) => code !== NO_CONTAINERS || !isBringing)
-      .map((problem) => located(manifest, problem)),
-  );
-  return [...each, ...mirrorProblems(manifests), ...mergeProblems(manifests)];
+/** What is said of each object of a kind. */
+function each(
+  kind: string,
+  judgeObject: (object: KubeObject, manifests: readonly Manifest[]) => readonly ValidationProblem[],
+): Check<readonly Manifest[]> {
+  return {
+    id: kind,
+    run: (manifests) =>
+      manifests
+        .filter(({ object }) => object.kind === kind)
+        .flatMap((manifest) =>
+          judgeObject(manifest.object, manifests).map((problem) => located(manifest, problem)),
+        ),
+  };
 }
 
-function judgeObject(object: KubeObject): readonly Judged[] {
-  switch (object.kind) {
-    case 'Secret':
-      if (object.apiVersion !== 'v1') return foreignSecret(object);
-      return secretProblems(object as SecretObject);
-    case PROFILE_KIND:
-      return profileProblems(object);
-    case GRANT_KIND:
-      return grantProblems(object);
-    case SIDECAR_SET:
-      return sidecarSetProblems(object);
-    case PROVIDER_CONFIG:
-      return providerProblems(object);
-    default:
-      return [];
-  }
+const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
+  each('Secret', (secret) =>
+    secret.apiVersion === 'v1' ? secretProblems(secret as SecretObject) : foreignSecret(secret),
+  ),
+  each(PROFILE_KIND, profileProblems),
+  each(GRANT_KIND, grantProblems),
+  // One set may bring the container beside which the Secrets of another are injected.
+  each(SIDECAR_SET, (set, manifests) =>
+    sidecarSetProblems(set).filter(({ code }) => code !== NO_CONTAINERS || !bringsContainer(manifests)),
+  ),
+  each(PROVIDER_CONFIG, providerProblems),
+  { id: 'mirror-sets', run: mirrorsTold },
+  { id: 'merge', run: mergeTold },
+];
+
+/** All findings of manifests, judged together. Total. */
+export function judgeManifests(manifests: readonly Manifest[]): readonly Finding[] {
+  return judge(FILE_CHECKS, manifests, { subject: '' });
 }
 
-function secretProblems(object: SecretObject): readonly Judged[] {
+function bringsContainer(manifests: readonly Manifest[]): boolean {
+  return manifests.some(({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0);
+}
+
+function secretProblems(object: SecretObject): readonly ValidationProblem[] {
   return validateSecret(object, isAdditional(object), new Date()).map(({ position, path, ...rest }) => ({
     ...rest,
     path:
@@ -307,7 +273,7 @@ function secretProblems(object: SecretObject): readonly Judged[] {
 }
 
 /** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
-function foreignSecret({ apiVersion }: KubeObject): readonly Judged[] {
+function foreignSecret({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (apiVersion.includes('/')) return [];
   const message = 'is no version of a Secret, expected "v1"';
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
@@ -318,7 +284,7 @@ function isAdditional({ metadata }: KubeObject): boolean {
   return metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
 }
 
-function profileProblems(object: KubeObject): readonly Judged[] {
+function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
   if (read.ok) return [];
   return read.problems.map((problem) => {
@@ -328,18 +294,18 @@ function profileProblems(object: KubeObject): readonly Judged[] {
 }
 
 /** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
-function grantProblems(object: KubeObject): readonly Judged[] {
+function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   const selector = (object.spec as { namespaceSelector?: unknown } | undefined)?.namespaceSelector;
   const read = selector === undefined || selector === null ? undefined : readSelector(selector);
   const keys = read?.ok === true ? selectorKeys(read.requirements) : [];
   const grant = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   const strange = keys.filter((key) => !DEFAULT_TRUSTED_KEYS.includes(key));
   return [
-    ...grant.problems.map((problem): Judged => {
+    ...grant.problems.map((problem): ValidationProblem => {
       const [path = '', ...rest] = problem.split(': ');
       return { severity: 'error', code: 'GrantInvalid', path, message: rest.join(': ') };
     }),
-    ...strange.map((key): Judged => {
+    ...strange.map((key): ValidationProblem => {
       const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
       return { severity: 'warning', code: 'LabelMustBeTrusted', path: 'spec.namespaceSelector', message };
     }),
@@ -348,7 +314,7 @@ function grantProblems(object: KubeObject): readonly Judged[] {
 }
 
 /** Whoever may choose the name of a namespace can meet a pattern. */
-function patternProblems(patterns: readonly string[], path: string): readonly Judged[] {
+function patternProblems(patterns: readonly string[], path: string): readonly ValidationProblem[] {
   return patterns
     .filter((pattern) => /[*?]/.test(pattern))
     .map((pattern) => ({
@@ -394,10 +360,10 @@ function selectionNote(
 
 const PROVIDER = z.strictObject({ matchImages: z.array(z.string()).optional() });
 
-function providerProblems(object: KubeObject): readonly Judged[] {
+function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   const fault = nameFault(object);
   return [
-    ...shapeProblems(object.spec ?? {}, PROVIDER, 'spec').map((problem): Judged => {
+    ...shapeProblems(object.spec ?? {}, PROVIDER, 'spec').map((problem): ValidationProblem => {
       const [path = '', ...rest] = problem.split(': ');
       return { severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') };
     }),
@@ -406,9 +372,9 @@ function providerProblems(object: KubeObject): readonly Judged[] {
   ];
 }
 
-function imageProblems(images: unknown): readonly Judged[] {
+function imageProblems(images: unknown): readonly ValidationProblem[] {
   const list: readonly unknown[] = Array.isArray(images) ? images : [];
-  return list.flatMap((image, index): readonly Judged[] => {
+  return list.flatMap((image, index): readonly ValidationProblem[] => {
     const path = `spec.matchImages[${index}]`;
     if (typeof image !== 'string') return [];
     const fault = matchImageFault(image);
@@ -420,23 +386,25 @@ function imageProblems(images: unknown): readonly Judged[] {
   });
 }
 
-function located({ object, file, line }: Manifest, problem: Judged): FileProblem {
+function located({ object, file, line }: Manifest, { code, ...problem }: ValidationProblem): Told {
+  const { position: _position, ...told } = problem;
   const { name, namespace } = object.metadata;
-  return { ...problem, file, line, subject: describeObject({ kind: object.kind, namespace, name }) };
-}
-
-/** Mirror sets are judged together, as the nodes of each cluster read them. */
-function mirrorProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
-  return judgeMirrorSets(manifests).map(({ manifest, ...problem }) => located(manifest, problem));
+  return {
+    ...told,
+    check: code,
+    file,
+    line,
+    subject: describeObject({ kind: object.kind, namespace, name }),
+  };
 }
 
 /** What the merge would leave out, when both pull secrets of a cluster are at hand. */
-function mergeProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
+function mergeTold(manifests: readonly Manifest[]): readonly Told[] {
   return secretsOf(manifests, NAMES.namespace, NAMES.additional).flatMap((additional) => {
     const near = (namespace: string, name: string): Manifest | undefined =>
       nearest(additional, secretsOf(manifests, namespace, name));
     const original = near(NAMES.namespace, NAMES.original) ?? near(NAMES.configNamespace, NAMES.platform);
-    return original === undefined ? [] : mergeProblemsOf(additional, original);
+    return original === undefined ? [] : mergeToldOf(additional, original);
   });
 }
 
@@ -458,7 +426,7 @@ function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined
   return among.toSorted((a, b) => shared(b) - shared(a))[0];
 }
 
-function mergeProblemsOf(additional: Manifest, original: Manifest): readonly FileProblem[] {
+function mergeToldOf(additional: Manifest, original: Manifest): readonly Told[] {
   const ofPlatform = (original.object as SecretObject).data?.[NAMES.dataKey];
   const ofTenant = (additional.object as SecretObject).data?.[NAMES.dataKey];
   if (ofPlatform === undefined || ofTenant === undefined) return [];

@@ -1,6 +1,5 @@
 /** Rights that pulls and this command need. */
 
-import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
@@ -14,6 +13,7 @@ import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.t
 import { INJECT_LABEL, type PlannedPod } from '../../pull-secret-injection/plan/plan.ts';
 import { plannedFor, plannedNames } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
+import { conditionOf } from '../model/objects.ts';
 import {
   hasOwnList,
   isAdmitted,
@@ -163,8 +163,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
   const [sort, name = ''] = by.split('/');
   if (sort !== 'profile') return {};
   const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
-  const { conditions = [] } = (profile?.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  const said = conditions.find(({ type }) => type === 'Injecting');
+  const said = profile && conditionOf(profile, 'Injecting');
   if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
   return { hindrance: `${said.reason}: ${said.message}` };
 }

@@ -4,21 +4,9 @@ import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, scalarText, textOf } from '../../core/record.ts';
-
-// What an installation is checked with, and what is said of it.
-
-/** `fail`: what is rendered does not work there. `warn`: it works, and somebody should know. */
-export type CheckLevel = 'ok' | 'warn' | 'fail';
-
-/** One thing that was looked at. */
-export interface CheckLine {
-  /** `kubernetes`, `crds`: stable, for programs. */
-  readonly check: string;
-  readonly level: CheckLevel;
-  readonly message: string;
-  /** What to do, in one sentence or command. */
-  readonly fix?: string;
-}
+import { imagesOf, podSpecIn } from '../model/pull.ts';
+import { error, ok, type Told, warning } from './findings.ts';
+import type { StatusRow } from './status.ts';
 
 /** Whether the account that asks may do something. */
 export interface AskedRight {
@@ -41,6 +29,8 @@ export interface CheckInput {
   readonly nodes: readonly LabelRequirement[] | 'linux' | 'pools';
   /** Of the API server, such as `v1.36.2`; undefined in a folder. */
   readonly serverVersion?: string;
+  /** What `status` says. */
+  readonly rows: readonly StatusRow[];
   /** Undefined in a folder, where nobody asks. */
   readonly rights?: readonly AskedRight[];
   /** A cluster, where what is not found does not exist; a folder may hold a part of one. */
@@ -84,32 +74,25 @@ function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; read
 }
 
 /** The API server. */
-export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): CheckLine {
-  const check = 'kubernetes';
+export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const minor = releaseMinor(serverVersion);
   const { kind, since } = mostWanted(plan);
   const wanted = `1.${since} or newer is wanted${kind === undefined ? '' : ` for ${kind} v1`}`;
   const where = live ? '' : ' from a folder';
-  if (minor === undefined)
-    return { check, level: 'warn', message: `the version of the API server is not known${where}; ${wanted}` };
+  if (minor === undefined) return warning(`the version of the API server is not known${where}; ${wanted}`);
   const message = `the API server is ${serverVersion}; ${wanted}`;
   if (minor < since)
-    return {
-      check,
-      level: 'fail',
+    return error(
       message,
-      fix:
-        kind === 'MutatingAdmissionPolicy'
-          ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
-          : 'Upgrade the cluster',
-    };
+      kind === 'MutatingAdmissionPolicy'
+        ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
+        : 'Upgrade the cluster',
+    );
   if (minor > NEWEST_MINOR)
-    return {
-      check,
-      level: 'warn',
-      message: `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
-    };
-  return { check, level: 'ok', message };
+    return warning(
+      `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
+    );
+  return ok(message);
 }
 
 interface Definition {
@@ -134,32 +117,26 @@ function definitionOf({ spec }: KubeObject): Definition {
 const CRD = 'CustomResourceDefinition';
 
 /** Definitions that the plan brings: absent, present, or there with another schema. */
-export function crdLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+export function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, crd]));
-  return ofKind(plan, CRD).map((crd): CheckLine => {
+  return ofKind(plan, CRD).map((crd): Told => {
     const { name } = crd.metadata;
     const present = there.get(name);
-    const base = { check: 'crds' };
-    if (present === undefined)
-      return { ...base, level: 'ok', message: `${name} is not there yet: it comes with crds/` };
+    if (present === undefined) return ok(`${name} is not there yet: it comes with crds/`);
     const missing = definitionOf(crd).versions.filter(
       (version) => !definitionOf(present).versions.includes(version),
     );
     if (missing.length > 0)
-      return {
-        ...base,
-        level: 'fail',
-        message: `${name} is there and does not serve ${missing.join(', ')}`,
-        fix: 'Apply crds/ before the rest: kubectl apply --server-side -k crds',
-      };
+      return error(
+        `${name} is there and does not serve ${missing.join(', ')}`,
+        'Apply crds/ before the rest: kubectl apply --server-side -k crds',
+      );
     if (schemaOf(present) !== schemaOf(crd))
-      return {
-        ...base,
-        level: 'warn',
-        message: `${name} is there with another schema than the one that is rendered`,
-        fix: 'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
-      };
-    return { ...base, level: 'ok', message: `${name} is there, as it is rendered` };
+      return warning(
+        `${name} is there with another schema than the one that is rendered`,
+        'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
+      );
+    return ok(`${name} is there, as it is rendered`);
   });
 }
 
@@ -184,7 +161,7 @@ function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly str
 }
 
 /** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
-export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+export function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const known = new Set(
     [...ofKind(objects, CRD), ...ofKind(plan, CRD)]
       .map(definitionOf)
@@ -200,14 +177,12 @@ export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLi
   const missing = [...new Set(wanted.map(({ group, kind }) => `${group} ${kind}`))].filter(
     (one) => !known.has(one),
   );
-  return missing.map((one): CheckLine => {
+  return missing.map((one): Told => {
     const [group = '', kind = ''] = one.split(' ');
-    return {
-      check: 'kinds',
-      level: live ? 'fail' : 'warn',
-      message: `${kind} of ${group} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
-      fix: `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
-    };
+    return (live ? error : warning)(
+      `${kind} of ${group} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
+      `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+    );
   });
 }
 
@@ -215,74 +190,53 @@ export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLi
 const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 /** Namespaces that the plan writes into and does not bring. */
-export function namespaceLine({ objects, plan, live }: CheckInput): CheckLine {
-  const check = 'namespaces';
+export function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
   const missing = [...wanted].filter((name) => !there.has(name) && !BUILT_IN.includes(name));
-  if (missing.length === 0)
-    return { check, level: 'ok', message: 'every namespace that is written into is there, or is rendered' };
-  return {
-    check,
-    level: live ? 'fail' : 'warn',
-    message: `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
-    fix: `${kubectl(['create', 'namespace', missing[0] ?? ''], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
-  };
+  if (missing.length === 0) return ok('every namespace that is written into is there, or is rendered');
+  return (live ? error : warning)(
+    `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
+    `${kubectl(['create', 'namespace', missing[0] ?? ''], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
+  );
 }
 
 /** Priority classes that pods of the plan name. */
-export function priorityLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+export function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const names = new Set(
     plan
-      .map((object) => templateSpec(object)['priorityClassName'])
+      .map((object) => podSpecIn(object)['priorityClassName'])
       .filter((name): name is string => typeof name === 'string'),
   );
   const there = new Set(ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name));
-  return [...names].map((name): CheckLine => {
-    const base = { check: 'priority-class' };
-    if (name.startsWith('system-'))
-      return { ...base, level: 'ok', message: `${name} is there in every cluster` };
-    if (there.has(name)) return { ...base, level: 'ok', message: `${name} is there` };
-    return {
-      ...base,
-      level: live ? 'fail' : 'warn',
-      message: `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
-      fix: 'Create it, or name another with agent.priorityClassName in the fleet',
-    };
+  return [...names].map((name): Told => {
+    if (name.startsWith('system-')) return ok(`${name} is there in every cluster`);
+    if (there.has(name)) return ok(`${name} is there`);
+    return (live ? error : warning)(
+      `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
+      'Create it, or name another with agent.priorityClassName in the fleet',
+    );
   });
 }
 
-/** The pod's part of a workload; empty for what has none. */
-export function templateSpec({ spec }: KubeObject): Readonly<Record<string, unknown>> {
-  const job = recordOf(recordOf(recordOf(spec)['jobTemplate'])['spec']);
-  return recordOf(recordOf(recordOf(spec)['template'] ?? job['template'])['spec']);
-}
-
 /** What the account that asks lacks to apply the plan. */
-export function rightsLine({ rights }: CheckInput): CheckLine {
-  const check = 'rights';
-  if (rights === undefined) return { check, level: 'warn', message: 'not asked: a folder has no account' };
+export function rightsLine({ rights }: CheckInput): Told {
+  if (rights === undefined) return warning('not asked: a folder has no account');
   const denied = rights.filter(({ allowed }) => !allowed);
   if (denied.length === 0)
-    return {
-      check,
-      level: 'ok',
-      message: `this account may write all ${rights.length} kinds and places of the plan`,
-    };
+    return ok(`this account may write all ${rights.length} kinds and places of the plan`);
   const names = denied.map(
     ({ verb, resource, group, namespace }) =>
       `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === undefined ? '' : ` in ${namespace}`}`,
   );
-  return {
-    check,
-    level: 'fail',
-    message: `this account may not ${fewNames(names)}`,
-    fix: 'Apply as an account with these rights, such as that of the GitOps tool (--as system:serviceaccount:NAMESPACE:NAME)',
-  };
+  return error(
+    `this account may not ${fewNames(names)}`,
+    'Apply as an account with these rights, such as that of the GitOps tool (--as system:serviceaccount:NAMESPACE:NAME)',
+  );
 }
 
 /** Objects of the plan whose names somebody else uses. */
-export function foreignLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+export function foreignLines({ objects, plan }: CheckInput): readonly Told[] {
   const idOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
     `${apiVersion.split('/')[0]} ${describeObject({ kind, namespace: metadata.namespace, name: metadata.name })}`;
   const there = new Map(objects.map((object) => [idOf(object), object]));
@@ -294,12 +248,10 @@ export function foreignLines({ objects, plan }: CheckInput): readonly CheckLine[
   });
   if (foreign.length === 0) return [];
   return [
-    {
-      check: 'foreign-objects',
-      level: 'warn',
-      message: `${fewNames(foreign)} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
-      fix: 'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
-    },
+    warning(
+      `${fewNames(foreign)} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
+      'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
+    ),
   ];
 }
 
@@ -372,24 +324,13 @@ const TOOLS: readonly Tool[] = [
 ];
 
 /** The tools that are there, by their definitions, Deployments or annotations. */
-export function ownerLines(input: CheckInput): readonly CheckLine[] {
-  const found = TOOLS.flatMap((tool): readonly CheckLine[] => {
+export function ownerLines(input: CheckInput): readonly Told[] {
+  const found = TOOLS.flatMap((tool): readonly Told[] => {
     const seen = seenBy(tool, input.objects);
-    return seen === undefined
-      ? []
-      : [
-          {
-            check: 'other-operators',
-            level: 'warn',
-            message: `${tool.name} is there (${seen}): it ${tool.does}`,
-            fix: tool.fix,
-          },
-        ];
+    return seen === undefined ? [] : [warning(`${tool.name} is there (${seen}): it ${tool.does}`, tool.fix)];
   });
   if (found.length > 0) return found;
-  return [
-    { check: 'other-operators', level: 'ok', message: 'no other tool that writes pull secrets was found' },
-  ];
+  return [ok('no other tool that writes pull secrets was found')];
 }
 
 /** The first object that shows the tool. */
@@ -408,7 +349,7 @@ function defines({ groups = [] }: Tool, { apiVersion, kind, spec }: KubeObject):
 
 function runs({ image }: Tool, object: KubeObject): boolean {
   if (image === undefined || object.kind !== 'Deployment') return false;
-  return imagesOf(object).some((one) => image.test(one));
+  return imagesOf(podSpecIn(object)).some((one) => image.test(one.split('/').at(-1) ?? ''));
 }
 
 function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
@@ -416,15 +357,8 @@ function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
   return Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key));
 }
 
-/** Names of images, behind the last slash. */
-function imagesOf({ spec }: KubeObject): readonly string[] {
-  const { containers } = recordOf(recordOf(recordOf(spec)['template'])['spec']);
-  const list: readonly unknown[] = Array.isArray(containers) ? containers : [];
-  return list.map((one) => textOf(recordOf(one)['image']).split('/').at(-1) ?? '');
-}
-
 /** HyperShift's Hosted Cluster Config Operator, where it brings the agent itself. */
-export function hypershiftLine({ objects }: CheckInput): readonly CheckLine[] {
+export function hypershiftLine({ objects }: CheckInput): readonly Told[] {
   const daemonSet = ofKind(objects, 'DaemonSet').find(
     ({ metadata }) =>
       metadata.namespace === GLOBAL_PULL_SECRET.namespace && metadata.name === GLOBAL_PULL_SECRET.syncer,
@@ -432,11 +366,9 @@ export function hypershiftLine({ objects }: CheckInput): readonly CheckLine[] {
   const operator = daemonSet === undefined ? undefined : operatorOf(daemonSet);
   if (operator === undefined) return [];
   return [
-    {
-      check: 'hypershift',
-      level: 'warn',
-      message: `${operator} brings DaemonSet ${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer} itself: ours observes it, and writes nothing`,
-      fix: 'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
-    },
+    warning(
+      `${operator} brings DaemonSet ${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer} itself: ours observes it, and writes nothing`,
+      'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
+    ),
   ];
 }

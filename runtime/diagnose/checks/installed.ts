@@ -5,10 +5,11 @@ import { type LabelRequirement, selects } from '../../core/kubernetes/label-sele
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recordOf, scalarText, textOf } from '../../core/record.ts';
 import { counted, countedOf, shellWord } from '../../core/text.ts';
+import { conditionOf } from '../model/objects.ts';
+import { podSpecIn } from '../model/pull.ts';
+import { type Check, error, ok, type Told, warning } from './findings.ts';
 import {
   type CheckInput,
-  type CheckLevel,
-  type CheckLine,
   crdLines,
   fewNames,
   foreignLines,
@@ -21,57 +22,40 @@ import {
   priorityLines,
   releaseMinor,
   rightsLine,
-  templateSpec,
 } from './installation.ts';
-import type { StatusRow } from './status.ts';
 
 const keyOf = ({ kind, metadata }: KubeObject): string =>
   describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
 
-type Conditions = readonly Readonly<Record<string, unknown>>[];
-
-function conditionsOf({ status }: KubeObject): Conditions {
-  const { conditions } = recordOf(status);
-  return Array.isArray(conditions) ? conditions.map(recordOf) : [];
-}
-
 /** Objects of the plan that are not there. */
-export function presentLine({ objects, plan }: CheckInput): CheckLine {
+export function presentLine({ objects, plan }: CheckInput): Told {
   const there = new Set(objects.map(keyOf));
   const missing = plan.map(keyOf).filter((key) => !there.has(key));
   if (missing.length === 0)
-    return {
-      check: 'objects',
-      level: 'ok',
-      message:
-        plan.length === 1
-          ? 'the object of the plan is there'
-          : `all ${plan.length} objects of the plan are there`,
-    };
-  return {
-    check: 'objects',
-    level: 'fail',
-    message: `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
-    fix: 'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
-  };
+    return ok(
+      plan.length === 1
+        ? 'the object of the plan is there'
+        : `all ${plan.length} objects of the plan are there`,
+    );
+  return error(
+    `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
+    'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
+  );
 }
 
 /** Definitions that the API server serves. */
-export function servedLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+export function servedLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, 'CustomResourceDefinition').map((crd) => [crd.metadata.name, crd]));
-  return ofKind(plan, 'CustomResourceDefinition').flatMap(({ metadata: { name } }): readonly CheckLine[] => {
+  return ofKind(plan, 'CustomResourceDefinition').flatMap(({ metadata: { name } }): readonly Told[] => {
     const crd = there.get(name);
     if (crd === undefined) return [];
-    const established = conditionsOf(crd).find((one) => one['type'] === 'Established');
-    if (established?.['status'] === 'True')
-      return [{ check: 'crds', level: 'ok', message: `${name} is served` }];
+    const established = conditionOf(crd, 'Established');
+    if (established?.status === 'True') return [ok(`${name} is served`)];
     return [
-      {
-        check: 'crds',
-        level: 'fail',
-        message: `${name} is not served: ${textOf(established?.['message']) || 'the API server says nothing of it'}`,
-        fix: kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
-      },
+      error(
+        `${name} is not served: ${established?.message || 'the API server says nothing of it'}`,
+        kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
+      ),
     ];
   });
 }
@@ -79,15 +63,15 @@ export function servedLines({ objects, plan }: CheckInput): readonly CheckLine[]
 const WORKLOADS = ['Deployment', 'DaemonSet', 'StatefulSet'];
 
 /** Workloads of the plan: as many pods ready as are wanted. */
-export function workloadLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+export function workloadLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, ...WORKLOADS).map((one) => [keyOf(one), one]));
-  return ofKind(plan, ...WORKLOADS).flatMap((planned): readonly CheckLine[] => {
+  return ofKind(plan, ...WORKLOADS).flatMap((planned): readonly Told[] => {
     const found = there.get(keyOf(planned));
     return found === undefined ? [] : [workloadLine(found)];
   });
 }
 
-function workloadLine(workload: KubeObject): CheckLine {
+function workloadLine(workload: KubeObject): Told {
   const { metadata, kind } = workload;
   const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
   const { ready, wanted, seen } = countsOf(workload);
@@ -95,31 +79,16 @@ function workloadLine(workload: KubeObject): CheckLine {
   const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
   const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
   const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
-  if (!seen)
-    return {
-      check: 'workloads',
-      level: 'fail',
-      message: `${name} has not been looked at by its controller yet`,
-      fix,
-    };
+  if (!seen) return error(`${name} has not been looked at by its controller yet`, fix);
   if (wanted === 0)
-    return {
-      check: 'workloads',
-      level: 'fail',
-      message: `${name} wants no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
-      fix:
-        kind === 'DaemonSet'
-          ? 'pullwright check --pre says which nodes are eligible, and why not'
-          : 'Set its replicas',
-    };
-  if (ready < wanted)
-    return {
-      check: 'workloads',
-      level: 'fail',
-      message: `${name} has ${ready} of ${wanted} pods ready`,
-      fix,
-    };
-  return { check: 'workloads', level: 'ok', message: `${name} has all ${wanted} pods ready` };
+    return error(
+      `${name} wants no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
+      kind === 'DaemonSet'
+        ? 'pullwright check --pre says which nodes are eligible, and why not'
+        : 'Set its replicas',
+    );
+  if (ready < wanted) return error(`${name} has ${ready} of ${wanted} pods ready`, fix);
+  return ok(`${name} has all ${wanted} pods ready`);
 }
 
 function countsOf({ kind, metadata, spec, status }: KubeObject): {
@@ -138,7 +107,7 @@ function countsOf({ kind, metadata, spec, status }: KubeObject): {
 }
 
 /** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */
-export function admissionLines(input: CheckInput): readonly CheckLine[] {
+export function admissionLines(input: CheckInput): readonly Told[] {
   const { objects, plan } = input;
   const there = new Map(objects.map((object) => [keyOf(object), object]));
   const find = (planned: KubeObject): readonly KubeObject[] => {
@@ -155,8 +124,7 @@ export function admissionLines(input: CheckInput): readonly CheckLine[] {
   ];
 }
 
-function policyLine(policy: KubeObject, objects: readonly KubeObject[]): CheckLine {
-  const check = 'admission';
+function policyLine(policy: KubeObject, objects: readonly KubeObject[]): Told {
   const { name } = policy.metadata;
   const bound = ofKind(objects, `${policy.kind}Binding`).some(
     ({ spec }) => recordOf(spec)['policyName'] === name,
@@ -164,55 +132,43 @@ function policyLine(policy: KubeObject, objects: readonly KubeObject[]): CheckLi
   const { typeChecking, observedGeneration } = recordOf(policy.status);
   const warnings = recordOf(typeChecking)['expressionWarnings'];
   if (!bound)
-    return {
-      check,
-      level: 'fail',
-      message: `${policy.kind} ${name} has no binding: it refuses nothing`,
-      fix: 'Apply its binding, which is rendered beside it',
-    };
+    return error(
+      `${policy.kind} ${name} has no binding: it refuses nothing`,
+      'Apply its binding, which is rendered beside it',
+    );
   if (Array.isArray(warnings) && warnings.length > 0)
-    return {
-      check,
-      level: 'fail',
-      message: `${policy.kind} ${name} has expressions that the API server does not accept`,
-      fix:
-        kubectl(['get', policy.kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
+    return error(
+      `${policy.kind} ${name} has expressions that the API server does not accept`,
+      kubectl(['get', policy.kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
         'Look at its status',
-    };
+    );
   const seen = policy.kind === 'MutatingAdmissionPolicy' || observedGeneration !== undefined;
   return seen
-    ? { check, level: 'ok', message: `${policy.kind} ${name} is bound, and its expressions are accepted` }
-    : {
-        check,
-        level: 'warn',
-        message: `${policy.kind} ${name} is bound, and the controller manager has not checked its expressions yet`,
-      };
+    ? ok(`${policy.kind} ${name} is bound, and its expressions are accepted`)
+    : warning(
+        `${policy.kind} ${name} is bound, and the controller manager has not checked its expressions yet`,
+      );
 }
 
-function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): CheckLine {
-  const check = 'admission';
+function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   const { name } = hook.metadata;
   const { webhooks } = hook as { readonly webhooks?: unknown };
   const list: readonly unknown[] = Array.isArray(webhooks) ? webhooks : [];
   const configs = list.map((one) => recordOf(recordOf(one)['clientConfig']));
   if (configs.some(({ caBundle }) => typeof caBundle !== 'string' || caBundle === ''))
-    return {
-      check,
-      level: 'fail',
-      message: `${name} has no caBundle: the API server cannot trust the webhook`,
-      fix: 'Look at what brings its certificate: the log of the webhook, or cert-manager',
-    };
+    return error(
+      `${name} has no caBundle: the API server cannot trust the webhook`,
+      'Look at what brings its certificate: the log of the webhook, or cert-manager',
+    );
   const silent = configs
     .map(({ service }) => recordOf(service))
     .filter(({ namespace, name: service }) => !answers(objects, scalarText(namespace), scalarText(service)));
   if (silent.length > 0)
-    return {
-      check,
-      level: 'fail',
-      message: `${name} leads to a service without a ready pod: ${silent.map((one) => `${scalarText(one['namespace'])}/${scalarText(one['name'])}`).join(', ')}`,
-      fix: 'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
-    };
-  return { check, level: 'ok', message: `${name} has a CA, and its service a ready pod` };
+    return error(
+      `${name} leads to a service without a ready pod: ${silent.map((one) => `${scalarText(one['namespace'])}/${scalarText(one['name'])}`).join(', ')}`,
+      'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
+    );
+  return ok(`${name} has a CA, and its service a ready pod`);
 }
 
 function answers(objects: readonly KubeObject[], namespace: string, service: string): boolean {
@@ -231,31 +187,20 @@ function answers(objects: readonly KubeObject[], namespace: string, service: str
 }
 
 /** What reports by conditions, nodes among it: one line for all that is in order, and one for each that is not. */
-export function statusLines(rows: readonly StatusRow[]): readonly CheckLine[] {
-  if (rows.length === 0)
-    return [
-      { check: 'status', level: 'warn', message: 'nothing reports yet', fix: 'pullwright status --watch' },
-    ];
+function statusLines({ rows }: CheckInput): readonly Told[] {
+  if (rows.length === 0) return [warning('nothing reports yet', 'pullwright status --watch')];
   const bad = rows.filter(({ state }) => state !== 'Ready');
   const good = rows.length - bad.length;
   return [
-    ...(good === 0
-      ? []
-      : [
-          {
-            check: 'status',
-            level: 'ok',
-            message: `${good} of ${rows.length} that report are in order`,
-          } as const,
-        ]),
-    ...bad.map(
-      ({ object, reason, message, state }): CheckLine => ({
-        check: 'status',
-        level: state === 'Attention' ? 'fail' : 'warn',
-        message: `${object}: ${reason}: ${message}`,
-        ...(state === 'Attention' ? { fix: 'pullwright status says more' } : { fix: 'Wait, and look again' }),
-      }),
-    ),
+    ...(good === 0 ? [] : [ok(`${good} of ${rows.length} that report are in order`)]),
+    ...bad.map(({ subject, check, message, state }) => {
+      const said = `${subject}: ${check}: ${message}`;
+      const told =
+        state === 'Attention'
+          ? error(said, 'pullwright status says more')
+          : warning(said, 'Wait, and look again');
+      return { ...told, subject };
+    }),
   ];
 }
 
@@ -264,37 +209,26 @@ export function statusLines(rows: readonly StatusRow[]): readonly CheckLine[] {
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Nodes that get what the fleet brings to nodes. */
-export function eligibleLine(input: CheckInput): readonly CheckLine[] {
+export function eligibleLine(input: CheckInput): readonly Told[] {
   if (!input.systems.includes('global-pull-secret')) return [];
-  const check = 'eligible-nodes';
   const nodes = ofKind(input.objects, 'Node');
-  if (nodes.length === 0)
-    return [{ check, level: 'warn', message: `${input.live ? 'the cluster' : 'the folder'} has no node` }];
+  if (nodes.length === 0) return [warning(`${input.live ? 'the cluster' : 'the folder'} has no node`)];
   const free = nodes.filter(({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] === undefined);
   const taken = free.filter((node) => isTaken(node, input.nodes));
   const message = `${countedOf(taken.length, nodes.length, ['node', 'nodes'], ['is', 'are'])} eligible`;
-  if (taken.length > 0) return [{ check, level: 'ok', message }];
+  if (taken.length > 0) return [ok(message)];
   if (free.length === 0)
     return [
-      {
-        check,
-        level: 'fail',
-        message: `${message}: the Machine Config Operator looks after all of them`,
-        fix: 'Put the entries into openshift-config/pull-secret: the Machine Config Operator brings that to its nodes',
-      },
+      error(
+        `${message}: the Machine Config Operator looks after all of them`,
+        'Put the entries into openshift-config/pull-secret: the Machine Config Operator brings that to its nodes',
+      ),
     ];
   const wants =
     input.nodes === 'pools'
       ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace give`
       : '"nodes" of global-pull-secret in the fleet';
-  return [
-    {
-      check,
-      level: 'fail',
-      message: `${message}: none has ${wants}`,
-      fix: 'Select nodes with "nodes" of global-pull-secret',
-    },
-  ];
+  return [error(`${message}: none has ${wants}`, 'Select nodes with "nodes" of global-pull-secret')];
 }
 
 function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['nodes']): boolean {
@@ -306,23 +240,21 @@ function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['
 }
 
 /** The Machine Config Operator. */
-export function mcoLine({ objects }: CheckInput): readonly CheckLine[] {
+export function mcoLine({ objects }: CheckInput): readonly Told[] {
   const nodes = ofKind(objects, 'Node').filter(
     ({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] !== undefined,
   );
   if (nodes.length === 0) return [];
   return [
-    {
-      check: 'machine-config-operator',
-      level: 'warn',
-      message: `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(({ metadata }) => metadata.name))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
-      fix: 'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
-    },
+    warning(
+      `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(({ metadata }) => metadata.name))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
+      'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
+    ),
   ];
 }
 
 /** Runtimes and kubelets, for what runs on nodes. */
-export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLine[] {
+export function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const wantsCrio = systems.includes('credential-provider') || systems.includes('registry-overrides');
   const provider = systems.includes('credential-provider');
   const infos = ofKind(objects, 'Node').map(({ metadata, status }) => {
@@ -337,24 +269,23 @@ export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLi
   if (known.length === 0) return [];
   const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
   const runtimes = fewNames([...new Set(known.map(({ runtime }) => runtime))]);
-  const runtime: CheckLine =
+  const runtime: Told =
     wantsCrio && others.length > 0
-      ? {
-          check: 'runtime',
-          level: 'fail',
-          message: `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
-          fix: `Leave ${provider ? 'credential-provider' : 'registry-overrides'} out of the fleet for this cluster, or run CRI-O`,
-        }
-      : { check: 'runtime', level: 'ok', message: `the nodes run ${runtimes}` };
+      ? error(
+          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
+          `Leave ${provider ? 'credential-provider' : 'registry-overrides'} out of the fleet for this cluster, or run CRI-O`,
+        )
+      : ok(`the nodes run ${runtimes}`);
   const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);
   if (!provider || old.length === 0) return [runtime];
   return [
     runtime,
     {
+      ...error(
+        `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+        'Upgrade these nodes',
+      ),
       check: 'kubelet',
-      level: 'fail',
-      message: `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
-      fix: 'Upgrade these nodes',
     },
   ];
 }
@@ -365,38 +296,29 @@ const PROVIDER_MINOR = 34;
 const ENFORCE = 'pod-security.kubernetes.io/enforce';
 
 /** Whether the namespaces of the plan let its pods in: pod security, and SecurityContextConstraints where the cluster has them. */
-export function podSecurityLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+export function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
   const namespaces = new Map(ofKind(plan, 'Namespace').map((one) => [one.metadata.name, one]));
   for (const one of ofKind(objects, 'Namespace')) namespaces.set(one.metadata.name, one);
   const openshift = ofKind(objects, 'SecurityContextConstraints').length > 0;
-  return plan.filter(isPrivileged).flatMap((workload): readonly CheckLine[] => {
+  return plan.filter(isPrivileged).flatMap((workload): readonly Told[] => {
     const { name, namespace = '' } = workload.metadata;
     const labels = namespaces.get(namespace)?.metadata.labels ?? {};
     const subject = `${workload.kind} ${namespace}/${name}`;
     const level = labels[ENFORCE];
-    const security: CheckLine =
+    const security: Told =
       level === undefined || level === 'privileged'
-        ? {
-            check: 'pod-security',
-            level: 'ok',
-            message: `${subject} is privileged, and its namespace lets it in`,
-          }
-        : {
-            check: 'pod-security',
-            level: 'fail',
-            message: `${subject} is privileged, and its namespace enforces "${level}"`,
-            fix:
-              kubectl(
-                ['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'],
-                [namespace],
-              ) ?? 'Label the namespace',
-          };
-    return openshift ? [security, sccLine(workload, labels, objects)] : [security];
+        ? ok(`${subject} is privileged, and its namespace lets it in`)
+        : error(
+            `${subject} is privileged, and its namespace enforces "${level}"`,
+            kubectl(['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'], [namespace]) ??
+              'Label the namespace',
+          );
+    return openshift ? [security, { ...sccLine(workload, labels, objects), check: 'scc' }] : [security];
   });
 }
 
 function isPrivileged(workload: KubeObject): boolean {
-  const spec = templateSpec(workload);
+  const spec = podSpecIn(workload);
   const list = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
     Array.isArray(value) ? value.map(recordOf) : [];
   return (
@@ -414,17 +336,12 @@ function sccLine(
   workload: KubeObject,
   labels: Readonly<Record<string, string>>,
   objects: readonly KubeObject[],
-): CheckLine {
+): Told {
   const { namespace = '' } = workload.metadata;
-  const account = textOf(templateSpec(workload)['serviceAccountName']) || 'default';
-  const check = 'scc';
+  const account = textOf(podSpecIn(workload)['serviceAccountName']) || 'default';
   const user = `system:serviceaccount:${namespace}:${account}`;
   if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))
-    return {
-      check,
-      level: 'ok',
-      message: `namespace ${namespace} has a run level to which no constraints apply`,
-    };
+    return ok(`namespace ${namespace} has a run level to which no constraints apply`);
   const byUser = ofKind(objects, 'SecurityContextConstraints').some((scc) => {
     const users: unknown = scc['users'];
     return scc['allowPrivilegedContainer'] === true && Array.isArray(users) && users.includes(user);
@@ -440,51 +357,35 @@ function sccLine(
         .some((one) => one['name'] === account && (one['namespace'] ?? namespace) === namespace)
     );
   });
-  if (byUser || byRole) return { check, level: 'ok', message: `${user} may use the privileged constraints` };
-  return {
-    check,
-    level: 'fail',
-    message: `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
-    fix: `oc adm policy add-scc-to-user privileged -z ${shellWord(account)} -n ${shellWord(namespace)}`,
-  };
+  if (byUser || byRole) return ok(`${user} may use the privileged constraints`);
+  return error(
+    `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
+    `oc adm policy add-scc-to-user privileged -z ${shellWord(account)} -n ${shellWord(namespace)}`,
+  );
 }
 
-// An installation before it is made, and after: every line of it.
+/** Whether the cluster can take what is rendered. */
+export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
+  { id: 'kubernetes', run: kubernetesLine },
+  { id: 'crds', run: crdLines },
+  { id: 'kinds', run: kindLines },
+  { id: 'namespaces', run: namespaceLine },
+  { id: 'priority-class', run: priorityLines },
+  { id: 'pod-security', run: podSecurityLines },
+  { id: 'eligible-nodes', run: eligibleLine },
+  { id: 'runtime', run: runtimeLines },
+  { id: 'machine-config-operator', run: mcoLine },
+  { id: 'hypershift', run: hypershiftLine },
+  { id: 'other-operators', run: ownerLines },
+  { id: 'foreign-objects', run: foreignLines },
+  { id: 'rights', run: rightsLine },
+];
 
-/**
- * Whether the cluster can take what is rendered. Total.
- */
-export function checkBefore(input: CheckInput): readonly CheckLine[] {
-  return [
-    kubernetesLine(input),
-    ...crdLines(input),
-    ...kindLines(input),
-    namespaceLine(input),
-    ...priorityLines(input),
-    ...podSecurityLines(input),
-    ...eligibleLine(input),
-    ...runtimeLines(input),
-    ...mcoLine(input),
-    ...hypershiftLine(input),
-    ...ownerLines(input),
-    ...foreignLines(input),
-    rightsLine(input),
-  ];
-}
-
-/** Whether what was applied is there and at work. Total. */
-export function checkAfter(input: CheckInput, rows: readonly StatusRow[]): readonly CheckLine[] {
-  return [
-    presentLine(input),
-    ...servedLines(input),
-    ...workloadLines(input),
-    ...admissionLines(input),
-    ...statusLines(rows),
-  ];
-}
-
-/** The worst of all lines. */
-export function worstLevel(lines: readonly CheckLine[]): CheckLevel {
-  if (lines.some(({ level }) => level === 'fail')) return 'fail';
-  return lines.some(({ level }) => level === 'warn') ? 'warn' : 'ok';
-}
+/** Whether what was applied is there and at work. */
+export const AFTER_CHECKS: readonly Check<CheckInput>[] = [
+  { id: 'objects', run: presentLine },
+  { id: 'crds', run: servedLines },
+  { id: 'workloads', run: workloadLines },
+  { id: 'admission', run: admissionLines },
+  { id: 'status', run: statusLines },
+];

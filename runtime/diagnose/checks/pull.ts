@@ -1,12 +1,10 @@
 /** What stands in the way of a pull, what will surprise, and what to change: the findings of an explanation. */
 
-import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-secret.ts';
+import { readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
-import { withoutUserInfo } from '../../core/text.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import type {
-  ExplainedPlace,
   ExplainInput,
   Explanation,
   Finding,
@@ -14,113 +12,108 @@ import type {
   ListedSecret,
   NodeVersions,
 } from '../model/types.ts';
+import { documentFault } from './docker-config.ts';
+import { bySeverity, type Check, judge, type Told } from './findings.ts';
 
-/** All findings, the worst first. */
-export function findingsOf(
-  input: ExplainInput,
-  kubelet: KubeletView,
-  { places, skipped, fix }: Pick<Explanation, 'places' | 'skipped'> & { readonly fix: MirrorFix | undefined },
-): readonly Finding[] {
-  const all = [
-    ...blocked(kubelet),
-    ...input.secrets.flatMap(listedSecret),
-    ...unreadableNode(input),
-    ...passedOver(fix, places),
-    ...(fix === undefined ? noPlace(places, skipped) : []),
-    ...shortName(input, kubelet),
-    ...platformProvider(input, kubelet),
-    ...anonymousOnly(kubelet),
-    ...emptyEntries(kubelet),
-    ...doubtful(kubelet),
-    ...nearMisses(kubelet, input.image.repository),
-    ...mirrorsWithoutCredential(kubelet, places),
-    ...rivals(places),
-    ...heldBack(input, kubelet, places),
-  ];
-  const rank = { error: 0, warning: 1, info: 2 } as const;
-  return all.toSorted((a, b) => rank[a.severity] - rank[b.severity]);
+/** What an explanation is judged by. */
+interface Explained extends Pick<Explanation, 'image' | 'places' | 'skipped' | 'kubelet'> {
+  readonly input: ExplainInput;
+  /** What is wrong where no mirror is tried although there are some. */
+  readonly mirrorFix: MirrorFix | undefined;
 }
 
-function blocked({ blockedBy }: KubeletView): readonly Finding[] {
-  if (blockedBy === undefined) return [];
-  return [
-    {
-      severity: 'error',
-      message: `${blockedBy.source} ${blockedBy.why}: one unreadable pull secret fails the pod for every image, public ones too`,
-      fix: `Fix ${blockedBy.source}, or take it out of imagePullSecrets`,
-    },
-  ];
+/** Of one image; what `doctor` looks at too has the name of its check. */
+const IMAGE_CHECKS: readonly Check<Explained>[] = [
+  { id: 'secrets-readable', run: blocked },
+  { id: 'secrets-there', run: ({ input }) => input.secrets.flatMap(listedSecret) },
+  { id: 'node-file', run: unreadableNode },
+  { id: 'places', run: noPlace },
+  { id: 'short-name', run: shortName },
+  { id: 'cloud-provider', run: platformProvider },
+  { id: 'credential', run: anonymousOnly },
+  { id: 'entry/empty', run: emptyEntries },
+  { id: 'entry/doubtful', run: doubtful },
+  { id: 'entry/near', run: nearMisses },
+  { id: 'mirror-credential', run: mirrorsWithoutCredential },
+  { id: 'entry/ambiguous', run: rivals },
+  { id: 'entry/held-back', run: heldBack },
+];
+
+/** All findings of an image, the worst first. */
+export function judgeImage(explained: Explained): readonly Finding[] {
+  return judge(IMAGE_CHECKS, explained, { subject: explained.image }).toSorted(bySeverity);
 }
 
-/** Why a consumer cannot read `source` at all, as the end of a sentence; shows no value. */
-export function unreadableBecause(source: AuthSource): string {
-  const parsed = readAuthSource(source);
-  if (!parsed.ok) return parsed.problem.message;
-  const entry = parsed.config.entries.find((one) => !one.readable);
-  if (entry === undefined) return 'has a field that is no map of texts';
-  const { line, column } = entry.position;
-  return `has an entry "${withoutUserInfo(entry.key.written)}" that ${entry.fault?.message ?? 'cannot be read'} (line ${line}, column ${column})`;
+function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
+  if (blockedBy === undefined) return undefined;
+  const { source, why } = blockedBy;
+  return {
+    about: source.split('/').at(-1) ?? '',
+    message: `${source} ${why}`,
+    advice: `Fix ${source}, or take it out of imagePullSecrets`,
+  };
 }
 
-function listedSecret({ name, listedBy, state }: ListedSecret): readonly Finding[] {
+function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly Told[] {
   if (state === 'found') return [];
-  const { said, fix } = NOT_FOUND[state];
-  const message = `Secret "${name}", listed by ${listedBy}, ${said}`;
-  return [{ severity: 'warning', message, fix: fix.replace('NAME', name) }];
+  const { check = 'secrets-there', said, advice } = NOT_FOUND[state];
+  const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
+  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name) }];
 }
 
-const NOT_FOUND = {
-  missing: { said: 'does not exist', fix: 'Create Secret "NAME" or take it out of the list' },
+const WARNING = { severity: 'warning' } as const;
+
+const NOT_FOUND: Readonly<
+  Record<
+    Exclude<ListedSecret['state'], 'found'>,
+    { readonly check?: string; readonly said: string; readonly advice: string }
+  >
+> = {
+  missing: { said: 'does not exist', advice: 'Create Secret "NAME" or take it out of the list' },
   encrypted: {
     said: 'is encrypted by SOPS here, so that nothing is known about what it holds',
-    fix: 'Decrypt it first, or look at the cluster',
+    advice: 'Decrypt it first, or look at the cluster',
   },
   ignored: {
-    said: 'is skipped: it has another type than a pull secret, or no data under the key of its type',
-    fix: 'Use type kubernetes.io/dockerconfigjson with the key .dockerconfigjson',
+    check: 'secrets-readable',
+    said: 'is skipped',
+    advice:
+      'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson, with the key .dockerconfigjson',
   },
   unknown: {
     said: 'is not among what could be read, so that nothing is known about it',
-    fix: 'Grant the right that is named above, or explain from a dump',
+    advice: 'Grant the right that is named above, or explain from a dump',
   },
-} as const;
+};
 
-function unreadableNode({ node }: ExplainInput): readonly Finding[] {
-  if (node === undefined) return [];
+function unreadableNode({ input: { node } }: Explained): Told | undefined {
+  if (node === undefined) return undefined;
   const parsed = readAuthSource(node);
   const fault = parsed.ok ? parsed.config.kubeletFault : parsed.problem.kubeletFault;
-  if (fault === undefined) return [];
-  return [
-    {
-      severity: 'error',
-      message: `${node.name} ${unreadableBecause(node)}: the kubelet ignores the whole file, with every credential in it`,
-      fix: 'Fix or remove the entry',
-    },
-  ];
+  if (fault === undefined) return undefined;
+  return {
+    message: `${node.name} ${documentFault(node)}: the kubelet ignores the whole file, with every credential in it`,
+    advice: 'Fix or remove the entry',
+  };
 }
 
 /** The textbook fault of a disconnected cluster. Where the source can be reached, it costs the mirrors only. */
-function passedOver(fix: MirrorFix | undefined, places: readonly ExplainedPlace[]): readonly Finding[] {
-  if (fix === undefined) return [];
-  const severity = places.length === 0 ? 'error' : 'warning';
-  const { message, object } = fix;
-  return [{ severity, message, fix: fix.fix, ...(object === undefined ? {} : { object }) }];
+function noPlace({ mirrorFix, places, skipped: [why], image }: Explained): Told | undefined {
+  if (mirrorFix !== undefined)
+    return { ...mirrorFixTold(mirrorFix), severity: places.length === 0 ? 'error' : 'warning' };
+  if (places.length > 0) return undefined;
+  const from = why?.from === undefined ? '' : ` (${why.from})`;
+  return {
+    message: `"${image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
+    advice:
+      'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for',
+  };
 }
 
-function noPlace(places: readonly ExplainedPlace[], [why]: Explanation['skipped']): readonly Finding[] {
-  if (places.length > 0) return [];
-  return [
-    {
-      severity: 'error',
-      message: `The image may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}`}`,
-      fix: ALLOW_SOURCE,
-    },
-  ];
+/** Mirrors that are there and not tried, and what changes that. */
+export function mirrorFixTold({ message, fix, object }: MirrorFix): Told {
+  return { message, advice: fix, ...(object === undefined ? {} : { fix: [object] }) };
 }
-
-/** What to do about an image without a place. */
-export const ALLOW_SOURCE =
-  'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for';
 
 /**
  * The kubelet looks for credentials of Docker Hub, and hands CRI-O the name as it is written.
@@ -128,17 +121,15 @@ export const ALLOW_SOURCE =
  * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O, whose candidates are
  * all pulled with the credential that the kubelet gave.
  */
-function shortName({ written, image }: ExplainInput, { tried }: KubeletView): readonly Finding[] {
-  if (written === undefined || !isShortName(written)) return [];
+function shortName({ input: { written, image }, kubelet: { tried } }: Explained): Told | undefined {
+  if (written === undefined || !isShortName(written)) return undefined;
   const carried = tried.some((one) => one.username !== '');
   const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
-  return [
-    {
-      severity: carried ? 'warning' : 'info',
-      message: `"${written}" names no registry: CRI-O asks those of its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; what is said here about CRI-O holds for docker.io. From 1.34 on it refuses the name when there is more than one such registry`,
-      fix: `Write ${image.domain}/${image.path}`,
-    },
-  ];
+  return {
+    severity: carried ? 'warning' : 'info',
+    message: `"${written}" names no registry: CRI-O asks those of its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; what is said here about CRI-O holds for docker.io. From 1.34 on it refuses the name when there is more than one such registry`,
+    advice: `Write ${image.domain}/${image.path}`,
+  };
 }
 
 /** Registries of clouds, whose kubelets mostly have a credential provider for them. */
@@ -150,98 +141,88 @@ const CLOUD_REGISTRIES: readonly RegExp[] = [
 ];
 
 /** What a node's kubelet is configured with is not known here. */
-function platformProvider({ image }: ExplainInput, { anonymous }: KubeletView): readonly Finding[] {
-  if (!anonymous || !CLOUD_REGISTRIES.some((pattern) => pattern.test(image.domain))) return [];
-  return [
-    {
-      severity: 'info',
-      message: `"${image.domain}" belongs to a cloud: where the kubelet has that cloud's credential provider, as nodes of its own Kubernetes service do, it asks that first, and an answer takes the place of the anonymous attempt`,
-      fix: 'Look at --image-credential-provider-config of the kubelet on the node',
-    },
-  ];
+function platformProvider({ input: { image }, kubelet }: Explained): Told | undefined {
+  if (!kubelet.anonymous || !CLOUD_REGISTRIES.some((pattern) => pattern.test(image.domain))) return undefined;
+  return {
+    severity: 'info',
+    message: `"${image.domain}" belongs to a cloud: where the kubelet has that cloud's credential provider, as nodes of its own Kubernetes service do, it asks that first, and an answer takes the place of the anonymous attempt`,
+    advice: 'Look at --image-credential-provider-config of the kubelet on the node',
+  };
 }
 
-function anonymousOnly({ anonymous, unused }: KubeletView): readonly Finding[] {
-  if (!anonymous) return [];
-  return [
-    {
-      severity: unused.some((one) => one.near) ? 'warning' : 'info',
-      message:
-        'No credential matches for the kubelet: one anonymous attempt is made, which works for public images only',
-    },
-  ];
+function anonymousOnly({ kubelet: { anonymous, unused } }: Explained): Told | undefined {
+  if (!anonymous) return undefined;
+  return {
+    severity: unused.some((one) => one.near) ? 'warning' : 'info',
+    message:
+      'No credential matches for the kubelet: one anonymous attempt is made, which works for public images only',
+  };
 }
 
-function doubtful({ tried }: KubeletView): readonly Finding[] {
-  return tried.flatMap(({ key, source, doubt }): readonly Finding[] =>
-    doubt === undefined ? [] : [{ severity: 'warning', message: `Entry "${key}" of ${source} ${doubt}` }],
+function doubtful({ kubelet: { tried } }: Explained): readonly Told[] {
+  return tried.flatMap(({ key, source, doubt }) =>
+    doubt === undefined ? [] : [{ ...WARNING, message: `Entry "${key}" of ${source} ${doubt}` }],
   );
 }
 
-function emptyEntries({ tried }: KubeletView): readonly Finding[] {
+function emptyEntries({ kubelet: { tried } }: Explained): readonly Told[] {
   return tried
     .filter((one) => one.empty && one.doubt === undefined)
-    .map((one) => ({
-      severity: 'warning' as const,
-      message: `Entry "${one.key}" of ${one.source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
-      fix: 'Give it an "auth" or remove it',
+    .map(({ key, source }) => ({
+      ...WARNING,
+      message: `Entry "${key}" of ${source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
+      advice: 'Give it an "auth" or remove it',
     }));
 }
 
-function nearMisses({ unused, tried }: KubeletView, repository: string): readonly Finding[] {
+function nearMisses({ kubelet: { unused, tried }, input }: Explained): readonly Told[] {
   if (tried.length > 0) return [];
-  const [host = '', namespace = ''] = repository.split('/', 2);
+  const [host = '', namespace = ''] = input.image.repository.split('/', 2);
   return unused
     .filter((one) => one.near)
-    .map((one) => ({
-      severity: 'warning' as const,
-      message: `Entry "${one.key}" of ${one.source} is about the same registry but does not match: ${one.why}`,
-      fix:
+    .map(({ key, source, why }) => ({
+      ...WARNING,
+      message: `Entry "${key}" of ${source} is about the same registry but does not match: ${why}`,
+      advice:
         host.toLowerCase() !== host
           ? `Write the image with "${host.toLowerCase()}"`
           : `An entry "${host}" or "${host}/${namespace}" would match`,
     }));
 }
 
-function mirrorsWithoutCredential(
-  kubelet: KubeletView,
-  places: readonly ExplainedPlace[],
-): readonly Finding[] {
-  const bare = places.filter((place) => place.kind === 'mirror' && place.crio.what === 'nothing');
-  if (bare.length === 0) return [];
+function mirrorsWithoutCredential({ kubelet, places }: Explained): readonly Told[] {
   const pods = kubelet.tried.some((one) => one.username !== '')
     ? ' A pull secret of the pod never reaches a mirror under CRI-O.'
     : '';
-  return bare.map((place) => ({
-    severity: 'warning' as const,
-    message: `CRI-O asks mirror ${place.reference} without a credential.${pods}`,
-    fix: "Put an entry for the mirror's host into the node's file (additional-pull-secret), or let the credential provider serve the namespace",
-  }));
+  return places
+    .filter(({ kind, crio }) => kind === 'mirror' && crio.what === 'nothing')
+    .map(({ reference }) => ({
+      ...WARNING,
+      message: `CRI-O asks mirror ${reference} without a credential.${pods}`,
+      advice:
+        "Put an entry for the mirror's host into the node's file (additional-pull-secret), or let the credential provider serve the namespace",
+    }));
 }
 
-function rivals(places: readonly ExplainedPlace[]): readonly Finding[] {
-  return places.flatMap(({ reference, crio }) =>
-    crio.what === 'entry' && crio.rivals.length > 0
-      ? [
-          {
-            severity: 'warning' as const,
-            message: `For ${reference} CRI-O takes one of ${[crio.entry.key, ...crio.rivals].map((key) => `"${key}"`).join(', ')} at random: they mean the same host`,
-            fix: 'Keep one of them, without a scheme',
-          },
-        ]
-      : [],
-  );
+function rivals({ places }: Explained): readonly Told[] {
+  return places.flatMap(({ reference, crio }) => {
+    if (crio.what !== 'entry' || crio.rivals.length === 0) return [];
+    const keys = [crio.entry.key, ...crio.rivals].map((key) => `"${key}"`).join(', ');
+    return [
+      {
+        ...WARNING,
+        message: `For ${reference} CRI-O takes one of ${keys} at random: they mean the same host`,
+        advice: 'Keep one of them, without a scheme',
+      },
+    ];
+  });
 }
 
 /**
  * Entries of the additional secret about one of the registries that are asked, and that are not used as they are written. One
  * that is left out is an error where the kubelet has nothing else for the registry of the image: that is why it does not pull.
  */
-function heldBack(
-  { merge, image }: ExplainInput,
-  { anonymous }: KubeletView,
-  places: readonly ExplainedPlace[],
-): readonly Finding[] {
+function heldBack({ input: { merge, image }, kubelet, places }: Explained): readonly Told[] {
   if (merge === undefined) return [];
   const own = hostMeaning(image.domain);
   const hosts = new Set(places.map(({ reference }) => hostMeaning(reference)));
@@ -251,9 +232,7 @@ function heldBack(
     )
     .map(({ verdict, subject, message }) => ({
       severity:
-        anonymous && verdict === 'Rejected' && hostMeaning(subject) === own
-          ? ('error' as const)
-          : ('warning' as const),
+        kubelet.anonymous && verdict === 'Rejected' && hostMeaning(subject) === own ? 'error' : 'warning',
       message: `Entry "${subject}" of ${merge.additional} is ${verdict.toLowerCase()}: it ${message}`,
     }));
 }

@@ -30,9 +30,11 @@ import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import type { AskedRight, CheckInput, CheckLevel, CheckLine } from '../checks/installation.ts';
-import { checkAfter, checkBefore, worstLevel } from '../checks/installed.ts';
+import { firstBroken, judge } from '../checks/findings.ts';
+import type { AskedRight, CheckInput } from '../checks/installation.ts';
+import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
+import type { Finding } from '../model/types.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.
@@ -194,13 +196,13 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       },
     );
   const seen = await look(flags, plan, io);
-  const input = { ...seen.input, plan, ...askedOf(cluster) };
-  const lines = [
-    ...(flags.pre ? checkBefore(input) : checkAfter(input, statusRows(seen.store))),
-    ...unreadLines(seen.problems),
+  const input = { ...seen.input, plan, rows: statusRows(seen.store), ...askedOf(cluster) };
+  const findings = [
+    ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
+    ...unreadFindings(seen.problems),
   ];
-  io.stdout.write(FORMS[flags.output](lines, paintFor(io)));
-  return worstLevel(lines) === 'fail' ? 1 : 0;
+  io.stdout.write(FORMS[flags.output]({ cluster: cluster.context.name, findings }, paintFor(io)));
+  return firstBroken(findings) === undefined ? 0 : 1;
 }
 
 /** @throws UsageError */
@@ -230,7 +232,7 @@ function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems
 
 interface Seen {
   readonly store: ObjectStore;
-  readonly input: Omit<CheckInput, 'plan' | 'systems' | 'nodes'>;
+  readonly input: Omit<CheckInput, 'plan' | 'systems' | 'nodes' | 'rows'>;
   readonly problems: readonly string[];
 }
 
@@ -258,37 +260,44 @@ async function lookInto(dirs: readonly string[], plan: readonly KubeObject[], io
 }
 
 /** What could not be read is not in order: nothing is concluded from its absence. */
-function unreadLines(problems: readonly string[]): readonly CheckLine[] {
+function unreadFindings(problems: readonly string[]): readonly Finding[] {
   return problems.map((message) => ({
     check: 'read',
-    level: 'fail',
+    severity: 'error',
+    subject: '',
     message,
-    fix: 'Grant the right, or correct the file',
+    advice: 'Grant the right, or correct the file',
   }));
 }
 
 /** What is printed as JSON. */
 export interface CheckOutput {
-  /** The worst of the lines. */
-  readonly level: CheckLevel;
-  readonly lines: readonly CheckLine[];
+  readonly cluster: string;
+  readonly findings: readonly Finding[];
 }
 
-const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const WORDS = {
+  ok: ['ok', 'green'],
+  info: ['info', 'dim'],
+  unknown: ['warn', 'yellow'],
+  warning: ['warn', 'yellow'],
+  error: ['fail', 'red'],
+} as const;
 
-const FORMS: Readonly<Record<Values['output'], (lines: readonly CheckLine[], paint: Paint) => string>> = {
+const FORMS: Readonly<Record<Values['output'], (output: CheckOutput, paint: Paint) => string>> = {
   text: asText,
-  json: (lines) => jsonText<CheckOutput>({ level: worstLevel(lines), lines }),
-  yaml: (lines) => toYaml({ level: worstLevel(lines), lines }, { lineWidth: 0 }),
+  json: (output) => jsonText<CheckOutput>(output),
+  yaml: (output) => toYaml(output, { lineWidth: 0 }),
 };
 
-function asText(given: readonly CheckLine[], paint: Paint): string {
-  const lines = oneLined(given);
-  const width = Math.max(...lines.map(({ check }) => check.length));
-  const rows = lines.flatMap(({ check, level, message, fix }) => [
-    `${paint(COLOURS[level], level.padEnd(4))}  ${check.padEnd(width)}  ${message}`,
-    ...(fix === undefined ? [] : [`      ${' '.repeat(width)}  ${paint('dim', 'fix:')} ${fix}`]),
+function asText({ findings: given }: CheckOutput, paint: Paint): string {
+  const findings = oneLined(given);
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const rows = findings.flatMap(({ check, severity, message, advice }) => [
+    `${paint(WORDS[severity][1], WORDS[severity][0].padEnd(4))}  ${check.padEnd(width)}  ${message}`,
+    ...(advice === undefined ? [] : [`      ${' '.repeat(width)}  ${paint('dim', 'fix:')} ${advice}`]),
   ]);
-  const count = (level: CheckLine['level']): number => lines.filter((line) => line.level === level).length;
+  const count = (word: string): number =>
+    findings.filter(({ severity }) => WORDS[severity][0] === word).length;
   return `${rows.join('\n')}\n\n${count('ok')} ok, ${count('warn')} warn, ${count('fail')} fail\n`;
 }

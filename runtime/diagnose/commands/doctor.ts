@@ -18,51 +18,42 @@ import {
 } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { doctorChain, firstBroken } from '../checks/chain.ts';
-import { type FailingPod, fixesOf, type PodCause, podsByCause } from '../checks/status.ts';
+import { brokenIn, judgePod } from '../checks/chain.ts';
+import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import {
   DOCTOR_FOLDER_KINDS,
-  doctorKinds,
-  doctorNext,
+  liveWorld,
   lookAt,
+  type PullFlags,
+  type ReadWorld,
   readFolders,
-  withDefaultAccount,
+  readPull,
 } from '../model/look.ts';
-import {
-  type ClusterAccess,
-  clusterFlag,
-  namespaceOf,
-  needFolderForCluster,
-  readObjects,
-  type SourceObjects,
-} from '../model/objects.ts';
+import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
 import {
   findPod,
   joinedPodName,
-  kindsFor,
-  nextKindsFor,
   nextNodeKinds,
   nodeObjects,
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { DoctorInput, Link } from '../model/types.ts';
+import type { Cause, DoctorInput, Finding } from '../model/types.ts';
 import { renderCauses } from '../views/text.ts';
-import { failingPods } from './report.ts';
+import { examine, failingPods } from './report.ts';
 
 // `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
 
 /** What decides which pods are examined. */
-export interface AllFlags extends ClusterAccess {
+interface AllFlags extends PullFlags {
   readonly all: boolean;
   readonly 'all-namespaces': boolean;
   readonly namespace?: string | undefined;
-  readonly from?: readonly string[] | undefined;
-  readonly cluster?: string | undefined;
   readonly output: DoctorForm;
 }
 
@@ -71,14 +62,17 @@ export interface AllFlags extends ClusterAccess {
  *
  * @throws UsageError for flags that do not go together; PullwrightError where nothing can be read
  */
-export async function examineAll(flags: AllFlags, args: readonly string[], io: CommandIo): Promise<ExitCode> {
+async function examineAll(flags: AllFlags, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   refuse(flags, args);
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const found = await readEach(flags, namespace, io);
-  writeProblems(io, found.problems);
-  const causes = podsByCause(examined(found, namespace, flags.from === undefined));
-  io.stdout.write(FORMS[flags.output]({ causes, unread: found.problems, namespace, io }));
-  return causes.length === 0 && found.problems.length === 0 ? 0 : 1;
+  const { store, problems, hosted } = await readEach(flags, namespace, io);
+  writeProblems(io, problems);
+  const nodes = nodeMirrors(nodeObjects(store), parseToml);
+  const live = flags.from === undefined;
+  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live };
+  const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
+  io.stdout.write(FORMS[flags.output]({ causes, unread: problems, namespace, io }));
+  return causes.length === 0 && problems.length === 0 ? 0 : 1;
 }
 
 function refuse(flags: AllFlags, args: readonly string[]): void {
@@ -90,39 +84,19 @@ function refuse(flags: AllFlags, args: readonly string[]): void {
   needFolderForCluster(flags);
 }
 
-interface Found extends SourceObjects {
-  readonly hosted: boolean;
-}
-
 async function readEach(
   { from, cluster, ...access }: AllFlags,
   namespace: string | undefined,
   io: CommandIo,
-): Promise<Found> {
+): Promise<ReadWorld> {
   if (from !== undefined)
     return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
-  const found = await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]);
-  return { ...found, hosted: false };
-}
-
-function examined(
-  { store, problems, hosted }: Found,
-  namespace: string | undefined,
-  live: boolean,
-): readonly FailingPod[] {
-  const nodes = nodeMirrors(nodeObjects(store), parseToml);
-  return failingPods(store, namespace).flatMap(({ object, pods }): readonly FailingPod[] => {
-    const { name, namespace: where = '' } = object.metadata;
-    const puller = { namespace: where, serviceAccount: 'default', pod: { kind: object.kind, name } };
-    if (!live) withDefaultAccount({ store, problems: [] }, puller);
-    const input = lookAt(store, puller, { unread: problems, hosted, nodes, live });
-    return [{ namespace: where, object: input.pod, pods, links: doctorChain(input) }];
-  });
+  return liveWorld(await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]));
 }
 
 /** What is printed as JSON with `--all`. */
 export interface DoctorAllOutput {
-  readonly causes: readonly PodCause[];
+  readonly causes: readonly Cause[];
   readonly unread: readonly string[];
 }
 
@@ -140,13 +114,14 @@ const FORMS: Readonly<Record<DoctorForm, (answer: Answer) => string>> = {
   text: asTable,
   wide: asTable,
   name: ({ causes }) =>
-    causes.flatMap(({ objects }) => objects.map((object) => `${onOneLine(object)}\n`)).join(''),
+    causes.flatMap(({ cases }) => cases.map(({ subject }) => `${onOneLine(subject)}\n`)).join(''),
   json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
-  yaml: ({ causes }) =>
-    fixesOf(causes)
-      .map((object) => toYaml(object, { lineWidth: 0 }))
-      .join('---\n'),
+  yaml: ({ causes }) => manifests(fixesOf(causes.flatMap(({ cases }) => cases))),
 };
+
+function manifests(objects: readonly KubeObject[]): string {
+  return objects.map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+}
 
 const TABLE = {
   name: 'doctor',
@@ -206,7 +181,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
-  const { store, problems, hosted } = await read(flags, puller, io);
+  const { store, problems, hosted } = await readPull(flags, puller, io);
   writeProblems(io, problems);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
@@ -215,81 +190,63 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     });
   const live = flags.from === undefined;
   const input = lookAt(store, puller, { unread: problems, hosted, live });
-  const links = doctorChain(input);
-  io.stdout.write(RENDERERS[flags.output]({ input, links, paint: paintFor(io) }));
-  return links.every(({ state }) => state === 'ok') ? 0 : 1;
-}
-
-async function read(
-  { from, cluster, ...access }: FolderFlags,
-  puller: PodPuller,
-  io: CommandIo,
-): Promise<Looked> {
-  if (from !== undefined) {
-    const found = await readFolders(from, {
-      more: DOCTOR_FOLDER_KINDS,
-      cluster,
-      namespace: puller.namespace,
-      stdin: io.stdin,
-    });
-    return { ...withDefaultAccount(found, puller), hosted: found.hosted };
-  }
-  const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
-  const next = [...nextKindsFor(puller), ...doctorNext(puller)];
-  return { ...(await readObjects(access, kinds, io, next)), hosted: false };
-}
-
-interface FolderFlags extends ClusterAccess {
-  readonly from?: readonly string[] | undefined;
-  readonly cluster?: string | undefined;
-}
-
-interface Looked extends SourceObjects {
-  readonly hosted: boolean;
+  const findings = judgePod(input);
+  io.stdout.write(RENDERERS[flags.output]({ input, findings, paint: paintFor(io) }));
+  return findings.every(({ severity }) => severity === 'ok') ? 0 : 1;
 }
 
 /** What is printed as JSON of one pod. */
 export interface DoctorOutput {
   /** `Pod/web/shop-1` */
   readonly pod: string;
-  readonly links: readonly Link[];
+  /** One for each check, in the order in which they depend on each other. */
+  readonly findings: readonly Finding[];
   readonly unread: readonly string[];
 }
 
-interface Finding {
+interface Examined {
   readonly input: DoctorInput;
-  readonly links: readonly Link[];
+  readonly findings: readonly Finding[];
   readonly paint: Paint;
 }
 
-const RENDERERS: Readonly<Record<DoctorForm, (finding: Finding) => string>> = {
+const RENDERERS: Readonly<Record<DoctorForm, (examined: Examined) => string>> = {
   text: asText,
   wide: asText,
   name: ({ input }) => `${onOneLine(input.pod)}\n`,
-  json: ({ input, links }) => jsonText<DoctorOutput>({ pod: input.pod, links, unread: input.unread }),
-  yaml: ({ links }) => fixOf(links),
+  json: ({ input: { pod, unread }, findings }) => jsonText<DoctorOutput>({ pod, findings, unread }),
+  yaml: fixOf,
 };
 
-const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
+const WORDS = {
+  error: ['broken', 'red'],
+  warning: ['warning', 'yellow'],
+  unknown: ['unknown', 'yellow'],
+  info: ['info', 'dim'],
+  ok: ['ok', 'green'],
+} as const;
 
-/** The chain up to the first broken link, since nothing behind it can be judged. */
-function asText({ input, links, paint }: Finding): string {
-  const broken = firstBroken(links);
-  const shown = oneLined(broken === undefined ? links : links.slice(0, links.indexOf(broken) + 1));
-  const lines = shown.map(
-    ({ link, state, message }) =>
-      `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
-  );
-  const advice = broken?.advice === undefined ? [] : ['', onOneLine(broken.advice)];
-  const commands = broken?.commands === undefined ? [] : ['', ...broken.commands];
-  const yaml = fixOf(links);
+/** The chain up to the first check that finds something, since nothing behind it can be judged. */
+function asText(examined: Examined): string {
+  const { input, findings, paint } = examined;
+  const broken = firstBroken(findings);
+  const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);
+  const lines = oneLined(shown).map(({ check, severity, message }) => {
+    const [word, colour] = WORDS[severity];
+    return `  ${paint(colour, word.padEnd(7))}  ${check.padEnd(17)}  ${message}`;
+  });
+  const { about, message = '', advice, commands = [] } = broken ?? {};
+  const said = [
+    ...(advice === undefined ? [] : ['', onOneLine(advice)]),
+    ...(commands.length === 0 ? [] : ['', ...commands]),
+  ];
+  const yaml = fixOf(examined);
   const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
-  const verdict =
-    broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(broken.about ?? broken.message)}`;
-  return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...advice, ...commands, ...fix].join('\n')}\n`;
+  const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(about ?? message)}`;
+  return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
 }
 
-/** The YAML for the first broken link. */
-function fixOf(links: readonly Link[]): string {
-  return (firstBroken(links)?.fix ?? []).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+/** What fixes the first broken check. */
+function fixOf({ findings }: Examined): string {
+  return manifests(firstBroken(findings)?.fix ?? []);
 }

@@ -20,33 +20,25 @@ import {
 } from '../../cli/flags.ts';
 import { columnsOf, type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
-import { UsageError } from '../../core/errors.ts';
-import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
 import { jsonText, oneLined } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import { doctorChain, firstBroken } from '../checks/chain.ts';
-import {
-  DOCTOR_FOLDER_KINDS,
-  doctorKinds,
-  doctorNext,
-  lookAt,
-  type ReadWorld,
-  readFolders,
-  withDefaultAccount,
-} from '../model/look.ts';
-import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
+import { judgePod } from '../checks/chain.ts';
+import { bySeverity, firstBroken, fixesOf } from '../checks/findings.ts';
+import { lookAt, readPull } from '../model/look.ts';
+import { clusterFlag, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import {
   explainIn,
   findWorld,
+  imageOf,
   isPodName,
   joinedPodName,
-  kindsFor,
-  nextKindsFor,
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { Explanation, KubeletView, Link } from '../model/types.ts';
+import type { Explanation, Finding, KubeletView } from '../model/types.ts';
 import { explanationMermaid, explanationText } from '../views/text.ts';
 
 const TABLE = {
@@ -116,15 +108,26 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   positionals.forEach(imageOf);
   needFolderForCluster(values);
   const puller = pullerOf(values, await namespaceOf(values, io));
-  const { store, problems, places, notes, hosted } = await readWorld(values, puller, io);
+  const { store, problems, places, notes, hosted } = await readPull(values, puller, io);
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : reader.images;
-  const images = names.map((written) => ({ written, image: imageOf(written) }));
-  if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  if (names.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  const images = names.flatMap((written) => {
+    const parsed = parseImageReference(written);
+    return parsed.ok ? [{ written, image: parsed.reference }] : [];
+  });
   const file = await nodeConfig(values['node-config']);
   // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
-  const broken = brokenLink(store, puller, { unread: problems, hosted, live: values.from === undefined });
+  const known = { unread: problems, hosted, live: values.from === undefined };
+  const broken = puller.pod === undefined ? undefined : firstBroken(judgePod(lookAt(store, puller, known)));
+  // One that cannot be read is what is broken first, and there is nothing else to say of it.
+  if (broken !== undefined && images.length === 0)
+    throw new PullwrightError(`Cannot explain ${broken.subject}: ${broken.message}`, {
+      code: 'ImageUnreadable',
+      retryPolicy: 'terminal',
+      ...(broken.advice === undefined ? {} : { hint: broken.advice }),
+    });
   const explanations = images.map(({ written, image }) =>
     withBroken(withUnread(explainIn(reader, image, { given: file, written }), unread), broken),
   );
@@ -151,43 +154,28 @@ function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
   );
 }
 
-/** What `doctor` finds of the pod, in its words. */
-function brokenLink(
-  store: ReadWorld['store'],
-  puller: PodPuller,
-  known: Parameters<typeof lookAt>[2],
-): Link | undefined {
-  if (puller.pod === undefined) return undefined;
-  if (!known.live) withDefaultAccount({ store, problems: [] }, puller);
-  return firstBroken(doctorChain(lookAt(store, puller, known)));
-}
-
-function withBroken(explanation: Explanation, broken: Link | undefined): Explanation {
+/** What `doctor` finds of the pod stands before what is to be said of its images. */
+function withBroken(explanation: Explanation, broken: Finding | undefined): Explanation {
   if (broken === undefined) return explanation;
-  const { link, message, advice, commands = [], fix: [object] = [] } = broken;
-  const fix = [advice, ...commands].filter((part) => part !== undefined).join(': ');
-  const finding = {
-    severity: 'error',
-    check: link,
-    message,
-    ...(fix === '' ? {} : { fix }),
-    ...(object === undefined ? {} : { object }),
-  } as const;
-  return { ...explanation, findings: [finding, ...explanation.findings] };
+  const others = explanation.findings.filter(
+    ({ check, severity, message }) =>
+      message !== broken.message && (severity !== 'error' || check !== broken.check),
+  );
+  return { ...explanation, findings: [broken, ...others] };
 }
 
 /** "Anonymous" is no answer where the Secrets could not be read. */
 function withUnread(explanation: Explanation, unread: number): Explanation {
   if (unread === 0) return explanation;
   const what = unread === 1 ? 'One thing' : `${unread} things`;
-  const finding = {
+  const finding: Finding = {
+    check: 'unread',
     severity: 'warning',
+    subject: explanation.image,
     message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
-    fix: 'Grant what is named there, or explain from a dump',
-  } as const;
-  const errors = explanation.findings.filter(({ severity }) => severity === 'error');
-  const rest = explanation.findings.filter(({ severity }) => severity !== 'error');
-  return { ...explanation, findings: [...errors, finding, ...rest] };
+    advice: 'Grant what is named there, or explain from a dump',
+  };
+  return { ...explanation, findings: [...explanation.findings, finding].toSorted(bySeverity) };
 }
 
 function pullerOf(values: Values, namespace: string): PodPuller {
@@ -204,37 +192,6 @@ function pullerOf(values: Values, namespace: string): PodPuller {
     );
   }
   return { ...base, pod };
-}
-
-async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Promise<ReadWorld> {
-  if (values.from === undefined) {
-    return {
-      ...(await readObjects(
-        values,
-        [...kindsFor(puller), ...(puller.pod === undefined ? [] : doctorKinds(puller))],
-        io,
-        [...nextKindsFor(puller), ...(puller.pod === undefined ? [] : doctorNext(puller))],
-      )),
-      places: new Map(),
-      notes: [],
-      hosted: false,
-    };
-  }
-  return readFolders(values.from, {
-    more: DOCTOR_FOLDER_KINDS,
-    cluster: values.cluster,
-    namespace: puller.namespace,
-    stdin: io.stdin,
-  });
-}
-
-function imageOf(text: string): ImageReference {
-  const parsed = parseImageReference(text);
-  if (parsed.ok) return parsed.reference;
-  const hint = imageHint(text);
-  throw new UsageError(
-    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
-  );
 }
 
 async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
@@ -275,7 +232,9 @@ function rendered(explanations: readonly Explanation[], output: Values['output']
 
 /** Objects of fixes, ready to be applied. */
 function objectsOf({ findings }: Explanation): string {
-  return findings.map(({ object }) => (object === undefined ? '' : `---\n${toYaml(object)}`)).join('');
+  return fixesOf(findings)
+    .map((object) => `---\n${toYaml(object)}`)
+    .join('');
 }
 
 /** Where the sources of an explanation stand. */

@@ -12,7 +12,7 @@ import { writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
-import { type ImageReference, isShortName, parseImageReference } from '../../core/image-reference.ts';
+import { isShortName, parseImageReference } from '../../core/image-reference.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
@@ -58,7 +58,7 @@ import {
   whatIf,
 } from '../model/mirrors.ts';
 import type { SourceKind } from '../model/objects.ts';
-import { GLOBAL_SECRET, PLATFORM_SECRET } from '../model/pull.ts';
+import { GLOBAL_SECRET, imageOf, PLATFORM_SECRET } from '../model/pull.ts';
 import {
   ACCESS_FLAGS,
   type AccessValues,
@@ -439,15 +439,6 @@ async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<Mirror
     component: translateImage(image, places),
   };
   return { ...report, lookUp };
-}
-
-function imageOf(text: string): ImageReference {
-  const parsed = parseImageReference(text);
-  if (parsed.ok) return parsed.reference;
-  const bare = text.replace(/^[a-z-]+:\/\//, '');
-  const hint =
-    bare !== text && parseImageReference(bare).ok ? `: write "${bare}", without the transport` : '';
-  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}${hint}`);
 }
 
 async function supposedBy(

@@ -27,12 +27,11 @@ import type { ObjectStore } from '../../engine/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
 import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
-import { type NodeMirrors, nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { doctorChain } from '../checks/chain.ts';
-import type { ExaminedPod } from '../checks/status.ts';
+import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { type ExaminedPod, judgePod } from '../checks/chain.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
-import { DOCTOR_FOLDER_KINDS, lookAt, readClusters, withDefaultAccount } from '../model/look.ts';
+import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters, withDefaultAccount } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { type ClusterAccess, readObjects, type SourceKind } from '../model/objects.ts';
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
@@ -171,17 +170,15 @@ export async function gatherCluster(access: ClusterAccess, name: string, io: Com
   return { clusters: [facts], unread: problems };
 }
 
-interface About {
+interface About extends Known {
   readonly name: string;
   readonly hostedCluster: KubeObject | undefined;
-  readonly hosted: boolean;
-  readonly unread: readonly string[];
-  readonly live?: boolean;
 }
 
 function factsOf(store: ObjectStore, about: About): ClusterFacts {
   const mirrors = nodeMirrors(nodeObjects(store), parseToml);
-  const pods = examined(store, about, mirrors);
+  const { name: cluster, ...known } = about;
+  const pods = examine(store, chosenPods(store), { cluster, nodes: mirrors, ...known });
   return {
     name: about.name,
     objects: [...store],
@@ -193,17 +190,18 @@ function factsOf(store: ObjectStore, about: About): ClusterFacts {
   };
 }
 
-function examined(
+/** Judges each. A folder need not have what Kubernetes makes with a namespace. */
+export function examine(
   store: ObjectStore,
-  { name: cluster, hosted, unread, live = false }: About,
-  nodes: NodeMirrors,
+  chosen: readonly ChosenPod[],
+  { cluster, ...known }: Known & { readonly cluster: string },
 ): readonly ExaminedPod[] {
-  return chosenPods(store).map(({ object, pods }) => {
+  return chosen.map(({ object, pods }) => {
     const { name, namespace = '' } = object.metadata;
     const puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-    if (unread.length === 0) withDefaultAccount({ store, problems: [] }, puller);
-    const input = lookAt(store, puller, { unread, hosted, nodes, live });
-    return { cluster, input, links: doctorChain(input), pods, runs: isRunning(object) };
+    if (known.live !== true) withDefaultAccount({ store, problems: [] }, puller);
+    const input = lookAt(store, puller, known);
+    return { cluster, input, findings: judgePod(input), pods, runs: isRunning(object) };
   });
 }
 
@@ -272,7 +270,6 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
     ...found,
     now: new Date(),
     source: from?.join(', ') ?? context ?? 'the current context',
-    toYaml: (object) => toYaml(object, { lineWidth: 0 }),
   });
 }
 
@@ -296,7 +293,7 @@ function printed(report: Report, form: Values['output'] | 'markdown', io: Comman
 }
 
 function objectsOf({ problems }: Report): readonly string[] {
-  return [...new Set(problems.flatMap(({ cases }) => cases.map(({ object }) => object)))];
+  return [...new Set(problems.flatMap(({ cases }) => cases.map(({ subject }) => subject)))];
 }
 
 async function writePage(path: string, report: Report): Promise<void> {

@@ -160,7 +160,7 @@ async function look(
   const { rows, problems } = await lookEverywhere(flags, io);
   const { namespace } = flags;
   if (namespace === undefined || flags['all-namespaces']) return { rows, problems };
-  return { rows: rows.filter(({ object }) => object.split('/').at(-2) === namespace), problems };
+  return { rows: rows.filter(({ subject }) => subject.split('/').at(-2) === namespace), problems };
 }
 
 /** Clusters of a folder are counted apart. */
@@ -247,7 +247,7 @@ function print(
   const forms: Readonly<Record<typeof output, () => string>> = {
     json: () => jsonText<readonly StatusRow[]>(rows),
     yaml: () => toYaml(rows, { lineWidth: 0 }),
-    name: () => rows.map(({ object }) => `${object}\n`).join(''),
+    name: () => rows.map(({ subject }) => `${subject}\n`).join(''),
     wide: () => renderStatus(shown, undefined, headers),
     text: () => renderStatus(shown, columnsOf(io), headers),
   };

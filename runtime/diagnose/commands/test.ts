@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
 import {
   type Command,
   type CommandIo,
@@ -14,16 +15,140 @@ import { type Flags, fromFlag, type Given, outputFlag } from '../../cli/flags.ts
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
+import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { isRecord } from '../../core/record.ts';
 import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
-import { type Expectation, judgeExpectation, readExpectations } from '../checks/expectations.ts';
 import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
 import { explainIn, findWorld, type PodPuller, parsePodName, WORKLOADS } from '../model/pull.ts';
-import type { Explanation } from '../model/types.ts';
+import type { EntryPlace, Explanation } from '../model/types.ts';
+
+// Expectations about pull credentials: read from a document, and judged against an explanation.
+
+/** What an image should be pulled with. */
+interface Expected {
+  /** `Secret/namespace/name`, or a part of it from its end; the file of a node counts as well as the Secret behind it. */
+  readonly secret?: string | undefined;
+  readonly key?: string | undefined;
+  readonly username?: string | undefined;
+}
+
+export interface Expectation {
+  /** @default {the image} */
+  readonly name?: string | undefined;
+  readonly image: string;
+  readonly namespace?: string | undefined;
+  readonly pod?: string | undefined;
+  readonly serviceAccount?: string | undefined;
+  readonly node?: string | undefined;
+  /** A place that CRI-O pulls from, by the start of its reference; without it, the kubelet's first credential is judged. */
+  readonly at?: string | undefined;
+  /** `denied`: no credential is offered. `anonymous`: none is, and an attempt without one is made. */
+  readonly expect: Expected | 'denied' | 'anonymous';
+}
+
+interface ExpectationFile {
+  /** Folders. */
+  readonly from?: string[] | undefined;
+  readonly tests: Expectation[];
+}
+
+const text = z.string().optional();
+const EXPECTED = z
+  .strictObject({ secret: text, key: text, username: text })
+  .refine((expected) => Object.keys(expected).length > 0);
+const EXPECTATION = z.strictObject({
+  name: text,
+  image: z.string(),
+  namespace: text,
+  pod: text,
+  serviceAccount: text,
+  node: text,
+  at: text,
+  expect: z.union([z.enum(['denied', 'anonymous']), EXPECTED], {
+    error: 'must be denied, anonymous, or an object with secret, key or username',
+  }),
+});
+const FILE: z.ZodType<ExpectationFile> = z.strictObject({
+  from: z
+    .union([z.string().transform((dir) => [dir]), z.array(z.string())], {
+      error: 'must be a folder or a list of folders',
+    })
+    .optional(),
+  tests: z.array(EXPECTATION).min(1),
+});
+
+/** Reads a document: `{ from?: [...], tests: [{ image, expect, ... }] }`; problems have their paths. */
+export function readExpectations(document: unknown): {
+  readonly value: ExpectationFile | undefined;
+  readonly problems: readonly string[];
+} {
+  return readValue(document, FILE, '');
+}
+
+/** What would be sent, as far as an expectation can tell. */
+type Found =
+  | { readonly what: 'entry'; readonly entry: EntryPlace; readonly username: string }
+  | { readonly what: 'anonymous' | 'blocked'; readonly why: string };
+
+/** Why `expected` does not hold; undefined when it does. */
+export function judgeExpectation({ at, expect }: Expectation, explanation: Explanation): string | undefined {
+  const found = at === undefined ? foundByKubelet(explanation) : foundAt(explanation, at);
+  if (found.what === 'blocked' && expect !== 'denied') return found.why;
+  if (expect === 'denied')
+    return found.what === 'entry' ? `expected no credential, ${described(found)}` : undefined;
+  if (expect === 'anonymous')
+    return found.what === 'anonymous' ? undefined : `expected no credential, ${described(found)}`;
+  if (found.what !== 'entry') return `expected ${JSON.stringify(expect)}, ${described(found)}`;
+  const differs = differences(expect, found);
+  return differs === undefined ? undefined : `${differs}, ${described(found)}`;
+}
+
+function foundByKubelet({ kubelet }: Explanation): Found {
+  if (kubelet.blockedBy !== undefined) {
+    return {
+      what: 'blocked',
+      why: `the pod can pull nothing: ${kubelet.blockedBy.source} ${kubelet.blockedBy.why}`,
+    };
+  }
+  const [first] = kubelet.tried;
+  if (first === undefined) return { what: 'anonymous', why: 'no credential matches' };
+  return { what: 'entry', entry: first, username: first.username };
+}
+
+function foundAt(explanation: Explanation, at: string): Found {
+  const place = explanation.places.find(({ reference }) => reference.startsWith(at));
+  if (place === undefined) return { what: 'blocked', why: `nothing is pulled from "${at}"` };
+  const { crio } = place;
+  if (crio.what === 'kubelet') return foundByKubelet(explanation);
+  if (crio.what === 'entry') return { what: 'entry', entry: crio.entry, username: crio.username };
+  if (crio.what === 'nothing') return { what: 'anonymous', why: crio.why };
+  return {
+    what: 'blocked',
+    why: crio.what === 'failure' ? crio.why : `the credential helper "${crio.helper}" is asked`,
+  };
+}
+
+function differences(
+  { secret, key, username }: Expected,
+  found: Found & { what: 'entry' },
+): string | undefined {
+  const names = [found.entry.origin, found.entry.source].filter((name) => name !== undefined);
+  if (secret !== undefined && !names.some((name) => name === secret || name.endsWith(`/${secret}`))) {
+    return `expected Secret "${secret}"`;
+  }
+  if (key !== undefined && key !== found.entry.key) return `expected key "${key}"`;
+  return username !== undefined && username !== found.username ? `expected user "${username}"` : undefined;
+}
+
+function described(found: Found): string {
+  if (found.what !== 'entry') return found.why;
+  const { key, origin, source } = found.entry;
+  return `found user "${found.username}" by "${key}" of ${origin ?? source}`;
+}
 
 const TABLE = {
   name: 'test',
@@ -78,15 +203,20 @@ async function judgeFile(
   io: CommandIo,
 ): Promise<readonly TestOutcome[]> {
   const read = readExpectations(await parsed(file));
-  if (!read.ok) throw invalid(file, '', read.problems);
-  const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
+  if (read.value === undefined) throw invalid(file, '', read.problems);
+  const { tests, from: own = [] } = read.value;
+  const dirs = from ?? own.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
   const { store, problems, notes, hosted } = await readFolders(dirs, { cluster, stdin: io.stdin });
   writeProblems(io, [...problems, ...notes]);
-  return read.expectations.map((expectation) => {
+  return tests.map((expectation) => {
     const failure = judgeOne(expectation, store, hosted);
-    return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };
+    return {
+      file,
+      name: expectation.name ?? expectation.image,
+      ...(failure === undefined ? {} : { failure }),
+    };
   });
 }
 

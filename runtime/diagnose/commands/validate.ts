@@ -14,11 +14,17 @@ import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
 import { kubeletRefusal } from '../../credential-provider/config.ts';
-import { folderOf, isTemplate, type Manifest, readFolder, textOf } from '../../engine/offline/manifests.ts';
-import { parseYaml } from '../../kube/yaml.ts';
-import { validateDockerConfig } from '../checks/docker-config.ts';
 import {
-  type FileProblem,
+  folderOf,
+  isTemplate,
+  type Manifest,
+  type ManifestProblem,
+  readFolder,
+  textOf,
+} from '../../engine/offline/manifests.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { type ValidationProblem, validateDockerConfig } from '../checks/docker-config.ts';
+import {
   isNodeMirrorKind,
   judgeManifests,
   type LineFinder,
@@ -28,6 +34,7 @@ import {
   selectionNotes,
   VALIDATED_KINDS,
 } from '../checks/documents.ts';
+import type { Finding } from '../model/types.ts';
 import { inForm } from '../views/text.ts';
 
 const TABLE = {
@@ -117,7 +124,7 @@ function isForeign({ object }: Manifest): boolean {
 interface Input {
   readonly manifests: readonly Manifest[];
   readonly namespaces?: readonly KubeObject[];
-  readonly problems: readonly FileProblem[];
+  readonly problems: readonly Finding[];
   /** A fleet, to be judged by the charts. */
   readonly fleet?: { readonly name: string; readonly text: string };
   /** Of a single file of manifests. */
@@ -137,21 +144,14 @@ async function readInput(path: string, io: CommandIo): Promise<Input> {
   const { manifests, namespaces } = apart(all);
   const problems = folder.problems
     .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
-    .map(({ file, line, message, first }) =>
-      unreadable(`${path}/${file}`, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
-    );
+    .map((one) => inFile(unreadable(one), { file: `${path}/${one.file}`, line: one.line }));
   return { manifests, namespaces, problems, judged: manifests.length };
 }
 
 function inputOf(file: string, text: string): Input {
   if (isDockerConfig(text)) {
-    const problems = validateDockerConfig(redact(text), 'config.json', new Date()).map(
-      ({ position, ...rest }) => ({
-        file,
-        ...(position === undefined ? {} : { line: position.line, column: position.column }),
-        subject: '',
-        ...rest,
-      }),
+    const problems = validateDockerConfig(redact(text), 'config.json', new Date()).map((one) =>
+      inFile(one, { file }),
     );
     return { manifests: [], problems, file, judged: 1 };
   }
@@ -161,18 +161,18 @@ function inputOf(file: string, text: string): Input {
   // The kubelet's own file: it has no name, so it is no object of a cluster.
   if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
     const message = kubeletRefusal(text, parseYaml);
-    const refused = { severity: 'error', code: 'KubeletRefuses', file, subject: '', path: '' } as const;
     return {
       manifests: [],
-      problems: message === undefined ? [] : [{ ...refused, message }],
+      problems:
+        message === undefined
+          ? []
+          : [inFile({ severity: 'error', code: 'KubeletRefuses', path: '', message }, { file })],
       file,
       judged: 1,
     };
   }
   const folder = folderOf([{ file, text }], READ_KINDS);
-  const problems = folder.problems.map(({ line, message, first }) =>
-    unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
-  );
+  const problems = folder.problems.map((one) => inFile(unreadable(one), { file, line: one.line }));
   const { manifests, namespaces } = apart(folder.manifests);
   return { manifests, namespaces, problems, text: { file, text }, judged: manifests.length };
 }
@@ -188,11 +188,21 @@ function isDockerConfig(text: string): boolean {
   return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
 }
 
-function unreadable(file: string, line: number, message: string, code: string): FileProblem {
-  return { severity: 'error', code, file, line, subject: '', path: '', message };
+/** What is said of a file that is no manifest, or of one that cannot be read. */
+function inFile(
+  { code: check, position, ...told }: ValidationProblem,
+  where: Pick<Finding, 'file' | 'line' | 'column'>,
+): Finding {
+  const at = position === undefined ? {} : { line: position.line, column: position.column };
+  return { ...where, ...at, check, subject: '', ...told };
 }
 
-async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> {
+/** Of a text that is read as manifests. */
+function unreadable({ message, first }: ManifestProblem): ValidationProblem {
+  return { severity: 'error', code: first === undefined ? 'Unreadable' : 'GivenTwice', path: '', message };
+}
+
+async function judge(inputs: readonly Input[]): Promise<readonly Finding[]> {
   const problems = inputs.flatMap((input) => input.problems);
   for (const { fleet } of inputs) if (fleet !== undefined) problems.push(...(await judgeFleet(fleet)));
   problems.push(...judgeManifests(inputs.flatMap((input) => input.manifests)));
@@ -201,14 +211,14 @@ async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> 
 
 /** Each problem of an object gets the line of the place that it is about. */
 async function withLines(
-  problems: readonly FileProblem[],
+  problems: readonly Finding[],
   inputs: readonly Input[],
-): Promise<readonly FileProblem[]> {
+): Promise<readonly Finding[]> {
   const texts = new Map(inputs.flatMap(({ text }) => (text === undefined ? [] : [[text.file, text.text]])));
   const finders = new Map<string, LineFinder>();
-  const located: FileProblem[] = [];
+  const located: Finding[] = [];
   for (const problem of problems) {
-    const { file, subject, path } = problem;
+    const { file = '', subject, path = '' } = problem;
     if (subject === '' || path === '') {
       located.push(problem);
       continue;
@@ -221,8 +231,9 @@ async function withLines(
   return located;
 }
 
-function compare(a: FileProblem, b: FileProblem): number {
-  if (a.file !== b.file) return a.file < b.file ? -1 : 1;
+function compare(a: Finding, b: Finding): number {
+  const [fileA, fileB] = [a.file ?? '', b.file ?? ''];
+  if (fileA !== fileB) return fileA < fileB ? -1 : 1;
   return (a.line ?? 0) - (b.line ?? 0);
 }
 
@@ -233,20 +244,25 @@ async function judgeFleet({
 }: {
   readonly name: string;
   readonly text: string;
-}): Promise<readonly FileProblem[]> {
+}): Promise<readonly Finding[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
-  const told = (problems: FleetErrors['problems'], severity: FileProblem['severity']): FileProblem[] =>
-    problems.map(({ line, column, path, text: message }) => ({
-      severity,
-      code: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
-      file: name,
-      ...(line === undefined ? {} : { line }),
-      ...(column === undefined ? {} : { column }),
-      subject: '',
-      path: pathText(path),
-      message,
-    }));
+  const told = (problems: FleetErrors['problems'], severity: ValidationProblem['severity']): Finding[] =>
+    problems.map(({ line, column, path, text: message }) =>
+      inFile(
+        {
+          severity,
+          code: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
+          path: pathText(path),
+          message,
+        },
+        {
+          file: name,
+          ...(line === undefined ? {} : { line }),
+          ...(column === undefined ? {} : { column }),
+        },
+      ),
+    );
   try {
     return told(parseFleet(text, name).warnings, 'warning');
   } catch (error) {

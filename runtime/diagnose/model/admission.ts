@@ -1,6 +1,5 @@
 /** What admission adds to the pull secrets of a pod that is made from a template, by the profiles and SidecarSets at hand. */
 
-import type { Condition } from '../../core/kubernetes/conditions.ts';
 import {
   type Labels,
   NAMESPACE_NAME_LABEL,
@@ -35,7 +34,7 @@ import {
   pinnedSetsIn,
   profilesIn,
 } from '../../pull-secret-injection/reconciler/view.ts';
-import type { SourceKind } from './objects.ts';
+import { conditionOf, type SourceKind } from './objects.ts';
 
 // Who changes such a pod at the moment, by what stands in the store: our policy with its binding, our webhook, or the webhook of
 // Kruise; each only for the namespaces and pods that its selectors take.
@@ -283,6 +282,7 @@ export function bringCopies(store: ObjectStore): readonly string[] {
   if (profiles.length + sets.length === 0) return [];
   // Told to write no policy, the reconciler would take away the one that is there, which says what is injected.
   const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
+  const reported = [...store].filter(({ kind, status }) => kind !== 'Pod' && status !== undefined);
   runOffline({
     reconcilers: [pullSecretInjection({ ...toldIn(store), audit: false, admission: 'none' })],
     scope: { name: 'local', controlPlaneNamespace: '' },
@@ -290,14 +290,17 @@ export function bringCopies(store: ObjectStore): readonly string[] {
     now: new Date(),
   });
   for (const object of inForce) store.set(object);
-  return store
-    .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
-    .flatMap(({ metadata, status }) => {
-      const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
-      return conditions
-        .filter(({ type, status: state }) => TOLD.has(type) && state === 'False')
-        .map(({ message }) => `warning: ${PROFILE_KIND}/${metadata.name}: ${message}`);
-    });
+  const notes = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND }).flatMap((profile) =>
+    [...TOLD].flatMap((type) => {
+      const said = conditionOf(profile, type);
+      return said?.status === 'False'
+        ? [`warning: ${PROFILE_KIND}/${profile.metadata.name}: ${said.message}`]
+        : [];
+    }),
+  );
+  // A dump says itself what was reported; what would be is for manifests that nothing has reported on.
+  for (const object of reported) store.set(object);
+  return notes;
 }
 
 const TOLD: ReadonlySet<string> = new Set(CAUSES.map(({ type }) => type));

@@ -42,7 +42,8 @@ import { redact, sameSecret } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
-import { findingsOf, unreadableBecause, verificationOf } from '../checks/pull.ts';
+import { documentFault } from '../checks/docker-config.ts';
+import { judgeImage, verificationOf } from '../checks/pull.ts';
 import type {
   EntryPlace,
   ExplainedCredential,
@@ -182,7 +183,7 @@ export function explainImage(input: ExplainInput): Explanation {
     containerd,
     verification: verificationOf(kubelet, input.node?.name, input.versions),
     ...(fix === undefined ? {} : { mirrorFix: fix }),
-    findings: findingsOf(input, kubelet, { places, skipped, fix }),
+    findings: judgeImage({ input, image, kubelet, places, skipped, mirrorFix: fix }),
   };
 }
 
@@ -202,7 +203,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
   const keyring = kubeletKeyring({ secrets, ...(input.node === undefined ? {} : { node: input.node }) });
   if (!keyring.ok) {
     const broken = secrets.find((source) => source.name === keyring.source);
-    const why = broken === undefined ? 'cannot be read' : unreadableBecause(broken);
+    const why = broken === undefined ? 'cannot be read' : documentFault(broken);
     return { blockedBy: { source: keyring.source, why }, tried: [], unused: [], anonymous: false };
   }
   const tried = lookupForKubelet(keyring.rings, input.image.repository);
@@ -310,7 +311,7 @@ function skippedPlaces({ skipped }: Resolution): readonly SkippedPlace[] {
 }
 
 /** `host:5000/a/b:tag@sha256:...` without tag and digest. */
-function withoutTag(reference: string): string {
+export function withoutTag(reference: string): string {
   const [name = ''] = reference.split('@', 1);
   const colon = name.lastIndexOf(':');
   return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;

@@ -7,6 +7,7 @@ import {
   parseDockerConfig,
   pullSecretKey,
   pullSecretSource,
+  readAuthSource,
   secretDataText,
 } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
@@ -22,6 +23,7 @@ import { withoutUserInfo } from '../../core/text.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
 import type { SourceKind } from './objects.ts';
 import { CLUSTER_KINDS, GLOBAL_SECRET, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
@@ -318,20 +320,11 @@ function secretOf(object: SecretObject, copyOf: CopyOf): ReportSecret {
     ...(copy === undefined ? {} : { copy }),
   };
   const source = pullSecretSource(object);
-  if (source === undefined) return { ...base, keys: [], fault: 'has no data under the key of its type' };
-  const parsed = parseDockerConfig(source.text, source.format === 'dockercfg' ? 'dockercfg' : 'config.json');
-  if (!parsed.ok) return { ...base, keys: [], fault: parsed.problem.message };
-  const { entries, kubeletFault } = parsed.config;
-  const bad = entries.find(({ fault }) => fault !== undefined);
-  const fault =
-    bad?.fault === undefined
-      ? kubeletFault === undefined
-        ? undefined
-        : 'the kubelet cannot read it'
-      : `entry "${withoutUserInfo(bad.key.written)}" ${bad.fault.message}`;
+  const parsed = source && readAuthSource(source);
+  const fault = secretFault(object);
   return {
     ...base,
-    keys: entries.map(({ key }) => withoutUserInfo(key.written)),
+    keys: parsed?.ok === true ? parsed.config.entries.map(({ key }) => withoutUserInfo(key.written)) : [],
     ...(fault === undefined ? {} : { fault }),
   };
 }

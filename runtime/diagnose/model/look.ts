@@ -1,11 +1,11 @@
 /** What `doctor` looks at: the pod, what it lists, what would be injected, what reports trouble, and what the kubelet said. */
 
 import { dirname } from 'node:path';
+import type { CommandIo } from '../../cli/command.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubelet-keyring.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
-import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
@@ -23,9 +23,18 @@ import type { NodeMirrors } from '../../registry-overrides/machine-config/node-m
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
+import { withoutTag } from './attempts.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
-import { chooseCluster, type NextKinds, type SourceKind, type SourceObjects } from './objects.ts';
+import {
+  type ClusterAccess,
+  chooseCluster,
+  conditionOf,
+  type NextKinds,
+  readObjects,
+  type SourceKind,
+  type SourceObjects,
+} from './objects.ts';
 import {
   accountName,
   explainIn,
@@ -35,6 +44,8 @@ import {
   hasOwnList,
   imagesOf,
   isStatic,
+  kindsFor,
+  nextKindsFor,
   nodeNameOf,
   ownSecrets,
   type PlainPodSpec,
@@ -92,7 +103,7 @@ function readsSecrets({ apiGroups = [], resources = [], verbs = [] }: Rule): boo
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** Kinds beside those of `explain`. */
-export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
+function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
     { ...PULL_STATUS, namespace },
@@ -112,14 +123,14 @@ export const DOCTOR_FOLDER_KINDS: readonly string[] = [
 ];
 
 /** What is named by the pod: its ServiceAccount, and the report of its node. */
-export function doctorNext(puller: PodPuller): readonly NextKinds[] {
+function doctorNext(puller: PodPuller): readonly NextKinds[] {
   return [
     (store) => {
       const found = findPod(store, puller);
       if (found === undefined) return [];
       const spec = podSpecIn(found);
       const name = accountName(spec, puller.serviceAccount);
-      const node = nodeOf(spec);
+      const node = nodeNameOf(store, puller);
       return [
         { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
         ...podKinds(found),
@@ -190,7 +201,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     }),
     notGiven: notGivenIn(store, template, namespace),
     givers: giversOf(store, template, namespace),
-    troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
+    troubles: troublesIn(store, { namespace, account, node }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     pods: pods.length,
     ...(refusal === undefined ? {} : { failure: refusal }),
@@ -222,9 +233,8 @@ function brings({ spec }: KubeObject, secret: string): boolean {
   });
 }
 
-function readyText({ status }: KubeObject): string | undefined {
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
-  const ready = conditions.find(({ type }) => type === 'Ready');
+function readyText(profile: KubeObject): string | undefined {
+  const ready = conditionOf(profile, 'Ready');
   if (ready === undefined) return 'nothing has answered it yet; is the reconciler running?';
   return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
 }
@@ -311,12 +321,6 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
     .map(({ reference }) => reference);
 }
 
-function withoutTag(reference: string): string {
-  const [name = ''] = reference.split('@', 1);
-  const colon = name.lastIndexOf(':');
-  return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;
-}
-
 function providerIn(store: ObjectStore): {
   readonly matchImages: readonly string[];
   readonly present: boolean;
@@ -325,10 +329,6 @@ function providerIn(store: ObjectStore): {
   const images = (config?.spec as { readonly matchImages?: unknown } | undefined)?.matchImages;
   const list: readonly unknown[] = Array.isArray(images) ? images : [];
   return { present: config !== undefined, matchImages: list.filter((one) => typeof one === 'string') };
-}
-
-function nodeOf(spec: PlainPodSpec): string | undefined {
-  return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
 }
 
 // The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant.
@@ -523,6 +523,33 @@ function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): re
   return problems
     .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
     .map(({ place, message }) => `${place}: ${message}`);
+}
+
+/** Flags that say where the objects of pulls are read from. */
+export interface PullFlags extends ClusterAccess {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}
+
+/** What concerns the pulls of `puller`: out of folders, else of a cluster. @throws UsageError, PullwrightError */
+export async function readPull(
+  { from, cluster, ...access }: PullFlags,
+  puller: PodPuller,
+  io: CommandIo,
+): Promise<ReadWorld> {
+  const { namespace, pod } = puller;
+  if (from !== undefined) {
+    const more = DOCTOR_FOLDER_KINDS;
+    return withDefaultAccount(await readFolders(from, { more, cluster, namespace, stdin: io.stdin }), puller);
+  }
+  const kinds = [...kindsFor(puller), ...(pod === undefined ? [] : doctorKinds(puller))];
+  const next = [...nextKindsFor(puller), ...(pod === undefined ? [] : doctorNext(puller))];
+  return liveWorld(await readObjects(access, kinds, io, next));
+}
+
+/** Of a cluster nobody knows a file, and its nodes are its own. */
+export function liveWorld(found: SourceObjects): ReadWorld {
+  return { ...found, places: new Map(), notes: [], hosted: false };
 }
 
 /** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */

@@ -1,6 +1,5 @@
 /** What is known of the node of a pod: whether an agent runs there, and whether it has brought the pull secret that is there now. */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
-import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import {
@@ -14,7 +13,7 @@ import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectName, ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
-import type { SourceKind } from './objects.ts';
+import { conditionOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';
 
@@ -93,25 +92,20 @@ function agentOn(
   return { agent: complete || daemonSet.status !== undefined ? 'absent' : 'unknown' };
 }
 
-function isReady({ status }: KubeObject): boolean {
-  return conditionsOf(status).some((one) => one['type'] === 'Ready' && one['status'] === 'True');
-}
-
-function conditionsOf(status: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const { conditions } = recordOf(status);
-  return Array.isArray(conditions) ? conditions.map(recordOf) : [];
+function isReady(object: KubeObject): boolean {
+  return conditionOf(object, 'Ready')?.status === 'True';
 }
 
 /** `global-pull-secret-syncer-x7k2p waits: CrashLoopBackOff` */
-function whyNotReady({ metadata, status }: KubeObject): string {
-  const { containerStatuses, phase } = recordOf(status);
+function whyNotReady(pod: KubeObject): string {
+  const { containerStatuses, phase } = recordOf(pod.status);
   const containers: readonly unknown[] = Array.isArray(containerStatuses) ? containerStatuses : [];
   const reason = containers
     .map((one) => recordOf(recordOf(recordOf(one)['state'])['waiting'])['reason'])
     .find((one) => typeof one === 'string');
-  const condition = conditionsOf(status).find((one) => one['type'] === 'Ready')?.['message'];
+  const condition = conditionOf(pod, 'Ready')?.message;
   const said = [reason, condition, phase].find((one): one is string => typeof one === 'string' && one !== '');
-  return `${metadata.name} waits: ${said ?? 'it has no status yet'}`;
+  return `${pod.metadata.name} waits: ${said ?? 'it has no status yet'}`;
 }
 
 /** Where agents report, what that of the node says of the file. */
@@ -204,8 +198,7 @@ interface InjectionReport {
 }
 
 function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles'] {
-  const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  const ready = conditions.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(object, 'Ready');
   if (ready?.status !== 'False') return [];
   const { namespace, name } = object.metadata;
   return [{ object: describeObject({ kind: object.kind, namespace, name }), message: ready.message, onNode }];
@@ -276,11 +269,13 @@ function nodeNameOf({ spec }: KubeObject): unknown {
   return recordOf(spec)['nodeName'];
 }
 
-function isReadyAgent({ kind, metadata, status }: KubeObject, syncer: string): boolean {
-  if (kind !== 'Pod' || metadata.ownerReferences?.some(({ name }) => name === syncer) !== true) return false;
-  const conditions = recordOf(status)['conditions'];
-  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
-  return list.map(recordOf).some((one) => one['type'] === 'Ready' && one['status'] === 'True');
+function isReadyAgent(object: KubeObject, syncer: string): boolean {
+  const { kind, metadata } = object;
+  return (
+    kind === 'Pod' &&
+    metadata.ownerReferences?.some(({ name }) => name === syncer) === true &&
+    isReady(object)
+  );
 }
 
 function isWhole({ status, metadata }: KubeObject): boolean {
@@ -298,14 +293,9 @@ function stateOf(
   { reports, ready, all }: Evidence,
 ): { readonly state: ReportNodeState; readonly why?: string } {
   if (metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] !== 'true') return { state: 'ineligible' };
-  const said = readyOf(reports.get(pullStatusName('Node', metadata.name)));
+  const report = reports.get(pullStatusName('Node', metadata.name));
+  const said = report && conditionOf(report, 'Ready');
   if (said?.status === 'False') return { state: 'out-of-sync', why: said.message };
   if (said?.status === 'True' || all || ready.has(metadata.name)) return { state: 'in-sync' };
   return { state: 'unknown' };
-}
-
-function readyOf(report: KubeObject | undefined): Condition | undefined {
-  const { conditions } = recordOf(report?.status);
-  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
-  return list.map(recordOf).find((one) => one['type'] === 'Ready') as Condition | undefined;
 }

@@ -5,7 +5,9 @@
 import type { CommandIo } from '../../cli/command.ts';
 import { type Flag, text } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 import { VERSION } from '../../core/version.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
@@ -23,6 +25,24 @@ export interface SourceKind {
   readonly name?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+}
+
+/** A condition of an object; in a folder anything can stand there. */
+export function conditionOf(
+  { status }: KubeObject,
+  wanted: string,
+): { readonly status: string; readonly reason: string; readonly message: string } | undefined {
+  const { conditions } = recordOf(status);
+  const found = (Array.isArray(conditions) ? conditions : [])
+    .map(recordOf)
+    .find(({ type }) => type === wanted);
+  return (
+    found && {
+      status: textOf(found['status']),
+      reason: textOf(found['reason']),
+      message: textOf(found['message']),
+    }
+  );
 }
 
 /** Which cluster, how long to wait for an answer of it, and as whom: what flags of `flags/common.ts` say. */

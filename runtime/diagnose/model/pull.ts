@@ -10,8 +10,8 @@ import {
   pullSecretSource,
   secretDataText,
 } from '../../core/docker-config/pull-secret.ts';
-import { PullwrightError } from '../../core/errors.ts';
-import type { ImageReference } from '../../core/image-reference.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
@@ -40,6 +40,7 @@ import {
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
@@ -104,6 +105,16 @@ export function joinedPodName(args: readonly string[]): readonly string[] {
   const [kind = '', name = ''] = args;
   const isPair = args.length === 2 && workloadOf(kind) !== undefined && /^[a-z0-9][-a-z0-9.]*$/.test(name);
   return isPair ? [`${kind}/${name}`] : args;
+}
+
+/** An image that a person names. @throws UsageError that says what to write */
+export function imageOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (parsed.ok) return parsed.reference;
+  const hint = imageHint(text);
+  throw new UsageError(
+    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
+  );
 }
 
 /** As it was written: nothing about it is certain. */
@@ -698,7 +709,7 @@ function listedSecret(
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
   const source = podSource(found);
   return source === undefined
-    ? { name, listedBy, state: 'ignored' }
+    ? { name, listedBy, state: 'ignored', why: secretFault(found as SecretObject) ?? 'holds no pull secret' }
     : { name, listedBy, state: 'found', source };
 }
 

@@ -27,6 +27,7 @@ import {
   CLUSTER_KINDS,
   findWorld,
   GLOBAL_SECRET,
+  imageOf,
   imagesOf,
   inputIn,
   listedNames,
@@ -433,10 +434,7 @@ export async function readWorldOfUse(
   io: CommandIo,
 ): Promise<WorldOfUse> {
   const named = images.length > 0;
-  for (const image of images) {
-    const parsed = parseImageReference(image);
-    if (!parsed.ok) throw new UsageError(`Cannot read image "${image}": ${parsed.goText}`);
-  }
+  images.forEach(imageOf);
   const { store, problems, hosted } = await read(flags, named, io);
   const users = named ? [askedUser(flags, images)] : usersIn(store, flags.namespace);
   const options = { complete: problems.length === 0 && flags['secret-name'] === undefined, hosted };
@@ -502,9 +500,10 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
         const { namespace } = puller;
         if (provider) wanted.set(namespace, { ...SECRET, namespace });
         else
-          for (const name of (named ? accountSecrets(store, puller) : secrets).filter(
-            (one) => only?.includes(one) ?? true,
-          ))
+          for (const name of (named
+            ? listedNames(store, puller, undefined).map((one) => one.name)
+            : secrets
+          ).filter((one) => only?.includes(one) ?? true))
             wanted.set(`${namespace}/${name}`, { ...SECRET, namespace, name });
       }
       return [...wanted.values(), ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
@@ -513,13 +512,6 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
 }
 
 const PROVIDER = { apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' } as const;
-
-function accountSecrets(store: ObjectStore, puller: ImageUser['puller']): readonly string[] {
-  const { namespace, serviceAccount: name } = puller;
-  const account = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
-  const listed = account?.['imagePullSecrets'];
-  return Array.isArray(listed) ? (listed as { name?: string }[]).flatMap((one) => one.name ?? []) : [];
-}
 
 function attemptsOf(
   store: ObjectStore,

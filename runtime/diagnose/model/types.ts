@@ -38,7 +38,7 @@ export interface Report {
   /** The worst first. */
   readonly clusters: readonly ReportCluster[];
   /** The worst first. */
-  readonly problems: readonly ReportCause[];
+  readonly problems: readonly Cause[];
   /** What could not be read. */
   readonly unread: readonly string[];
 }
@@ -114,11 +114,7 @@ export interface ReportPull {
   /** What containerd sends, to whatever host it asks: it chooses hosts by files of the node that no API server has. */
   readonly containerd: 'kubelet' | 'nothing' | 'failure';
   readonly skipped: readonly { readonly reference: string; readonly from?: string; readonly why: string }[];
-  readonly findings: readonly {
-    readonly severity: string;
-    readonly message: string;
-    readonly fix?: string;
-  }[];
+  readonly findings: readonly Finding[];
 }
 
 export interface EntryOfPull {
@@ -195,46 +191,68 @@ export interface ReportRefusal {
   readonly message: string;
 }
 
-/** Problems of one cause. */
-export interface ReportCause {
-  /** Stable. */
-  readonly cause: string;
+/** Findings of one cause. */
+export interface Cause {
+  /** That of its findings. */
+  readonly check: string;
   readonly system: ReportSystemName;
   readonly verdict: ReportVerdict;
+  /** In our words. */
   readonly title: string;
+  /** What it is about, in the words of others: a host, a Secret, a profile, a node. */
+  readonly about?: string;
   readonly clusters: readonly string[];
-  readonly cases: readonly ReportCase[];
+  /** That fail for it; none where it is not about pods. */
+  readonly pods: number;
+  readonly cases: readonly FoundIn[];
 }
 
-export interface ReportCase {
+/** A finding of one of several clusters. */
+export interface FoundIn extends Finding {
   readonly cluster: string;
-  readonly object: string;
-  readonly message: string;
-  /** What to do, in one sentence. */
-  readonly advice?: string;
-  /** To be applied with `kubectl apply --server-side`. */
-  readonly fix?: string;
-  /** To be run, as it is. */
-  readonly commands?: readonly string[];
+  /** Pods that the subject stands for. @default {none: it is not about pods} */
+  readonly pods?: number;
   /** The pull that shows it. */
   readonly pull?: string;
 }
 
-// What an examination is asked with and made of.
+/** `unknown`: nothing has shown that it is in order. */
+export type Severity = 'error' | 'warning' | 'unknown' | 'info' | 'ok';
 
-export const LINKS = [
-  'image',
-  'places',
-  'service-account',
-  'injection',
-  'secrets-there',
-  'secrets-readable',
-  'credential',
-  'mirror-credential',
-  'distribution',
-  'node',
-  'registry',
-] as const;
+/** What a check found: the same object in the JSON of every command. */
+export interface Finding {
+  /** The check: stable, for programs. */
+  readonly check: string;
+  readonly severity: Severity;
+  /** The object: `Pod/web/shop-1`; empty where it is the cluster or the file as a whole. */
+  readonly subject: string;
+  readonly message: string;
+  /** The system that it concerns, where a check serves several. */
+  readonly system?: ReportSystemName;
+  /** What it is about, by which findings of one cause are grouped: a host, a Secret, a profile, a node. */
+  readonly about?: string;
+  /** What to do, in one sentence. */
+  readonly advice?: string;
+  /** To be applied with `kubectl apply --server-side`. */
+  readonly fix?: readonly KubeObject[];
+  /** To be run, as it is. */
+  readonly commands?: readonly string[];
+  /** Of a failing pull: why, as far as the kubelet says it. */
+  readonly cause?: PullCause;
+  /** The registry, token service or proxy that refused or was not reached. */
+  readonly host?: string;
+  /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
+  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[];
+  /** What the kubelet said. */
+  readonly evidence?: string;
+  /** Of what a file says: the file, the place in its text, and the field of the object. */
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly path?: string;
+}
+
+// What an examination is asked with and made of.
 
 /** What is looked at. Empty lists where nothing is known. */
 export interface DoctorInput {
@@ -316,34 +334,6 @@ export interface NodeEvidence {
   readonly behind?: { readonly reason: string; readonly why: string } | 'none';
 }
 
-export interface Link {
-  readonly link: LinkName;
-  readonly state: 'ok' | 'broken' | 'unknown';
-  readonly message: string;
-  /** To be applied with `kubectl apply --server-side`. */
-  readonly fix?: readonly KubeObject[];
-  /** To be run, as it is. */
-  readonly commands?: readonly string[];
-  /** What else to do, in one sentence. */
-  readonly advice?: string;
-  /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
-  readonly about?: string;
-  /** Of a failing pull: why, as far as the kubelet says it. */
-  readonly cause?: PullCause;
-  /** The registry, token service or proxy that refused or was not reached. */
-  readonly host?: string;
-  /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
-  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[];
-  /** What the kubelet said. */
-  readonly evidence?: string;
-}
-
-/** What is wrong with a link. */
-export type Fault = Omit<Link, 'link' | 'state'>;
-
-/** In the order in which they depend on each other. */
-export type LinkName = (typeof LINKS)[number];
-
 export interface DoctorImage {
   readonly text: string;
   /** Absent when the image cannot be read; then `fault`. */
@@ -396,18 +386,6 @@ export interface ExplainedPlace {
   readonly crio: Sent;
 }
 
-/** Something to know or to fix. */
-export interface Finding {
-  readonly severity: 'error' | 'warning' | 'info';
-  /** The link of the chain that breaks, as `doctor` names it. */
-  readonly check?: LinkName;
-  readonly message: string;
-  /** What to change, and where. */
-  readonly fix?: string;
-  /** An object to apply. */
-  readonly object?: KubeObject;
-}
-
 export interface KubeletView {
   /** One unreadable Secret fails the pod for every image. */
   readonly blockedBy?: { readonly source: string; readonly why: string };
@@ -430,6 +408,8 @@ export interface ListedSecret {
   readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
+  /** For `ignored`. */
+  readonly why?: string;
 }
 
 /** What is known about a node's file that was merged. */
@@ -515,6 +495,11 @@ export interface Explanation {
 
 // Which of several verdicts is the worst, and what people are told of them.
 
+/** A cause in one line. */
+export function causeText({ title, about }: Pick<Cause, 'title' | 'about'>): string {
+  return about === undefined ? title : `${title}: ${about}`;
+}
+
 const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
 
 /**
@@ -534,7 +519,12 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
 }
 
 /** One sentence: how many problems there are, and in how many clusters. */
-export function headline({ problems, clusters }: Report): string {
+export function headline({
+  problems,
+  clusters,
+}: Pick<Report, 'clusters'> & {
+  readonly problems: readonly (Pick<Cause, 'clusters'> & { readonly cases: readonly unknown[] })[];
+}): string {
   const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
   const all = counted(clusters.length, 'cluster');

@@ -4,12 +4,20 @@
  */
 import { createHash } from 'node:crypto';
 import { counted, onOneLine, printable } from '../../core/text.ts';
-import { headline, type Report, VERDICT_WORDS } from '../model/types.ts';
+import { type Cause, causeText, type FoundIn, headline, type Report, VERDICT_WORDS } from '../model/types.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
+import { fixText } from './text.ts';
 
-/**
- * The page.
- */
+/** A report as the page has it. */
+export type PageReport = Omit<Report, 'problems'> & { readonly problems: readonly PageCause[] };
+
+/** Findings of one cause as the page has them. */
+export type PageCause = Omit<Cause, 'cases'> & { readonly cases: readonly PageCase[] };
+
+/** A case as the page has it: with what fixes it as text. */
+export type PageCase = Omit<FoundIn, 'fix'> & { readonly fix?: string };
+
+/** The page. */
 export function reportHtml(report: Report): string {
   const policy = [
     "default-src 'none'",
@@ -37,12 +45,23 @@ export function reportHtml(report: Report): string {
     noScript(report),
     '</main>',
     '<footer>Made by pullwright report. It holds no password and no token, and asks no server.</footer>',
-    `<script type="application/json" id="data">${jsonInHtml(report)}</script>`,
+    `<script type="application/json" id="data">${jsonInHtml(pageReport(report))}</script>`,
     `<script>${PAGE_SCRIPT}</script>`,
     '</body>',
     '</html>',
     '',
   ].join('\n');
+}
+
+/** The script of the page writes no YAML. */
+function pageReport({ problems, ...report }: Report): PageReport {
+  return {
+    ...report,
+    problems: problems.map(({ cases, ...cause }) => ({
+      ...cause,
+      cases: cases.map(({ fix, ...one }) => (fix === undefined ? one : { ...one, fix: fixText(fix) })),
+    })),
+  };
 }
 
 function hashOf(text: string): string {
@@ -60,8 +79,8 @@ function jsonInHtml(value: unknown): string {
 /** For viewers that run no script: what is wrong, in a list. */
 function noScript(report: Report): string {
   const items = report.problems.map(
-    ({ verdict, title, clusters, cases }) =>
-      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${title} (${cases.length} in ${counted(clusters.length, 'cluster')})`)}</li>`,
+    ({ verdict, clusters, cases, ...cause }) =>
+      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${causeText(cause)} (${cases.length} in ${counted(clusters.length, 'cluster')})`)}</li>`,
   );
   return `<noscript><h1>${escaped(headline(report))}</h1><ul>${items.join('')}</ul><p>The rest of this page needs its script.</p></noscript>`;
 }

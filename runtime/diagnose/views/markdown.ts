@@ -1,12 +1,7 @@
 /** A report as Markdown: for the comment of a change, where no script runs. */
 import { counted, onOneLine } from '../../core/text.ts';
-import {
-  headline,
-  type Report,
-  type ReportCause,
-  type ReportCluster,
-  VERDICT_WORDS,
-} from '../model/types.ts';
+import { type Cause, headline, type Report, type ReportCluster, VERDICT_WORDS } from '../model/types.ts';
+import { fixText } from './text.ts';
 
 /** A comment has room for so many. */
 const MOST_CASES = 10;
@@ -35,15 +30,15 @@ export function reportMarkdown(report: Report): string {
   ].join('\n');
 }
 
-function causeLines({ verdict, title, cases }: ReportCause): readonly string[] {
+function causeLines({ verdict, title, about, cases }: Cause): readonly string[] {
   return [
-    `### ${VERDICT_WORDS[verdict]}: ${title} (${cases.length})`,
+    `### ${VERDICT_WORDS[verdict]}: ${title}${about === undefined ? '' : `: ${code(about)}`} (${cases.length})`,
     '',
     ...cases
       .slice(0, MOST_CASES)
-      .flatMap(({ cluster, object, message, advice, fix }) => [
-        `- ${code(cluster)} ${code(object)}: ${code(message)}${advice === undefined ? '' : `. To do: ${code(advice)}`}`,
-        ...(fix === undefined ? [] : ['', ...fenced(fix), '']),
+      .flatMap(({ cluster, subject, message, advice, fix }) => [
+        `- ${code(cluster)} ${code(subject)}: ${code(message)}${advice === undefined ? '' : `. To do: ${code(advice)}`}`,
+        ...(fix === undefined ? [] : ['', ...fenced(fixText(fix)), '']),
       ]),
     ...more(cases.length - MOST_CASES, 'cases'),
     '',

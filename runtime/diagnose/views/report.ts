@@ -4,33 +4,128 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import {
-  type ExaminedPod,
-  type FoundProblem,
-  groupedByCause,
-  keyProblems,
-  mirrorProblems,
-  nodeProblems,
-  podProblems,
-  reportPulls,
-  type StatusRow,
-  statusProblems,
-  systemOf,
-  type ToYaml,
-} from '../checks/status.ts';
+import { brokenIn, type ExaminedPod, pullId } from '../checks/chain.ts';
+import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
+import { judgeCluster, type StatusRow } from '../checks/status.ts';
 import { type CopyOf, reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import {
   byVerdict,
+  type EntryOfPull,
+  type EntryPlace,
+  type ExplainedPlace,
+  type Explanation,
+  type Finding,
+  type FoundIn,
   REPORT_SYSTEMS,
   type Report,
   type ReportCluster,
+  type ReportKubelet,
+  type ReportPlace,
   type ReportPull,
   type ReportSystem,
   type ReportSystemName,
   type ReportVerdict,
+  type Sent,
   worstOf,
 } from '../model/types.ts';
+
+// The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
+
+/** Entries that lost are listed up to here; they are about the image's own registry first. */
+const MOST_LOST = 6;
+
+/** One for each image. */
+function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): readonly ReportPull[] {
+  const verdict = worstOf(
+    findings.map((one) => VERDICTS[one.severity]),
+    'ok',
+  );
+  return input.images.map(({ text, explanation, fault }): ReportPull => {
+    const base = {
+      id: pullId(cluster, input.pod, text),
+      namespace: input.namespace,
+      object: input.pod,
+      pods,
+      image: text,
+    };
+    if (explanation === undefined)
+      return {
+        ...base,
+        verdict: 'broken',
+        secrets: [],
+        kubelet: { blocked: fault ?? 'cannot be read', tried: [], lost: [], others: 0 },
+        places: [],
+        containerd: 'failure',
+        skipped: [],
+        findings: [],
+      };
+    return {
+      ...base,
+      verdict: milder(worseBy(explanation, verdict), runs),
+      secrets: explanation.secrets.map(({ name, listedBy, state }) => ({ name, listedBy, state })),
+      kubelet: kubeletOf(explanation),
+      places: explanation.places.map(placeOf),
+      containerd: containerdOf(explanation),
+      skipped: explanation.skipped.map(({ reference, from, why }) => ({
+        reference,
+        ...(from === undefined ? {} : { from }),
+        why,
+      })),
+      findings: explanation.findings,
+    };
+  });
+}
+
+/** What is broken for the next pull keeps nothing from running that runs. */
+function milder(verdict: ReportVerdict, runs: boolean): ReportVerdict {
+  return runs && verdict === 'broken' ? 'attention' : verdict;
+}
+
+/** What `explain` says of the image counts too. */
+function worseBy({ findings }: Explanation, verdict: ReportVerdict): ReportVerdict {
+  return worstOf([verdict, ...findings.map(({ severity }) => VERDICTS[severity])], verdict);
+}
+
+function kubeletOf({ kubelet }: Explanation): ReportKubelet {
+  const { blockedBy, tried, unused, others = 0 } = kubelet;
+  const near = unused.filter((entry) => entry.near);
+  const lost = near.slice(0, MOST_LOST).map((entry) => ({ ...entryOf(entry), why: entry.why }));
+  return {
+    ...(blockedBy === undefined ? {} : { blocked: `${blockedBy.source} ${blockedBy.why}` }),
+    tried: tried.map(entryOf),
+    lost,
+    others: unused.length - lost.length + others,
+  };
+}
+
+/** The kubelet hands every runtime the same; containerd checks no host and reads no auth file. */
+function containerdOf({ kubelet, containerd }: Explanation): ReportPull['containerd'] {
+  if (kubelet.blockedBy !== undefined) return 'failure';
+  return containerd.what === 'kubelet' ? 'kubelet' : 'nothing';
+}
+
+/** Where it stands, and no more. */
+function entryOf({ key, source, origin }: EntryPlace): EntryOfPull {
+  return { key, source: origin ?? source };
+}
+
+function placeOf({ reference, kind, from, crio }: ExplainedPlace): ReportPlace {
+  return { reference, kind, ...(from === undefined ? {} : { from }), ...sentOf(crio) };
+}
+
+function sentOf(sent: Sent): Pick<ReportPlace, 'sent' | 'entry' | 'why'> {
+  switch (sent.what) {
+    case 'kubelet':
+      return { sent: 'kubelet' };
+    case 'entry':
+      return { sent: 'entry', entry: entryOf(sent.entry) };
+    case 'helper':
+      return { sent: 'helper', why: `the helper "${sent.helper}" of ${sent.source} is asked` };
+    default:
+      return { sent: sent.what, why: sent.why };
+  }
+}
 
 /** What was found of one cluster. */
 export interface ClusterFacts {
@@ -51,15 +146,14 @@ export interface ReportInput {
   readonly source: string;
   readonly clusters: readonly ClusterFacts[];
   readonly unread: readonly string[];
-  readonly toYaml: ToYaml;
 }
 
 /** Pulls that are in order and shown, for each cluster; what is not in order is always there. */
 const MOST_PULLS = 100;
 
 /** Makes the report. Total. */
-export function makeReport({ now, source, clusters, unread, toYaml }: ReportInput): Report {
-  const made = clusters.map((facts) => clusterOf(facts, now, toYaml));
+export function makeReport({ now, source, clusters, unread }: ReportInput): Report {
+  const made = clusters.map((facts) => clusterOf(facts, now));
   return {
     version: 1,
     madeAt: `${now.toISOString().slice(0, 19)}Z`,
@@ -75,19 +169,15 @@ export function makeReport({ now, source, clusters, unread, toYaml }: ReportInpu
 function clusterOf(
   facts: ClusterFacts,
   now: Date,
-  toYaml: ToYaml,
-): { readonly cluster: ReportCluster; readonly problems: readonly FoundProblem[] } {
+): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
   const { name, objects, rows, pods } = facts;
   const nodes = nodeCoverage(objects);
   const keys = reportKeys(objects, nodes, now);
   const mirrors = reportMirrors(facts.mirrors, facts.place);
   const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
   const problems = [
-    ...pods.flatMap((pod) => podProblems(pod, toYaml)),
-    ...keyProblems(name, keys),
-    ...mirrorProblems(name, mirrors),
-    ...nodeProblems(name, nodes),
-    ...statusProblems(name, rows),
+    ...pods.flatMap(brokenIn),
+    ...judgeCluster({ keys, mirrors, nodes, rows }).map((one) => ({ ...one, cluster: name })),
   ];
   const systems = systemsOf({ problems, rows, pulls, keys: keys.keys, mirrors, nodes });
   const shown = pulls.filter(({ verdict }, at) => verdict !== 'ok' || at < MOST_PULLS);
@@ -112,43 +202,38 @@ function clusterOf(
 }
 
 interface Parts extends Pick<ReportCluster, 'keys' | 'mirrors' | 'nodes'> {
-  readonly problems: readonly FoundProblem[];
+  readonly problems: readonly Finding[];
   readonly rows: readonly StatusRow[];
   readonly pulls: readonly ReportPull[];
 }
 
 function systemsOf(parts: Parts): readonly ReportSystem[] {
   return REPORT_SYSTEMS.flatMap((system): ReportSystem[] => {
-    const own = parts.problems.filter((problem) => problem.system === system);
-    const rows = parts.rows.filter((row) => systemOf(row.system) === system);
+    const own = parts.problems.filter((problem) => systemOf(problem) === system);
+    const rows = parts.rows.filter((row) => row.system === system);
     const evidence = EVIDENCE[system](parts);
     if (own.length + rows.length === 0 && evidence === undefined) return [];
     const verdict = worstOf(
       [
-        ...own.map((problem) => problem.verdict),
-        ...rows.map(verdictOfRow),
+        ...[...own, ...rows].map(({ severity }) => VERDICTS[severity]),
         ...(evidence === undefined ? [] : [evidence.verdict]),
       ],
       'unknown',
     );
     return [
-      { system, verdict, summary: own.length > 0 ? problemsText(own.length) : summaryOf(evidence, rows) },
+      {
+        system,
+        verdict,
+        summary: own.length > 0 ? counted(own.length, 'problem') : summaryOf(evidence, rows),
+      },
     ];
   });
-}
-
-function problemsText(count: number): string {
-  return counted(count, 'problem');
 }
 
 function summaryOf(evidence: Evidence | undefined, rows: readonly StatusRow[]): string {
   if (evidence !== undefined) return evidence.summary;
   const ready = rows.filter(({ state }) => state === 'Ready').length;
   return `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
-}
-
-function verdictOfRow({ state }: StatusRow): ReportVerdict {
-  return state === 'Ready' ? 'ok' : state === 'Attention' ? 'attention' : 'unknown';
 }
 
 interface Evidence {

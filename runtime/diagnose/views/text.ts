@@ -9,18 +9,18 @@ import {
   sarifLog,
 } from '../../cli/findings.ts';
 import { capped, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, jsonText, oneLined, onOneLine, wrapped } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import type { FileProblem } from '../checks/documents.ts';
-import { nameOf, type PodCause } from '../checks/status.ts';
+import { fixesOf } from '../checks/findings.ts';
 import {
+  type Cause,
+  causeText,
   type EntryPlace,
   type Explanation,
   type Finding,
   headline,
-  type LinkName,
   type Report,
-  type ReportCause,
   type ReportCluster,
   type Sent,
 } from '../model/types.ts';
@@ -60,9 +60,9 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
   };
   const [worst] = explanation.findings;
   const broken = worst?.severity === 'error' ? worst : undefined;
-  const mark = (hop: string): string => (HOPS[broken?.check ?? 'image'] === hop ? paint('red', '✕ ') : '');
-  const marked = (hop: string, { text, ...rest }: Branch): Branch => ({
-    text: `${mark(hop)}${text}`,
+  const hop = OF_RUNTIME.includes(broken?.check ?? '') ? 'runtime' : 'kubelet';
+  const marked = (at: string, { text, ...rest }: Branch): Branch => ({
+    text: `${broken !== undefined && at === hop ? paint('red', '✕ ') : ''}${text}`,
     ...rest,
   });
   const branches: Branch[] = [
@@ -77,20 +77,8 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
   return `${[`${paint('bold', explanation.image)}${verdict}`, ...drawn(branches, '', columns)].join('\n')}\n`;
 }
 
-/** Where the way of an image breaks with a link of the chain. */
-const HOPS: Readonly<Record<LinkName, 'kubelet' | 'runtime' | undefined>> = {
-  image: undefined,
-  places: 'runtime',
-  'service-account': 'kubelet',
-  injection: 'kubelet',
-  'secrets-there': 'kubelet',
-  'secrets-readable': 'kubelet',
-  credential: 'kubelet',
-  'mirror-credential': 'runtime',
-  distribution: 'kubelet',
-  node: 'kubelet',
-  registry: 'runtime',
-};
+/** Checks of what the runtime does; what others find stands in the way of the kubelet. */
+const OF_RUNTIME = ['places', 'mirror-credential', 'registry'];
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
   return branches.flatMap(({ text, below = [] }, index) => {
@@ -174,11 +162,14 @@ function containerd({ containerd: sent, kubelet: view }: Explanation): string {
 }
 
 function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
-  const colour = { error: 'red', warning: 'yellow', info: 'dim' } as const;
-  return list.map(({ severity, message, fix }) => ({
-    text: `${paint(colour[severity], severity)}: ${message}`,
-    below: fix === undefined ? [] : [{ text: `fix: ${fix}` }],
-  }));
+  const colour = { error: 'red', warning: 'yellow', unknown: 'yellow', info: 'dim', ok: 'dim' } as const;
+  return list.map(({ severity, message, advice = [], commands = [] }) => {
+    const fix = [advice, ...commands].flat().join(': ');
+    return {
+      text: `${paint(colour[severity], severity)}: ${message}`,
+      below: fix === '' ? [] : [{ text: `fix: ${fix}` }],
+    };
+  });
 }
 
 /** The way from pod to registry as a mermaid flow chart. No label begins with "1. ", which mermaid takes for a list and refuses. */
@@ -220,7 +211,7 @@ function label(text: string): string {
 export interface ValidateOutput {
   /** Number of things that were judged. */
   readonly judged: number;
-  readonly problems: readonly FileProblem[];
+  readonly problems: readonly Finding[];
 }
 
 /** What was judged, and what is wrong. */
@@ -251,13 +242,30 @@ export function inForm(
   }
 }
 
-function findingOf({ subject, path, ...problem }: FileProblem): FileFinding {
-  return { ...problem, subject: [subject, path].filter((part) => part !== '').join(' ') };
+function findingOf({
+  check: code,
+  severity,
+  subject,
+  path = '',
+  file = '',
+  line,
+  column,
+  message,
+}: Finding): FileFinding {
+  return {
+    severity: severity === 'error' ? 'error' : 'warning',
+    code,
+    file,
+    ...(line === undefined ? {} : { line }),
+    ...(column === undefined ? {} : { column }),
+    subject: [subject, path].filter((part) => part !== '').join(' '),
+    message,
+  };
 }
 
 /** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
 function casesOf(
-  problems: readonly FileProblem[],
+  problems: readonly Finding[],
   files: readonly string[],
   strict: boolean,
 ): readonly JunitCase[] {
@@ -275,11 +283,10 @@ function casesOf(
 }
 
 /** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
-function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean): string {
-  const lines = oneLined(problems).map(({ severity, file, line, column, subject, path, message, code }) => {
+function asText(problems: readonly Finding[], judged: number, isTTY: boolean): string {
+  const lines = oneLined(problems.map(findingOf)).map(({ severity, file, line, column, code, ...what }) => {
     const place = [file, line, column].filter((part) => part !== undefined).join(':');
-    const what = [subject, path].filter((part) => part !== '').join(' ');
-    return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
+    return `${place}: ${severity}: ${findingText(what)} [${code}]`;
   });
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
@@ -374,10 +381,7 @@ export interface CausesText {
 const NAMED = 3;
 
 /** For people: one line for each cause, and under it a case, and what fixes it. */
-export function renderCauses(
-  causes: readonly PodCause[],
-  { namespace, paint, complete }: CausesText,
-): string {
+export function renderCauses(causes: readonly Cause[], { namespace, paint, complete }: CausesText): string {
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
   if (causes.length === 0) {
     const limit = complete ? '' : ', as far as could be read';
@@ -388,14 +392,19 @@ export function renderCauses(
   return `${[paint('bold', head), ...causes.flatMap((one) => ['', ...linesOf(one, paint)])].join('\n')}\n`;
 }
 
-function linesOf(one: PodCause, paint: Paint): readonly string[] {
-  const how = one.pods === 0 ? 'no pod is made' : counted(one.pods, 'pod');
-  const fixes = one.fix.length === 0 ? [] : [`-o yaml prints it: ${named(one.fix.map(nameOf))}`];
-  const advice = one.advice === undefined ? [] : [one.advice];
-  const fix = [...fixes, ...one.commands, ...advice];
+function linesOf({ pods, cases, ...cause }: Cause, paint: Paint): readonly string[] {
+  const how = pods === 0 ? 'no pod is made' : counted(pods, 'pod');
+  const namespaces = [...new Set(cases.map(({ subject }) => subject.split('/')[1] ?? ''))].sort();
+  const [first] = cases;
+  const objects = fixesOf(cases).map(({ kind, metadata }) => describeObject({ kind, ...metadata }));
+  const fix = [
+    ...(objects.length === 0 ? [] : [`-o yaml prints it: ${named(objects)}`]),
+    ...new Set(cases.flatMap(({ commands = [] }) => commands)),
+    ...(first?.advice === undefined ? [] : [first.advice]),
+  ];
   return [
-    `${paint('red', how)} in ${named(one.namespaces)}: ${one.cause}`,
-    `  such as  ${named(one.objects.slice(0, 1))}: ${one.message}`,
+    `${paint('red', how)} in ${named(namespaces)}: ${causeText(cause)}`,
+    `  such as  ${first?.subject ?? ''}: ${first?.message ?? ''}`,
     ...fix.map((text) => `  fix      ${text}`),
   ];
 }
@@ -437,7 +446,7 @@ function indented(depth: number, text: string, columns: number | undefined): rea
 }
 
 function causeLines(
-  { verdict, title, cases, clusters }: ReportCause,
+  { verdict, cases, clusters, ...cause }: Cause,
   paint: Paint,
   columns: number | undefined,
 ): readonly string[] {
@@ -445,23 +454,28 @@ function causeLines(
   const more = cases.length - shown.length;
   return [
     ...wrapped(
-      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', onOneLine(causeText(cause)))} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
       columns,
     ),
-    ...shown.flatMap(({ cluster, object, message, advice, commands = [], fix }) => [
-      ...indented(2, `${onOneLine(cluster)}  ${onOneLine(object)}`, columns),
+    ...shown.flatMap(({ cluster, subject, message, advice, commands = [], fix = [] }) => [
+      ...indented(2, `${onOneLine(cluster)}  ${onOneLine(subject)}`, columns),
       ...indented(4, message, columns),
       ...(advice === undefined ? [] : indented(4, advice, columns)),
       ...commands.map((command) => `      ${command}`),
-      ...(fix === undefined
-        ? []
-        : fix
-            .trimEnd()
-            .split('\n')
-            .map((line) => `      ${line}`)),
+      ...fixText(fix)
+        .split('\n')
+        .flatMap((line) => (line === '' ? [] : [`      ${line}`])),
     ]),
     ...(more === 0 ? [] : [`  and ${more} more`]),
   ];
+}
+
+/** Objects as YAML, without a newline at its end. */
+export function fixText(objects: readonly KubeObject[]): string {
+  return objects
+    .map((object) => toYaml(object, { lineWidth: 0 }))
+    .join('---\n')
+    .trimEnd();
 }
 
 function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems }: ReportCluster): string[] {

@@ -1,7 +1,7 @@
 /** A pod as an API server has it, judged as `doctor` judges it. */
 
 import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
-import { doctorChain } from '../../../../runtime/diagnose/checks/chain.ts';
+import { judgePod } from '../../../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../../../runtime/diagnose/model/look.ts';
 import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
@@ -32,7 +32,7 @@ const LISTS = {
   ephemeral: ['ephemeralContainers', 'ephemeralContainerStatuses'],
 } as const;
 
-function readCases(document: unknown): readonly ConformanceCase<Input, Expected>[] {
+export function readCases(document: unknown): readonly ConformanceCase<Input, Expected>[] {
   const { cases } = document as { readonly cases?: unknown };
   if (!Array.isArray(cases)) throw new TypeError('no list "cases"');
   return (cases as readonly ConformanceCase<Input, Expected>[]).map(({ name, input, expected }) => {
@@ -89,18 +89,23 @@ function eventsOf({ events = [], container, volumeImage }: Input): readonly Kube
   }));
 }
 
+/** The pod `web/app-0` of a case, and its events. */
+export function objectsOf(input: Input): readonly KubeObject[] {
+  return [podOf(input), ...eventsOf(input)];
+}
+
 function answer(input: Input): Expected {
   const store = new ObjectStore();
-  for (const object of [podOf(input), ...eventsOf(input)]) store.set(object);
+  for (const object of objectsOf(input)) store.set(object);
   const puller = { namespace: NAMESPACE, serviceAccount: 'default', pod: { kind: 'Pod', name: 'app-0' } };
-  const links = doctorChain(lookAt(store, puller, { unread: [], hosted: false }));
-  const found = links.find(({ cause }) => cause !== undefined);
+  const findings = judgePod(lookAt(store, puller, { unread: [], hosted: false }));
+  const found = findings.find(({ cause }) => cause !== undefined);
   if (found === undefined) return { failing: false };
   const { cause, host, sources, evidence, message } = found;
   const isQuoted =
     cause === 'unknown' && (evidence === undefined || message.includes(JSON.stringify(evidence)));
   return present({
-    failing: found.state === 'broken',
+    failing: found.severity === 'error',
     cause,
     host,
     quoted: isQuoted || undefined,

@@ -1,0 +1,174 @@
+/** What a check is, how a list of them judges a model, and how findings of one cause come together. */
+
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import {
+  byVerdict,
+  type Cause,
+  type Finding,
+  type FoundIn,
+  type ReportSystemName,
+  type ReportVerdict,
+  type Severity,
+} from '../model/types.ts';
+
+/** What a check says of what it found; {@link judge} fills the rest in. */
+export type Told = Omit<Finding, Filled> & Partial<Pick<Finding, Filled>>;
+type Filled = 'check' | 'severity' | 'subject';
+
+/** What is in order. */
+export function ok(message: string): Told {
+  return { severity: 'ok', message };
+}
+
+/** What works, and should be known. */
+export function warning(message: string, advice?: string): Told {
+  return { severity: 'warning', message, ...(advice === undefined ? {} : { advice }) };
+}
+
+/** What does not work, and what to do. */
+export function error(message: string, advice: string): Told {
+  return { severity: 'error', message, advice };
+}
+
+/** One thing that is looked at. */
+export interface Check<Model> {
+  /** Stable: that of its findings, unless they have a finer one. */
+  readonly id: string;
+  /** `all`: where a part could not be read and nothing is found, the answer is `unknown`, and never `ok`. */
+  readonly needs?: 'all';
+  /** Pure and total. A finding without a severity is an error. */
+  readonly run: (model: Model) => Told | readonly Told[] | undefined;
+  /** What to say where nothing is found. @default nothing is said */
+  readonly ok?: (model: Model) => string;
+}
+
+/** What a model is about, and what of it could not be read. */
+export interface Judged {
+  readonly subject: string;
+  readonly unread?: readonly string[];
+}
+
+/** The findings of all `checks`, in their order. Total. */
+export function judge<Model>(
+  checks: readonly Check<Model>[],
+  model: Model,
+  { subject, unread = [] }: Judged,
+): readonly Finding[] {
+  return checks.flatMap(({ id: check, needs, run, ok }): readonly Finding[] => {
+    const found = [run(model) ?? []].flat();
+    if (found.length > 0) return found.map((told) => ({ check, severity: 'error', subject, ...told }));
+    if (needs === 'all' && unread.length > 0)
+      return [{ check, severity: 'unknown', subject, message: 'not all could be read' }];
+    return ok === undefined ? [] : [{ check, severity: 'ok', subject, message: ok(model) }];
+  });
+}
+
+/** The first that something is broken for; what depends on it cannot be judged. */
+export function firstBroken(findings: readonly Finding[]): Finding | undefined {
+  return findings.find(({ severity }) => severity === 'error');
+}
+
+const WORST_FIRST: readonly Severity[] = ['error', 'warning', 'unknown', 'info', 'ok'];
+
+/** Orders findings, the worst first. */
+export function bySeverity(a: Finding, b: Finding): number {
+  return WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity);
+}
+
+/** What a finding makes of its object. */
+export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
+  error: 'broken',
+  warning: 'attention',
+  unknown: 'unknown',
+  info: 'ok',
+  ok: 'ok',
+};
+
+/** What findings of a check are called together, and whose they are unless they say it. */
+const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
+  image: ['An image has a name that cannot be read', 'pulls'],
+  places: ['An image may be pulled from nowhere', 'registry-overrides'],
+  'service-account': ['The ServiceAccount of a workload does not exist', 'pulls'],
+  injection: ['Pods lack a Secret that they should be given', 'pull-secret-injection'],
+  'secrets-there': ['A pull secret that pods list does not exist', 'pulls'],
+  'secrets-readable': ['A pull secret that pods list cannot be read', 'pulls'],
+  credential: ['No usable credential for an image', 'pulls'],
+  'mirror-credential': ['A mirror is asked without a credential that it takes', 'credential-provider'],
+  distribution: ['A Secret could not be brought to its namespace', 'pull-secret-injection'],
+  node: ['A node lacks the pull secret that is meant for it', 'global-pull-secret'],
+  registry: ['The last pull of an image failed', 'pulls'],
+  unread: ['Not all could be read, so that the cause is not known', 'pulls'],
+  'pull-secret/unusable': ['A pull secret of the nodes cannot be used', 'global-pull-secret'],
+  'entry/rejected': ['An entry of a pull secret is rejected', 'global-pull-secret'],
+  'entry/last-good': ['An entry of a pull secret is rejected', 'global-pull-secret'],
+  'entry/shadowed': ['An entry of a pull secret is shadowed', 'global-pull-secret'],
+  'credential/ended': ['A credential has expired', 'global-pull-secret'],
+  'credential/soon': ['A credential expires soon', 'global-pull-secret'],
+  'mirrors/error': ['Mirror sets are refused', 'registry-overrides'],
+  'mirrors/warning': ['A mirror set does not do what it says', 'registry-overrides'],
+  'mirrors/state': ['Nodes do not follow the mirror sets', 'registry-overrides'],
+};
+
+function titleOf({ check, severity }: Finding): (typeof TITLES)[string] | undefined {
+  const [family = ''] = check.split('/', 1);
+  return TITLES[check] ?? TITLES[`${family}/${severity}`];
+}
+
+/** The system that a finding belongs to. */
+export function systemOf(finding: Finding): ReportSystemName {
+  return finding.system ?? titleOf(finding)?.[1] ?? 'pulls';
+}
+
+/**
+ * Findings of one check, severity and thing that they are about together: the worst and the most frequent first. Linear in the
+ * findings.
+ */
+export function groupedByCause(findings: readonly FoundIn[]): readonly Cause[] {
+  const groups = new Map<string, [FoundIn, ...FoundIn[]]>();
+  for (const one of findings) {
+    const id = JSON.stringify([one.check, one.severity, systemOf(one), one.about]);
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()]
+    .map(causeOf)
+    .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || weightOf(b) - weightOf(a));
+}
+
+function weightOf({ pods, cases }: Cause): number {
+  return Math.max(pods, cases.length);
+}
+
+function causeOf(cases: readonly [FoundIn, ...FoundIn[]]): Cause {
+  const [first] = cases;
+  const { check, severity, about } = first;
+  const title = titleOf(first)?.[0] ?? `${wordsOf(check)} (${systemOf(first)})`;
+  const isLater = severity === 'warning' && first.pods !== undefined;
+  return {
+    check,
+    system: systemOf(first),
+    verdict: VERDICTS[severity],
+    title: isLater ? `${title}; it runs until the next pull` : title,
+    ...(about === undefined ? {} : { about }),
+    clusters: [...new Set(cases.map(({ cluster }) => cluster))],
+    pods: cases.reduce((sum, { pods = 0 }) => sum + pods, 0),
+    cases,
+  };
+}
+
+/** `EntriesRejected`: "Entries rejected". */
+function wordsOf(reason: string): string {
+  const words = reason.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
+  return words === '' ? 'Not in order' : words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What fixes all of them: of objects that differ under one name the first, as applying the second would undo it. */
+export function fixesOf(findings: readonly Finding[]): readonly KubeObject[] {
+  const byName = new Map<string, KubeObject>();
+  for (const object of findings.flatMap(({ fix = [] }) => fix)) {
+    const id = `${object.apiVersion} ${describeObject({ kind: object.kind, ...object.metadata })}`;
+    if (!byName.has(id)) byName.set(id, object);
+  }
+  return [...byName.values()];
+}
