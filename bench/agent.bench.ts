@@ -1,14 +1,21 @@
 /**
  * The node agent as nodes run it: compiled, on a real systemd. How long from the swap of the mounted secret to the file, and to
- * the restarted kubelet; what it costs at rest; how soon after its start it has looked.
+ * the restarted kubelet; how long a credential takes that is given, taken away or removed with its Secret in the API server; what it
+ * costs at rest; how soon after its start it has looked.
  *
  * Needs root and systemd. `PULLWRIGHT_EXECUTABLE` names another executable to be measured.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { redact } from '../runtime/core/redacted.ts';
+import { agentRbac } from '../runtime/global-pull-secret/agent-access.ts';
+import { judgedMark } from '../runtime/global-pull-secret/removal-guard.ts';
 import { connectBus } from '../runtime/node/systemd.ts';
-import { OLD, secret } from '../test/support/agent-scene.ts';
+import { missingControlPlane } from '../test/control-plane/build.ts';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
+import type { Rule } from '../test/control-plane/users.ts';
+import { NEW, OLD, secret } from '../test/support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
 import { PrivateSystemd, systemdMissing, until } from '../test/support/systemd.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
@@ -92,6 +99,80 @@ function row(what: string, values: readonly number[], of: number): Record<string
   return { what, 'median ms': ms(median), 'max ms': ms(max), 'to bare restart': ratio(median, of) };
 }
 
+/** From the API server's answer to the kubelet that has read the file. */
+async function revocations(): Promise<void> {
+  const absent = missingControlPlane();
+  if (absent !== undefined) {
+    process.stderr.write(`skipped: ${absent}\n`);
+    return;
+  }
+  const plane = await startControlPlane();
+  const objects = agentRbac({});
+  const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
+  const user = await plane.user({
+    name: 'agent',
+    by: 'token',
+    namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
+  });
+  const account = join(plane.folder, 'account');
+  mkdirSync(account);
+  writeFileSync(join(account, 'ca.crt'), plane.ca);
+  symlinkSync(user.tokenFile, join(account, 'token'));
+  const pullSecret = (name: string, content: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name, namespace: 'kube-system' },
+    data: {
+      '.dockerconfigjson': btoa(content),
+      'pullwright-judged': btoa(judgedMark(redact(content))),
+    },
+  });
+  for (const lease of objects.filter(({ kind }) => kind === 'Lease')) await plane.apply(lease);
+  await plane.apply(pullSecret('original-pull-secret', OLD));
+  node.original.swap(OLD);
+  const env = {
+    ...process.env,
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
+  };
+  const agent = node.agent(
+    ['--node-name=a', '--watch', '--settle=100ms', `--service-account-dir=${account}`],
+    env,
+  );
+  await until('the agent is in sync', () => agent.reason() === 'InSync');
+  const given: number[] = [];
+  const taken: number[] = [];
+  const removed: number[] = [];
+  const timed = async (times: number[], content: string, change: () => Promise<unknown>): Promise<void> => {
+    const before = machine.starts().length;
+    await change();
+    times.push(
+      await timeUntil(
+        () => readFileSync(machine.config, 'utf8') === content && machine.starts().length > before,
+      ),
+    );
+    await until('the agent is in sync', () => agent.reason() === 'InSync');
+  };
+  const more = secret('more.example.com', 'new.example.com', 'old.example.com');
+  for (let at = 0; at < SWAPS; at += 1) {
+    await timed(given, more, () => plane.apply(pullSecret('global-pull-secret', more)));
+    await timed(taken, NEW, () => plane.apply(pullSecret('global-pull-secret', NEW)));
+    await timed(removed, OLD, () => plane.remove(pullSecret('global-pull-secret', NEW)));
+  }
+  await agent.stop();
+  await plane.stop();
+  const line = (what: string, times: readonly number[]): Record<string, string> => {
+    const { median, max } = spread(times);
+    return { what, 'median ms': ms(median), 'max ms': ms(max) };
+  };
+  printTable('node agent: from the Secret in the API server to the kubelet that has read the file', [
+    line('a credential given', given),
+    line('a credential revoked', taken),
+    line('the Secret removed', removed),
+  ]);
+}
+
 async function startUp(): Promise<void> {
   const times: number[] = [];
   for (let at = 0; at < SWAPS; at += 1) {
@@ -146,6 +227,7 @@ function between(before: ReadonlyMap<string, number>, later: ReadonlyMap<string,
 
 try {
   await swaps();
+  await revocations();
   await startUp();
   await atRest();
 } finally {

@@ -10,6 +10,7 @@ import { commandPages, manPage, markdownReference } from './cli.ts';
 import { fleetPage, kindsPage } from './kinds.ts';
 import { allMetrics, metricsPage } from './metrics.ts';
 import { conditionsPage, errorsPage, eventsPage } from './reasons.ts';
+import { rightsPage } from './rights.ts';
 import { allSaid } from './said.ts';
 import { readSources } from './source.ts';
 
@@ -34,6 +35,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['errors.md', errorsPage(said)],
     ['metrics.md', metricsPage(await allMetrics(sources))],
     ['alerts.md', alertsPage(allAlerts())],
+    ['rights.md', rightsPage()],
   ]);
 }
 

@@ -37,7 +37,6 @@ const MACHINE_CONFIGS: AccountBound = {
   name: 'machine-configs',
   apiGroup: 'machineconfiguration.openshift.io',
   resource: 'machineconfigs',
-  operations: ['CREATE', 'UPDATE', 'DELETE'],
   variables: [
     { name: 'spec', expression: "request.operation == 'DELETE' ? {} : dyn(object.spec)" },
     { name: 'config', expression: 'dyn(variables.spec.?config.orValue({}))' },

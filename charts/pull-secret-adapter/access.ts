@@ -11,6 +11,7 @@ import {
   accountBounds,
   cel,
   celOf,
+  GOES,
 } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
@@ -41,7 +42,6 @@ import {
 } from '../../runtime/pull-secret-adapter/objects.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 
-const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE'] as const;
 /** Of CEL, about a name: that of an object of a cluster. */
 const isOfCluster = (name: string, what: 'data' | 'places'): string =>
   `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
@@ -106,7 +106,6 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
       name: 'data',
       apiGroup: '',
       resource: 'secrets',
-      operations: OPERATIONS,
       validations: [
         {
           expression: isData('request.name'),
@@ -118,7 +117,6 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
       name: 'places',
       apiGroup: '',
       resource: 'configmaps',
-      operations: OPERATIONS,
       validations: [
         {
           expression: isOfCluster('request.name', 'places'),
@@ -132,7 +130,6 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
   ];
 }
 
-const GOES = "request.operation == 'DELETE' || ";
 const SPEC = 'object.spec.template.spec';
 const CONTAINER = `${SPEC}.containers[0]`;
 /** Of CEL: the Secret of the Job's cluster. */
@@ -144,7 +141,6 @@ function jobs(bounds: JobBounds): AccountBound {
     name: 'jobs',
     apiGroup: 'batch',
     resource: 'jobs',
-    operations: OPERATIONS,
     variables: [
       { name: 'labels', expression: 'object.spec.template.metadata.labels' },
       { name: 'annotations', expression: 'object.spec.template.metadata.annotations' },
@@ -240,7 +236,6 @@ function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): Account
     name: 'bindings',
     apiGroup: 'rbac.authorization.k8s.io',
     resource: 'rolebindings',
-    operations: OPERATIONS,
     validations: [
       {
         expression: `request.name == '${JOB_BINDING}' && (${GOES}(object.roleRef == ${celOf(binding['roleRef'])} && object.?subjects.orValue([]) == ${celOf(binding['subjects'])}))`,

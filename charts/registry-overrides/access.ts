@@ -3,6 +3,7 @@
 import { type AccountBound, sameBut, sameMetadata } from '../../runtime/core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
+import { PLANES } from '../../runtime/engine/hosted-clusters.ts';
 import {
   CATALOG_CONTAINERS,
   CATALOG_STREAM,
@@ -22,10 +23,6 @@ import type { Access } from '../shared/system.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const LISTS = ['containers', 'initContainers'];
-const HOSTED_CONTROL_PLANE = {
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedControlPlane',
-} as const;
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
 /** One hosted cluster of the management cluster. */
@@ -116,7 +113,6 @@ const DEPLOYMENT_FIELDS: AccountBound = {
   name: 'deployments',
   apiGroup: 'apps',
   resource: 'deployments',
-  operations: ['CREATE', 'UPDATE', 'DELETE'],
   variables: [
     ...PODS,
     { name: 'spec', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec)" },
@@ -152,7 +148,7 @@ const CATALOG_IMAGES: readonly AccountBound[] = [
     resource: 'deployments',
     operations: ['UPDATE'],
     resourceNames: CATALOGS,
-    against: HOSTED_CONTROL_PLANE,
+    against: PLANES,
     variables: [...PODS, PLACES, INDEXES],
     validations: LISTS.map((list) => ({
       expression: `${listOf('now', list)}.all(one, ${listOf('was', list)}.exists(old, one.name == old.name && ${SAME_IMAGE}) || ${isOfCatalog('one.image', 'variables.catalog')})`,
@@ -165,7 +161,7 @@ const CATALOG_IMAGES: readonly AccountBound[] = [
     resource: 'imagestreams',
     operations: ['CREATE', 'UPDATE'],
     resourceNames: [CATALOG_STREAM],
-    against: HOSTED_CONTROL_PLANE,
+    against: PLANES,
     variables: [PLACES, INDEXES],
     validations: [
       {

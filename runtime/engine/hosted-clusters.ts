@@ -147,7 +147,8 @@ export class HostedReport {
   }
 }
 
-const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+/** Kind of the objects by which hosted clusters are found. */
+export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
 /** Its UID identifies a cluster, whatever address leads there. */
 const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };

@@ -6,7 +6,7 @@
  * agents' role to the agents alone.
  */
 
-import { type AccountBound, cel, celOf, nodeReportBounds } from '../core/kubernetes/account-bounds.ts';
+import { type AccountBound, cel, celOf, GOES, nodeReportBounds } from '../core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
@@ -24,9 +24,6 @@ import { agentDaemonSet, upstreamDaemonSet } from './daemon-set.ts';
 import { type AgentOptions, booksTurns, HASH_LABEL, reports } from './options.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const WRITES = ['CREATE', 'UPDATE', 'DELETE'] as const;
-/** Whatever of these names goes is an outage of the agent, and no right of anybody. */
-const GOES = "request.operation == 'DELETE' || ";
 
 /**
  * The bounds of an account that applies the agent's objects.
@@ -56,7 +53,6 @@ function agentPods(options: AgentOptions): AccountBound {
     name: 'agents',
     apiGroup: 'apps',
     resource: 'daemonsets',
-    operations: WRITES,
     validations: [
       {
         expression: `${GOES}${rendered.map(({ spec }) => `object.spec == ${celOf(spec, 'daemonSet')}`).join(' || ')}`,
@@ -82,7 +78,6 @@ function agentRoles(options: AgentOptions): AccountBound {
     name: 'roles',
     apiGroup: RBAC_GROUP,
     resource: ['roles', 'clusterroles'],
-    operations: WRITES,
     validations: [
       {
         expression: `${GOES}!has(object.aggregationRule) && (request.name == '${NAMES.syncer}' ? ${byNamespace(options, 'Role', 'rules')} : ${others})`,
@@ -97,7 +92,6 @@ function agentBindings(options: AgentOptions): AccountBound {
     name: 'bindings',
     apiGroup: RBAC_GROUP,
     resource: ['rolebindings', 'clusterrolebindings'],
-    operations: WRITES,
     validations: [
       {
         expression: `${GOES}object.roleRef.name == '${NAMES.syncer}' && object.roleRef.kind == (request.resource.resource == 'rolebindings' ? 'Role' : 'ClusterRole') && ${byNamespace(options, 'RoleBinding', 'subjects')}`,

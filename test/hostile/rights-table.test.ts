@@ -83,6 +83,59 @@ async function accountsIn(plane: ControlPlane): Promise<readonly (readonly [stri
   ]);
 }
 
+interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+function ruleText({ verbs, apiGroups = [], resources = [], resourceNames = [] }: Rule): string {
+  const [group = ''] = apiGroups;
+  const kinds = resources.map((one) => (group === '' ? one : `${one}.${group}`)).join(', ');
+  return `${verbs.join(', ')}: ${kinds}${resourceNames.length === 0 ? '' : ` ${resourceNames.join(', ')}`}`;
+}
+
+/** Every verb on every object that RBAC gives the account, by namespace (`*`: in each); what all accounts may is left out. */
+async function rightsOf(
+  plane: ControlPlane,
+  [namespace, name]: readonly [string, string],
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const [thief, anybody] = [
+    await stolenToken(plane, namespace, name),
+    await stolenToken(plane, 'default', 'default'),
+  ];
+  const review = async (who: Requester, where: string): Promise<readonly string[]> => {
+    const { status, body } = await who.request(
+      'POST',
+      '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+      {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectRulesReview',
+        spec: { namespace: where },
+      },
+    );
+    assert.equal(status, 201, body.message);
+    return (body.status.resourceRules as readonly Rule[]).map(ruleText);
+  };
+  const { body } = await plane.client.request('GET', '/api/v1/namespaces');
+  const everybodys = new Set(await review(anybody, 'default'));
+  const found = new Map<string, readonly string[]>();
+  for (const { metadata } of body.items as readonly { metadata: { name: string } }[])
+    found.set(
+      metadata.name,
+      [...new Set(await review(thief, metadata.name))].filter((rule) => !everybodys.has(rule)).sort(),
+    );
+  thief.close();
+  anybody.close();
+  const [first = [], ...others] = found.values();
+  const wide = first.filter((rule) => others.every((rules) => rules.includes(rule)));
+  const own = [...found].map(
+    ([where, rules]) => [where, rules.filter((rule) => !wide.includes(rule))] as const,
+  );
+  return Object.fromEntries([['*', wide] as const, ...own].filter(([, rules]) => rules.length > 0));
+}
+
 /** What is let through of all attacks with the token of that account. */
 async function letThrough(
   plane: ControlPlane,
@@ -119,18 +172,24 @@ async function attacked(plane: ControlPlane, name: string, expected: number): Pr
   const attacks = attacksOn(await presentIn(plane));
   const accounts = await accountsIn(plane);
   assert.equal(accounts.length, expected, accounts.join(' '));
-  const path = join(import.meta.dirname, '../golden/rbac/through', `${name}.json`);
+  const path = (list: string): string => join(import.meta.dirname, '../golden/rbac', list, `${name}.json`);
   const isWritten = process.env['UPDATE_GOLDEN'] === '1';
-  const list = isWritten ? {} : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, readonly string[]>);
+  const list = isWritten
+    ? {}
+    : (JSON.parse(readFileSync(path('through'), 'utf8')) as Record<string, readonly string[]>);
   const through: Record<string, readonly string[]> = {};
+  const rights: Record<string, Awaited<ReturnType<typeof rightsOf>>> = {};
   for (const account of accounts) {
     const id = account.join('/');
     const listed = isWritten ? undefined : new Set(list[id]);
     through[id] = await letThrough(plane, account, attacks, listed);
+    rights[id] = await rightsOf(plane, account);
   }
-  const text = `${JSON.stringify(through, undefined, 2)}\n`;
-  if (isWritten) writeFileSync(path, text);
-  assert.equal(text, readFileSync(path, 'utf8'), 'run it with UPDATE_GOLDEN=1');
+  for (const [kind, value] of Object.entries({ through, rights })) {
+    const text = `${JSON.stringify(value, undefined, 2)}\n`;
+    if (isWritten) writeFileSync(path(kind), text);
+    assert.equal(text, readFileSync(path(kind), 'utf8'), 'run it with UPDATE_GOLDEN=1');
+  }
 }
 
 test.run();

@@ -18,7 +18,8 @@ export interface AccountBound {
   readonly name: string;
   readonly apiGroup: string | readonly string[];
   readonly resource: string | readonly string[];
-  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
+  /** @default all three */
+  readonly operations?: AdmissionPolicyInput['operations'];
   readonly resourceNames?: readonly string[];
   readonly against?: NonNullable<AdmissionPolicyInput['against']>;
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
@@ -59,6 +60,7 @@ export function accountBounds(
       failurePolicy: 'Fail',
       matchConditions: [{ name: 'account', expression: `request.userInfo.username == '${userOf(account)}'` }],
       actions: ['Deny'],
+      operations: ['CREATE', 'UPDATE', 'DELETE'],
       ...bound,
     });
   });
@@ -136,6 +138,9 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   secret: { defaultMode: 0o644 },
 };
 
+/** Begins an expression that speaks of what is written. */
+export const GOES = "request.operation == 'DELETE' || ";
+
 const CLAIM = 'authentication.kubernetes.io/node-name';
 
 /**
@@ -192,7 +197,6 @@ function onlyTypes(types: readonly string[]): AccountBound {
     name: 'secrets',
     apiGroup: '',
     resource: 'secrets',
-    operations: ['CREATE', 'UPDATE', 'DELETE'],
     validations: [
       {
         expression: `(request.operation == 'DELETE' ? oldObject : object).?type.orValue('Opaque') in ${JSON.stringify(types)}`,
@@ -234,7 +238,6 @@ export function onlyLabel(input: {
   const { label, ...bound } = input;
   return {
     ...bound,
-    operations: ['CREATE', 'UPDATE', 'DELETE'],
     validations: [
       {
         expression: `request.operation == 'UPDATE' && object.?spec == oldObject.?spec && ${sameMetadata({ labels: [label] })}`,
