@@ -50,11 +50,10 @@ export function mirrorSetObject(set: MirrorSet): KubeObject {
     ...(mirrorSourcePolicy === undefined ? {} : { mirrorSourcePolicy }),
   }));
   const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
-  if (set.type === 'tag')
-    return customObject('ImageTagMirrorSet', metadata, { spec: { imageTagMirrors: entries } });
+  if (set.type === 'tag') return customObject('ImageTagMirrorSet', metadata, { imageTagMirrors: entries });
   return set.type === 'content-source-policy'
-    ? customObject('ImageContentSourcePolicy', metadata, { spec: { repositoryDigestMirrors: entries } })
-    : customObject('ImageDigestMirrorSet', metadata, { spec: { imageDigestMirrors: entries } });
+    ? customObject('ImageContentSourcePolicy', metadata, { repositoryDigestMirrors: entries })
+    : customObject('ImageDigestMirrorSet', metadata, { imageDigestMirrors: entries });
 }
 
 /** Where the drop-in lies on a node. Later names win, so that a person can put a file after it. */

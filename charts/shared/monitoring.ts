@@ -27,13 +27,14 @@ export function prometheusRule(metadata: ObjectMeta, alerts: readonly Alert[]): 
     labels: { severity: alert.severity ?? 'warning' },
     annotations: { summary: alert.summary, description: alert.description },
   }));
-  return customObject('PrometheusRule', metadata, { spec: { groups: [{ name: metadata.name, rules }] } });
+  return customObject('PrometheusRule', metadata, { groups: [{ name: metadata.name, rules }] });
 }
 
 /** A ServiceMonitor for the port `metrics` of the Services with these labels in the same namespace. */
 export function serviceMonitor(metadata: ObjectMeta, selector: Readonly<Record<string, string>>): KubeObject {
   return customObject('ServiceMonitor', metadata, {
-    spec: { selector: { matchLabels: selector }, endpoints: [{ port: 'metrics', interval: '30s' }] },
+    selector: { matchLabels: selector },
+    endpoints: [{ port: 'metrics', interval: '30s' }],
   });
 }
 

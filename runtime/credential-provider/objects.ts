@@ -7,7 +7,6 @@
  * cannot be had, the platform's own plugin runs.
  */
 
-import type { IgnitionConfig, IgnitionFile } from '../core/kubernetes/custom-kinds.ts';
 import type { KubeObject, OwnerReference } from '../core/kubernetes/object.ts';
 import { dataUrl, kubernetesObject, machineConfigOf } from '../core/kubernetes/objects.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
@@ -57,7 +56,7 @@ export function machineConfig({ pool, files, units = [], owner }: MachineConfigI
 }
 
 /** Ignition 3.5.0 with files and units that are enabled. */
-export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []): IgnitionConfig {
+export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []): object {
   return {
     ignition: {
       config: { replace: { verification: {} } },
@@ -76,7 +75,7 @@ export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] 
   };
 }
 
-function ignitionFile({ path, text, mode = 0o644 }: NodeFile): IgnitionFile {
+function ignitionFile({ path, text, mode = 0o644 }: NodeFile): object {
   return {
     contents: { compression: '', source: dataUrl(text), verification: {} },
     group: {},

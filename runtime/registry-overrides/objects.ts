@@ -20,17 +20,14 @@ export const CATALOG_CONTAINERS = { initContainer: 'extract-content', container:
 export function catalogImageStream(namespace: string, images: CatalogImages): KubeObject {
   const tags = Object.entries(images)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(
-      ([name, image]) =>
-        ({
-          name,
-          from: { kind: 'DockerImage', name: image },
-          importPolicy: { scheduled: true, importMode: 'PreserveOriginal' },
-          referencePolicy: { type: 'Local' },
-        }) as const,
-    );
+    .map(([name, image]) => ({
+      name,
+      from: { kind: 'DockerImage', name: image },
+      importPolicy: { scheduled: true, importMode: 'PreserveOriginal' },
+      referencePolicy: { type: 'Local' },
+    }));
   const metadata = { name: CATALOG_STREAM, namespace };
-  return customObject('ImageStream', metadata, { spec: { lookupPolicy: { local: true }, tags } });
+  return customObject('ImageStream', metadata, { lookupPolicy: { local: true }, tags });
 }
 
 export interface ImageTrigger {
@@ -61,15 +58,13 @@ export function catalogSource(
     annotations: { 'target.workload.openshift.io/management': '{"effect": "PreferredDuringScheduling"}' },
   };
   return customObject('CatalogSource', metadata, {
-    spec: {
-      sourceType: 'grpc',
-      displayName: catalog.displayName,
-      publisher: 'Red Hat',
-      priority: catalog.priority,
-      grpcPodConfig: { securityContextConfig: 'restricted' },
-      updateStrategy: { registryPoll: { interval: '10m' } },
-      ...where,
-    },
+    sourceType: 'grpc',
+    displayName: catalog.displayName,
+    publisher: 'Red Hat',
+    priority: catalog.priority,
+    grpcPodConfig: { securityContextConfig: 'restricted' },
+    updateStrategy: { registryPoll: { interval: '10m' } },
+    ...where,
   });
 }
 

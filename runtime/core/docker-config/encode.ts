@@ -11,7 +11,6 @@
 
 import { createHash } from 'node:crypto';
 import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
-import { compareBytes } from '../go/text.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
 import type { RegistryKey } from './registry-key.ts';
@@ -31,16 +30,20 @@ interface ReadConfig<Entry> {
   readonly containersFault: string | undefined;
 }
 
-/** An entry as it is written: the text of `"key":{...}`. */
+/** An entry as it is written. */
 export interface EncodedEntry {
   readonly key: string;
-  readonly text: Redacted<string>;
+  readonly value: Redacted<JsonNode>;
 }
 
-/** Writes `entry` under `key`. The entry must be without fault. */
+/** `entry` as it is written under `key`. The entry must be without fault. */
 export function encodeEntry(entry: Pick<ReadEntry, 'value'>, key: string): EncodedEntry {
-  const node = withPortableAuth(reveal(entry.value));
-  return { key, text: redact(`${encodeGoText(key)}:${encodeGoJson(node, 'exact')}`) };
+  return { key, value: redact(withPortableAuth(reveal(entry.value))) };
+}
+
+/** Bytes that the entry takes in a document, the comma included. */
+export function entrySize({ key, value }: EncodedEntry): number {
+  return Buffer.byteLength(encodeGoText(key)) + Buffer.byteLength(encodeGoJson(reveal(value), 'exact')) + 2;
 }
 
 function withPortableAuth(node: JsonNode): JsonNode {
@@ -83,17 +86,10 @@ export function encodeConfig(
   entries: readonly EncodedEntry[],
   fields: readonly JsonMember[],
 ): Redacted<string> {
-  const auths = entries
-    .toSorted((a, b) => compareBytes(a.key, b.key))
-    .map((entry) => reveal(entry.text))
-    .join(',');
-  const parts = fields.map((member): readonly [string, string] => [
-    member.key,
-    `${encodeGoText(member.key)}:${encodeGoJson(member.value, 'exact')}`,
-  ]);
-  const all = [...parts, ['auths', `"auths":{${auths}}`] as const];
-  const sorted = all.toSorted(([a], [b]) => compareBytes(a, b)).map(([, text]) => text);
-  return redact(`{${sorted.join(',')}}`);
+  return encodeUsable(
+    entries.map(({ key, value }) => [key, reveal(value)] as const),
+    fields.map(({ key, value }) => [key, value] as const),
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import { compareBytes } from '../go/text.ts';
 import type { EntryStatus } from '../kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 import { counted, type TextPosition } from '../text.ts';
-import { type EncodedEntry, encodeConfig, encodeEntry, usableFields } from './encode.ts';
+import { type EncodedEntry, encodeConfig, encodeEntry, entrySize, usableFields } from './encode.ts';
 import { matchesImage } from './match-images.ts';
 import {
   type ConfigProblem,
@@ -148,7 +148,7 @@ class Judge {
   #take(entry: DockerConfigEntry, used: DockerConfigEntry, source: AddedEntry['source']): void {
     const { written, portable } = entry.key;
     const encoded = encodeEntry(used, portable);
-    const size = Buffer.byteLength(reveal(encoded.text)) + 1;
+    const size = entrySize(encoded);
     if (size > this.#room) {
       const message = `does not fit: the merged secret would be larger than a Secret may be, by ${size - this.#room} bytes`;
       return this.#say(entry, 'Rejected', 'SecretFull', message);

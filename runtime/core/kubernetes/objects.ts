@@ -12,7 +12,7 @@ import type {
 } from '@kubernetes/client-node';
 import type * as k8s from 'cdk8s-plus-28/lib/imports/k8s.js';
 import { VERSION } from '../version.ts';
-import { customObject, type IgnitionConfig } from './custom-kinds.ts';
+import { customObject } from './custom-kinds.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 
 /**
@@ -181,9 +181,9 @@ const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
 /**
  * A MachineConfig for the nodes of `pool`.
  */
-export function machineConfigOf(pool: string, metadata: ObjectMeta, config: IgnitionConfig): KubeObject {
+export function machineConfigOf(pool: string, metadata: ObjectMeta, config: object): KubeObject {
   const labels = { ...metadata.labels, [ROLE_LABEL]: pool };
-  return customObject('MachineConfig', { ...metadata, labels }, { spec: { config } });
+  return customObject('MachineConfig', { ...metadata, labels }, { config });
 }
 
 /** The data URL of a file's text, as the operator itself writes it. */
@@ -280,15 +280,13 @@ export function podMonitor(
   const secure =
     tls === undefined
       ? {}
-      : ({
+      : {
           scheme: 'https',
           tlsConfig: { serverName: tls.serverName, ca: { secret: { name: tls.secret, key: 'ca.crt' } } },
-        } as const);
+        };
   return customObject('PodMonitor', metadata, {
-    spec: {
-      selector: { matchLabels: selector },
-      podMetricsEndpoints: [{ port: 'metrics', interval: '60s', ...secure }],
-    },
+    selector: { matchLabels: selector },
+    podMetricsEndpoints: [{ port: 'metrics', interval: '60s', ...secure }],
   });
 }
 

@@ -12,12 +12,8 @@ import {
   operatorOf,
 } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import {
-  type EntryStatus,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { recordOf } from '../../core/record.ts';
 import {
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
@@ -28,6 +24,7 @@ import {
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
+import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { ELIGIBLE_PLATFORMS } from '../eligibility.ts';
 import {
@@ -37,15 +34,6 @@ import {
   type RemovalOptions,
 } from '../removal-guard.ts';
 import type { RemovalContext } from './plan.ts';
-
-/** About `original-pull-secret`. */
-export const PLATFORM_STATUS: Ref = {
-  role: 'hosted',
-  apiVersion: PULL_STATUS_API_VERSION,
-  kind: PULL_STATUS_KIND,
-  namespace: NAMES.namespace,
-  name: pullStatusName('Secret', NAMES.original),
-};
 
 // `mode: own` beside objects of the same names that others made: all of them are taken over, or none. What would be taken is said
 // first, and goes on when a person confirms these very objects. Pure.
@@ -156,13 +144,11 @@ const CLUSTER_VERSION = {
   name: 'version',
 } as const;
 
-const COPY: Ref = {
-  role: 'hosted',
-  apiVersion: 'v1',
-  kind: 'Secret',
-  namespace: NAMES.namespace,
-  name: NAMES.original,
-};
+const COPY_SECRET = { kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original } as const;
+const COPY: Ref = { role: 'hosted', apiVersion: 'v1', ...COPY_SECRET };
+
+/** About the copy. */
+const REPORT: Ref = pullStatusRef('hosted', COPY_SECRET);
 
 export const REMOVAL_READS: readonly Watch[] = [
   { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
@@ -241,20 +227,15 @@ export function heldAnnotation({ hash, since }: PendingRemoval): string {
   return `${hash} ${since}`;
 }
 
+/** By the copy; where it was deleted, by the report. */
 function heldBefore(reader: Reader): RemovalContext['held'] {
   const copy = reader.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
-  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : heldInReport(reader);
-  if (typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since)))
-    return undefined;
-  return { hash, since };
-}
-
-/** Where versions before wrote it alone. */
-function heldInReport(reader: Reader): readonly unknown[] {
-  const status = reader.get(PLATFORM_STATUS)?.status as
-    | { readonly summary?: Readonly<Record<string, unknown>> }
-    | undefined;
-  return [status?.summary?.['heldRemoval'], status?.summary?.['heldSince']];
+  const { summary } = recordOf(reader.get(REPORT)?.status);
+  const { heldRemoval, heldSince } = recordOf(summary);
+  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : [heldRemoval, heldSince];
+  return typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since))
+    ? undefined
+    : { hash, since };
 }
 
 // What others left under the names of this system: what is removed with a takeover, and what only a person can clear away. Pure.

@@ -5,7 +5,7 @@
  * additional secret never holds up the platform's own, and what was good before stays in use, entry by entry.
  */
 
-import { encodeUsable, type UsablePart, usablePart } from '../../core/docker-config/encode.ts';
+import { encodeConfig, type UsablePart, usablePart } from '../../core/docker-config/encode.ts';
 import {
   AUTHS_MISSING,
   MAX_SECRET_BYTES,
@@ -20,7 +20,6 @@ import {
   secretDataText,
   toBase64,
 } from '../../core/docker-config/pull-secret.ts';
-import type { JsonNode } from '../../core/go/json.ts';
 import { compareBytes } from '../../core/go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
@@ -176,9 +175,9 @@ function composed(
   const brokenKeys = new Set(writtenKeys(broken));
   const stay = before.filter(({ key }) => brokenKeys.has(key.written));
   const all = [...entries, ...stay, ...heldEntries];
-  const text = encodeUsable(
-    all.map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
-    fields.map(({ key, value }) => [key, value] as const),
+  const text = encodeConfig(
+    all.map(({ key, value }) => ({ key: key.written, value })),
+    fields,
   );
   return { value: toBase64(text), registries: writtenKeys(all) };
 }

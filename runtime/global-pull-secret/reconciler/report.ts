@@ -6,50 +6,31 @@ import {
   summarize,
 } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
-import {
-  type EntryStatus,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
-import type {
-  Apply,
-  EventNote,
-  Reader,
-  ReconcileError,
-  Ref,
-  Result,
-  Sample,
-  StatusPatch,
-  Watch,
-} from '../../engine/contract.ts';
+import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
+import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
 import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-sync-status.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
-import { type ManagedExternally, PLATFORM_STATUS, platformOwner } from './ownership.ts';
+import { type ManagedExternally, platformOwner } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 
 // What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
 // It is there whether or not a tenant added anything.
 
-export interface PlatformReportInput {
+interface PlatformReportInput {
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   /** All that keeps the platform's pull secret from nodes. */
   readonly problems: readonly ReconcileError[];
   /** Conditions that say who manages the objects. */
   readonly managed: readonly ConditionInput[];
-  readonly present: KubeObject | undefined;
-  readonly now: Date;
 }
 
-/** The PullStatus and its status. */
-export function platformStatus(input: PlatformReportInput): ReturnType<typeof pullStatus> {
-  const { plan, nodes, present, now } = input;
-  return pullStatus({
+function platformStatus(reader: Reader, input: PlatformReportInput): ReturnType<typeof reportPullStatus> {
+  const { plan, nodes } = input;
+  return reportPullStatus(reader, 'hosted', {
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original },
     conditions: conditionsOf(input),
@@ -62,13 +43,11 @@ export function platformStatus(input: PlatformReportInput): ReturnType<typeof pu
       rejected: rejectedOf(plan.platformVerdicts).length,
       ...(plan.held === undefined ? {} : { heldRemoval: plan.held.hash, heldSince: plan.held.since }),
     },
-    present,
-    now,
   });
 }
 
 /** Entries that cannot be used. */
-export function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
+function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
@@ -112,12 +91,12 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
 }
 
 /** A problem as a condition says it. */
-export function problemSaid(problem: ReconcileError): ConditionText {
+function problemSaid(problem: ReconcileError): ConditionText {
   return { reason: problem.code, message: problemText(problem) };
 }
 
 /** Who looks at a condition has no log at hand: it must say what to do. */
-export function problemText({ message, hint }: ReconcileError): string {
+function problemText({ message, hint }: ReconcileError): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
@@ -138,7 +117,7 @@ function rejectedText(rejected: readonly EntryStatus[]): { reason: string; messa
 }
 
 /** The first reasons, and how many more there are. */
-export function reasonsOf(rejected: readonly EntryStatus[]): string {
+function reasonsOf(rejected: readonly EntryStatus[]): string {
   const reasons = rejected
     .slice(0, MAX_REASONS)
     .map(({ subject, message }) => `"${subject}" ${message}`)
@@ -150,46 +129,32 @@ export function reasonsOf(rejected: readonly EntryStatus[]): string {
 /** At most this many events tell of single entries; the PullStatus has all of them. */
 const MAX_EVENTS = 20;
 
+function warning(regarding: Ref, action: 'Copy' | 'Merge', reason: string, note: string): EventNote {
+  return { regarding, type: 'Warning', reason, action, note: note.slice(0, 1024) };
+}
+
 /** Events on `regarding`, which is where a person can fix it. */
-export function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly EventNote[] {
+function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly EventNote[] {
   return verdicts
     .filter(({ verdict }) => verdict !== 'Accepted')
     .slice(0, MAX_EVENTS)
-    .map(({ subject, message, reason }) => ({
-      regarding,
-      type: 'Warning' as const,
-      reason,
-      action: 'Merge',
-      note: `${subject}: ${message}`.slice(0, 1024),
-    }));
+    .map(({ subject, message, reason }) => warning(regarding, 'Merge', reason, `${subject}: ${message}`));
 }
 
 /** Events about the platform's pull secret. */
-export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly EventNote[] {
-  const held: readonly EventNote[] =
-    plan.held === undefined
-      ? []
-      : [
-          {
-            regarding,
-            type: 'Warning',
-            reason: 'RemovalHeld',
-            action: 'Copy',
-            note: heldText(plan.held).slice(0, 1024),
-          },
-        ];
-  const whole = plan.problems.map((problem) => ({
-    regarding,
-    type: 'Warning' as const,
-    reason: problem.code,
-    action: 'Copy',
-    note: problemText(problem).slice(0, 1024),
-  }));
-  return [...whole, ...held, ...entryEvents(plan.platformVerdicts, regarding)];
+function platformEvents(
+  { problems, held, platformVerdicts }: PullSecretPlan,
+  regarding: Ref,
+): readonly EventNote[] {
+  return [
+    ...problems.map((problem) => warning(regarding, 'Copy', problem.code, problemText(problem))),
+    ...(held === undefined ? [] : [warning(regarding, 'Copy', 'RemovalHeld', heldText(held))]),
+    ...entryEvents(platformVerdicts, regarding),
+  ];
 }
 
 /** Credentials that reach no node are not in use, however well they merge. */
-export function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly ReconcileError[] {
+function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly ReconcileError[] {
   if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
   const all =
@@ -207,13 +172,6 @@ export function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): re
   ];
 }
 
-const STATUS: Ref = {
-  role: 'hosted',
-  apiVersion: PULL_STATUS_API_VERSION,
-  kind: PULL_STATUS_KIND,
-  namespace: NAMES.namespace,
-  name: pullStatusName('Secret', NAMES.additional),
-};
 const ADDITIONAL: Ref = {
   role: 'hosted',
   apiVersion: 'v1',
@@ -222,12 +180,12 @@ const ADDITIONAL: Ref = {
   name: NAMES.additional,
 };
 
-export const STATUS_READS: readonly Watch[] = [STATUS, PLATFORM_STATUS].map((ref) => ({
-  ...ref,
+export const STATUS_READS: readonly Watch[] = [NAMES.additional, NAMES.original].map((name) => ({
+  ...pullStatusRef('hosted', { kind: 'Secret', namespace: NAMES.namespace, name }),
   optional: true,
 }));
 
-export interface PullSecretReportInput {
+interface PullSecretReportInput {
   readonly world: Reader;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
@@ -250,22 +208,20 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
     ...managedBy(input.observed),
     ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
   ];
-  const present = reader.get(PLATFORM_STATUS);
-  const platform = platformStatus({ plan, nodes, problems: trouble, managed, present, now: reader.now });
-  const tenant =
-    additional === undefined
-      ? []
-      : [{ ref: STATUS, ...tenantStatus({ ...input, problems: trouble }, managed) }];
-  const all = [{ ref: PLATFORM_STATUS, ...platform }, ...tenant];
+  const all = [
+    platformStatus(reader, { plan, nodes, problems: trouble, managed }),
+    ...(additional === undefined ? [] : [tenantStatus({ ...input, problems: trouble }, managed)]),
+  ];
   const { uid } = additional?.secret.metadata ?? {};
-  const tenantEvents =
-    additional === undefined
-      ? []
-      : entryEvents(plan.verdicts, { ...ADDITIONAL, ...(uid === undefined ? {} : { uid }) });
   return {
-    apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
-    status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
-    events: [...platformEvents(plan, platformOwner(reader)), ...tenantEvents],
+    apply: all.map(({ apply }) => apply),
+    status: all.map(({ status }) => status),
+    events: [
+      ...platformEvents(plan, platformOwner(reader)),
+      ...(additional === undefined
+        ? []
+        : entryEvents(plan.verdicts, { ...ADDITIONAL, ...(uid === undefined ? {} : { uid }) })),
+    ],
     metrics: metricsOf(input),
   };
 }
@@ -277,16 +233,14 @@ function managedBy(elsewhere: ManagedExternally | undefined): readonly Condition
 function tenantStatus(
   input: PullSecretReportInput,
   managed: readonly ConditionInput[],
-): ReturnType<typeof pullStatus> {
+): ReturnType<typeof reportPullStatus> {
   const { world: reader, plan, nodes } = input;
-  return pullStatus({
+  return reportPullStatus(reader, 'hosted', {
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
     conditions: [...tenantConditions(input), ...managed],
     verdicts: nodes.truth === undefined ? plan.verdicts : onNodes(plan.verdicts, nodes.truth),
     summary: countsOf(plan.verdicts),
-    present: reader.get(STATUS),
-    now: reader.now,
   });
 }
 
