@@ -108,18 +108,11 @@ function reconcilerOptions(
   delivery: Delivery,
 ): Readonly<Record<string, unknown>> {
   const { imagePullSecrets } = cluster;
+  const { agent, source: _source, createConfigNamespace: _created, ...options } = config;
   const secrets = imagePullSecrets === undefined ? {} : { imagePullSecrets };
   const agentOptions =
-    delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...config.agent } } : {};
-  return {
-    delivery,
-    ...(config.mode === undefined ? {} : { mode: config.mode }),
-    ...(config.platforms === undefined ? {} : { platforms: config.platforms }),
-    ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
-    ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
-    ...(config.removals === undefined ? {} : { removals: config.removals }),
-    ...agentOptions,
-  };
+    delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...agent } } : {};
+  return { delivery, ...options, ...agentOptions };
 }
 
 /** As the reconciler reads them: what it may write is held to that, field for field. */

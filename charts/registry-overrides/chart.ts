@@ -126,17 +126,11 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
 
 /** What of the section the reconciler needs to know. */
 function optionsOf({
-  mode,
-  catalogs,
-  tagMirrors,
-  askRegistries,
+  mirrorSets: _sets,
+  machineConfigRoles: _roles,
+  ...options
 }: RegistryOverridesInput): Readonly<Record<string, unknown>> {
-  return {
-    ...(mode === undefined ? {} : { mode }),
-    ...(catalogs === undefined ? {} : { catalogs }),
-    ...(tagMirrors === undefined ? {} : { tagMirrors }),
-    ...(askRegistries === undefined ? {} : { askRegistries }),
-  };
+  return options;
 }
 
 function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[] {

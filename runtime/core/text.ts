@@ -109,6 +109,12 @@ export function countedOf(
   return `${some} of ${counted(all, ...nouns)} ${verbs[some === 1 ? 0 : 1]}`;
 }
 
+/** The first `most` of `names`, and how many more there are: `a, b and 4 more`. */
+export function someOf(names: readonly string[], most: number): string {
+  const more = names.length - most;
+  return `${names.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 // JSON for people and for programs that read what is printed: indented by two, with a line end.
 
 /**

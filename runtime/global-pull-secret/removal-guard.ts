@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { parseDockerConfig } from '../core/docker-config/pull-secret.ts';
 import type { RegistryKey } from '../core/docker-config/registry-key.ts';
 import type { Redacted } from '../core/redacted.ts';
-import { counted } from '../core/text.ts';
+import { counted, someOf } from '../core/text.ts';
 
 /** On the HostedCluster, on the platform's Secret, or on the Secret that an agent reads: the hashes of removals that may go on. */
 export const CONFIRM_REMOVAL = 'pullwright.dev/confirm-removal';
@@ -142,12 +142,11 @@ const MAX_NAMES = 5;
  */
 export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 'keys'>): string {
   if (keys.length === 0) return `${message}: those that nodes have stay`;
-  const names = keys
-    .slice(0, MAX_NAMES)
-    .map((key) => `"${key}"`)
-    .join(', ');
-  const more = keys.length > MAX_NAMES ? ` and ${keys.length - MAX_NAMES} more` : '';
-  return `${message}: ${names}${more} ${keys.length === 1 ? 'stays' : 'stay'}`;
+  const names = someOf(
+    keys.map((key) => `"${key}"`),
+    MAX_NAMES,
+  );
+  return `${message}: ${names} ${keys.length === 1 ? 'stays' : 'stay'}`;
 }
 
 /** The hashes in an annotation or a flag, which may name several. */

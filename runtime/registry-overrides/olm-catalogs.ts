@@ -7,7 +7,7 @@
  */
 import { parseWrittenReference } from '../core/image-reference.ts';
 import { compileMirrors, resolveMirrors } from '../core/mirrors/resolve.ts';
-import { type OverrideMap, parseImageOverrides } from './overrides.ts';
+import { type OverrideMap, overrideRules, parseImageOverrides } from './overrides.ts';
 
 export type CatalogName =
   | 'certified-operators'
@@ -158,14 +158,10 @@ function overriddenRepositories(
   overrides: OverrideMap | undefined,
 ): readonly string[] {
   if (overrides === undefined) return [];
-  const rules = [...overrides].map(([source, mirrors]) => ({
-    prefix: source,
-    location: source.startsWith('*.') ? '' : source,
-    blocked: false,
-    insecure: false,
-    mirrors: mirrors.map((location) => ({ location, pullFrom: 'all' as const })),
-  }));
-  const { rule, candidates } = resolveMirrors(compileMirrors(rules, { ports: 'exact' }), own);
+  const { rule, candidates } = resolveMirrors(
+    compileMirrors(overrideRules(overrides), { ports: 'exact' }),
+    own,
+  );
   const repositories = candidates
     .filter((candidate) => candidate.kind === 'mirror')
     .flatMap(({ reference, location }) =>

@@ -6,7 +6,7 @@
  * no rule, and writing the text does not reorder the map that is written.
  */
 import { compareBytes } from '../core/go/text.ts';
-import { compileMirrors, findRule } from '../core/mirrors/resolve.ts';
+import { compileMirrors, findRule, type MirrorRule } from '../core/mirrors/resolve.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
 /** Source to mirrors, in the order in which they are tried. */
@@ -85,15 +85,27 @@ function csvRecord(text: string): readonly string[] | undefined {
   return fields;
 }
 
+/** Overrides as rules of a look-up without a container runtime: mirrors serve digests and tags alike. */
+export function overrideRules(
+  overrides: Iterable<readonly [string, readonly string[]]>,
+): readonly MirrorRule[] {
+  return [...overrides].map(([source, mirrors]) => ({
+    prefix: source,
+    location: source.startsWith('*.') ? '' : source,
+    blocked: false,
+    insecure: false,
+    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' })),
+  }));
+}
+
 /**
  * Rewrites `image` by the longest source that it equals or continues with `/` or `@` (or with `:` after a repository). Text
  * only: a short name is not expanded, a mirror is not rewritten again, a host without port does not match one with.
  */
 export function replaceRegistry(image: string, overrides: ReadonlyMap<string, string>): string {
-  const rules = [...overrides.keys()]
-    // The flag knows no wildcards: such a source is text like any other, and no image starts with it.
-    .filter((source) => !source.startsWith('*.'))
-    .map((source) => ({ prefix: source, location: source, blocked: false, insecure: false, mirrors: [] }));
+  // The flag knows no wildcards: such a source is text like any other, and no image starts with it.
+  const sources = [...overrides.keys()].filter((source) => !source.startsWith('*.'));
+  const rules = overrideRules(sources.map((source) => [source, []]));
   const found = findRule(compileMirrors(rules, { ports: 'exact' }), image);
   if (found === undefined) return image;
   return (overrides.get(found.rule.prefix) ?? '') + image.slice(found.length);

@@ -25,9 +25,14 @@ import {
   policyOf,
   resolveOnNode,
 } from './machine-config/node-mirrors.ts';
-import { collectMirrors, type MirrorProblem, readMirrorEntries } from './mirror-sets/collect.ts';
+import {
+  collectMirrors,
+  type MirrorEntry,
+  type MirrorProblem,
+  readMirrorEntries,
+} from './mirror-sets/collect.ts';
 import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
-import { type OverrideMap, replaceRegistry } from './overrides.ts';
+import { type OverrideMap, overrideRules, replaceRegistry } from './overrides.ts';
 import type { ReleasePlaces } from './release-lookup.ts';
 
 // The map that the existing system makes of a management cluster's mirror sets: ImageDigestMirrorSets in the order of the
@@ -64,14 +69,7 @@ export function collectOverrideMap(
  * last whatever the policy says. ImageTagMirrorSets do not count, as in HyperShift.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
-  const map = collectOverrideMap(objects, { icsp: true, idms: true }) ?? [];
-  return [...map].map(([source, mirrors]) => ({
-    prefix: source,
-    location: source.startsWith('*.') ? '' : source,
-    blocked: false,
-    insecure: false,
-    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' })),
-  }));
+  return overrideRules(collectOverrideMap(objects, { icsp: true, idms: true }) ?? []);
 }
 
 function addEntries(map: Map<string, string[]>, object: KubeObject, list: string): void {
@@ -127,7 +125,7 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
   const own = nodesOf(cluster.objects, input, true);
   const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
   const lookUps = releasePlaces(input);
-  const stream = streamRules(admit(cluster.objects).objects);
+  const stream = readMirrorEntries(admit(cluster.objects).objects).entries;
   const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
     node: (image) => byNodes('node', own, image, hosted),
     'control-plane': (image) =>
@@ -193,38 +191,21 @@ function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePl
 }
 
 /** Every source that covers the repository counts, in the order of the objects; tags, digests and policies are not looked at. */
-function streamRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
-  const { entries } = readMirrorEntries(objects);
-  return entries.map(({ source, mirrors, pullFrom, origin }) => ({
-    prefix: source,
-    location: source,
-    blocked: false,
-    insecure: false,
-    mirrors: mirrors.map((location) => ({ location, pullFrom, origin })),
-  }));
-}
-
-function byStream(image: string, rules: readonly MirrorRule[]): PlaneAnswer {
+function byStream(image: string, entries: readonly MirrorEntry[]): PlaneAnswer {
   const repository = withoutTagAndDigest(image);
   const found = new Map<string, Candidate>();
-  for (const { prefix, mirrors } of rules) {
-    if (prefix.startsWith('*') || !isInside(repository, prefix)) continue;
-    for (const { location, origin } of mirrors) {
-      const reference = location + image.slice(prefix.length);
-      if (found.has(reference)) continue;
-      found.set(reference, {
-        reference,
-        kind: 'mirror',
-        location,
-        ...(origin === undefined ? {} : { origin }),
-      });
+  for (const { source, mirrors, origin } of entries) {
+    if (source.startsWith('*') || !isInside(repository, source)) continue;
+    for (const location of mirrors) {
+      const reference = location + image.slice(source.length);
+      if (!found.has(reference)) found.set(reference, { reference, kind: 'mirror', location, origin });
     }
   }
   const candidates = [...found.values(), { reference: image, kind: 'source' as const, location: image }];
   return {
     plane: 'image-stream',
     resolution: { image, byDigest: image.includes('@'), candidates, skipped: [] },
-    given: rules.length > 0,
+    given: entries.length > 0,
     problems: [],
   };
 }

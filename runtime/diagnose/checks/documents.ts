@@ -48,9 +48,8 @@ import {
   type ClusterObjects,
   clustersIn,
   IMAGE_CONFIG,
-  isOf,
 } from '../../registry-overrides/machine-config/input.ts';
-import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { isOf, MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
 import { type ValidationProblem, validateSecret } from './docker-config.ts';

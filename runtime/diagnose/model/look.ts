@@ -17,10 +17,9 @@ import {
   type ClusterObjects,
   clustersIn,
   IMAGE_CONFIG,
-  isOf,
 } from '../../registry-overrides/machine-config/input.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { isOf, MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
 import { withoutTag } from './attempts.ts';

@@ -17,7 +17,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import { counted } from '../../core/text.ts';
+import { counted, someOf } from '../../core/text.ts';
 import type { Reader, ReconcileError, Watch } from '../../engine/contract.ts';
 import type { NodeDecision } from '../eligibility.ts';
 import { type GlobalPullSecretOptions, reports } from '../options.ts';
@@ -128,9 +128,7 @@ const MAX_NODE_VERDICTS = 20;
 function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => string): string {
   const count = `${nodes - behind.length} of ${counted(nodes, 'node')}`;
   if (behind.length === 0) return count;
-  const named = behind.slice(0, NAMED).map(nameOf).join(', ');
-  const more = behind.length > NAMED ? ` and ${behind.length - NAMED} more` : '';
-  return `${count}; ${named}${more} ${behind.length === 1 ? 'lacks' : 'lack'} it`;
+  return `${count}; ${someOf(behind.map(nameOf), NAMED)} ${behind.length === 1 ? 'lacks' : 'lack'} it`;
 }
 
 /** The verdicts on entries, with how many nodes use what is accepted. */

@@ -7,7 +7,7 @@ import {
 } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { counted } from '../../core/text.ts';
+import { counted, someOf } from '../../core/text.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
@@ -285,11 +285,10 @@ function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
 }
 
 function subjects(verdicts: readonly EntryStatus[]): string {
-  const names = verdicts
-    .slice(0, 10)
-    .map((verdict) => `"${verdict.subject}"`)
-    .join(', ');
-  return verdicts.length > 10 ? `${names} and ${verdicts.length - 10} more` : names;
+  return someOf(
+    verdicts.map(({ subject }) => `"${subject}"`),
+    10,
+  );
 }
 
 function countsOf(verdicts: readonly EntryStatus[]): Readonly<Record<string, number>> {

@@ -7,15 +7,16 @@
  */
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
-import { isRecord, textOf } from '../../core/record.ts';
+import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import {
+  isOf,
   MIRROR_SET_KINDS,
   type MirrorProblem,
   type MirrorSetKind,
   mirrorProblem,
   sourceProblem,
 } from '../mirror-sets/collect.ts';
-import { IMAGE_CONFIG, isOf, record } from './input.ts';
+import { IMAGE_CONFIG } from './input.ts';
 
 export interface SchemaFault {
   /** CamelCase, stable. */
@@ -91,7 +92,7 @@ function entryFaults(
   fault: Place,
   hasFormats: boolean,
 ): readonly SchemaFault[] {
-  const { source, mirrors = [], mirrorSourcePolicy: policy } = record(entry);
+  const { source, mirrors = [], mirrorSourcePolicy: policy } = recordOf(entry);
   const wrong = typeof source !== 'string' ? 'it is missing' : hasFormats ? sourceProblem(source) : undefined;
   const isPolicy = policy === undefined || POLICIES.includes(textOf(policy));
   return [
@@ -143,7 +144,7 @@ const LONGEST_SCOPE = 256;
 function imageFaults(object: KubeObject): readonly SchemaFault[] {
   const fault = placeIn(object);
   const path = 'spec.registrySources';
-  const sources = record(record(object.spec)['registrySources']);
+  const sources = recordOf(recordOf(object.spec)['registrySources']);
   const both = sources['blockedRegistries'] !== undefined && sources['allowedRegistries'] !== undefined;
   const lists = [...SCOPE_LISTS, SEARCH_LIST].flatMap((name) => {
     const list = sources[name];

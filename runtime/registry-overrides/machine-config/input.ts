@@ -10,7 +10,8 @@
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
-import { MIRROR_SET_KINDS, type MirrorSetKind } from '../mirror-sets/collect.ts';
+import { recordOf } from '../../core/record.ts';
+import { isOf, MIRROR_SET_KINDS, type MirrorSetKind } from '../mirror-sets/collect.ts';
 
 // What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
 // release image of the ClusterVersion.
@@ -70,15 +71,6 @@ export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
   };
 }
 
-/** Whether `object` is of a kind, in whatever version of its group. */
-export function isOf(
-  object: KubeObject,
-  set: { readonly kind: string; readonly apiVersion: string },
-): boolean {
-  const group = (apiVersion: string): string => apiVersion.split('/', 1)[0] ?? '';
-  return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
-}
-
 function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_VERSION): boolean {
   return isOf(object, wanted) && object.metadata.name === wanted.name;
 }
@@ -88,9 +80,9 @@ function entriesOf(objects: readonly KubeObject[], set: MirrorSetKind): readonly
     .filter((object) => isOf(object, set))
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     .flatMap((object) => {
-      const list = record(object.spec)[set.list];
+      const list = recordOf(object.spec)[set.list];
       return (Array.isArray(list) ? list : []).map((item: unknown, at): SetEntry => {
-        const { source, mirrors, mirrorSourcePolicy: policy } = record(item);
+        const { source, mirrors, mirrorSourcePolicy: policy } = recordOf(item);
         const isPolicy = typeof policy === 'string' && policy !== '' && !set.kind.endsWith('Policy');
         return {
           source: typeof source === 'string' ? source : '',
@@ -103,7 +95,7 @@ function entriesOf(objects: readonly KubeObject[], set: MirrorSetKind): readonly
 }
 
 function sourcesOf(image: KubeObject | undefined): RegistrySources {
-  const written = record(record(image?.spec)['registrySources']);
+  const written = recordOf(recordOf(image?.spec)['registrySources']);
   const insecure = texts(written['insecureRegistries']);
   const search = texts(written['containerRuntimeSearchRegistries']);
   return {
@@ -115,18 +107,13 @@ function sourcesOf(image: KubeObject | undefined): RegistrySources {
 }
 
 function releaseOf(version: KubeObject | undefined): string | undefined {
-  const image = record(record(version?.['status'])['desired'])['image'];
+  const image = recordOf(recordOf(version?.['status'])['desired'])['image'];
   return typeof image === 'string' ? image : undefined;
 }
 
 function texts(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   return value.map((item) => (typeof item === 'string' ? item : ''));
-}
-
-/** `value`, or an empty map where it is none. */
-export function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
 /** An object, and the file where it stands; without a file where it comes from a cluster. */

@@ -14,6 +14,7 @@ import {
   resolveMirrors,
   withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
+import { someOf } from '../../core/text.ts';
 import { collectMirrors, type MirrorProblem } from '../mirror-sets/collect.ts';
 import { admit } from './admission.ts';
 import type { RegistriesFault } from './faults.ts';
@@ -128,7 +129,7 @@ function whyKept(refused: readonly string[], rendering: NodeRendering): string {
   const reasons = [
     ...(refused.length === 0
       ? []
-      : [`the API server refuses ${someOf(refused)}, so that what it says does not come into force`]),
+      : [`the API server refuses ${someOf(refused, 3)}, so that what it says does not come into force`]),
     ...(rendering.refused ? [refusalOf(rendering.faults)] : []),
     ...(rendering.refused || rendering.loadError === undefined
       ? []
@@ -144,11 +145,7 @@ function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'r
 
 function refusalOf(faults: readonly RegistriesFault[]): string {
   const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
-  return `the Machine Config Operator refuses all mirror sets because of ${someOf(names)}`;
-}
-
-function someOf(names: readonly string[]): string {
-  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
+  return `the Machine Config Operator refuses all mirror sets because of ${someOf(names, 3)}`;
 }
 
 /** Why the operator or the runtime refuses, as problems of the objects. */

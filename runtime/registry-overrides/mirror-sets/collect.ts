@@ -9,6 +9,7 @@
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { PullFrom } from '../../core/mirrors/registries-conf.ts';
 import type { MirrorRule, RuleMirror, RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { recordOf } from '../../core/record.ts';
 
 // Several lists of mirrors for one source become one list, in the order that the nodes get.
 // Source of the rule: openshift/runtime-utils `pkg/registries` (`addMirrorSet`, `topoGraph.Sorted`), recorded in
@@ -227,15 +228,20 @@ export function readMirrorEntries(objects: readonly KubeObject[]): {
   const problems: MirrorProblem[] = [];
   for (const set of MIRROR_SET_KINDS) {
     const own = objects
-      .filter((object) => object.kind === set.kind && groupOf(object.apiVersion) === groupOf(set.apiVersion))
+      .filter((object) => isOf(object, set))
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     for (const object of own) readObject(object, set, entries, problems);
   }
   return { entries, problems };
 }
 
-function groupOf(apiVersion: string): string {
-  return apiVersion.split('/')[0] ?? '';
+/** Whether `object` is of a kind, in whatever version of its group. */
+export function isOf(
+  object: KubeObject,
+  set: { readonly kind: string; readonly apiVersion: string },
+): boolean {
+  const group = (apiVersion: string): string => apiVersion.split('/', 1)[0] ?? '';
+  return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }
 
 function readObject(
@@ -244,7 +250,7 @@ function readObject(
   entries: MirrorEntry[],
   problems: MirrorProblem[],
 ): void {
-  const list = (object.spec as Readonly<Record<string, unknown>> | null | undefined)?.[set.list];
+  const list = recordOf(object.spec)[set.list];
   const origin = (path: string): RuleOrigin => ({ kind: set.kind, name: object.metadata.name, path });
   if (list === undefined || list === null) return;
   if (!Array.isArray(list)) {

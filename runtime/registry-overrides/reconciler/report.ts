@@ -9,7 +9,7 @@ import {
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { counted } from '../../core/text.ts';
+import { counted, someOf } from '../../core/text.ts';
 import type { Apply, EventNote, Reader, Ref, Sample, StatusPatch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import type { Memory } from './deployments.ts';
@@ -135,8 +135,10 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
 }
 
 function subjects(verdicts: readonly EntryStatus[]): string {
-  const names = verdicts.slice(0, 10).map((verdict) => `"${verdict.subject}"`);
-  return `${names.join(', ')}${verdicts.length > 10 ? ` and ${verdicts.length - 10} more` : ''}`;
+  return someOf(
+    verdicts.map(({ subject }) => `"${subject}"`),
+    10,
+  );
 }
 
 /** One event per verdict that a person should act on; the engine sends each change once. */
