@@ -22,14 +22,12 @@ export type ConditionInput = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * Gives the conditions that should stand on the object now: those of `wanted`, each with the transition time of the same
- * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped unless listed in
- * `keep` (conditions of other writers).
+ * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped.
  */
 export function nextConditions(
   present: readonly Condition[],
   wanted: readonly ConditionInput[],
   now: Date,
-  keep: readonly string[] = [],
 ): readonly Condition[] {
   const before = new Map(present.map((condition) => [condition.type, condition]));
   const mine = wanted.map((condition): Condition => {
@@ -41,9 +39,7 @@ export function nextConditions(
       lastTransitionTime: same ? old.lastTransitionTime : timestamp(now),
     };
   });
-  const types = new Set(mine.map((condition) => condition.type));
-  const others = present.filter((condition) => keep.includes(condition.type) && !types.has(condition.type));
-  return [...mine, ...others].sort((a, b) => (a.type < b.type ? -1 : 1));
+  return mine.sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
 /** A reason and what a person reads. */

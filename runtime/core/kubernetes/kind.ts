@@ -45,7 +45,6 @@ export interface CrdInput {
   readonly scope: 'Namespaced' | 'Cluster';
   readonly versions: readonly CrdVersion[];
   readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The category under which `kubectl get pullcreds` lists every kind of ours. */
@@ -74,7 +73,7 @@ export function crd(input: CrdInput): KubeObject {
     {
       name: `${plural}.${input.group}`,
       ...(input.labels === undefined ? {} : { labels: input.labels }),
-      annotations: { ...NEVER_PRUNE, ...input.annotations },
+      annotations: NEVER_PRUNE,
     },
     {
       spec: {

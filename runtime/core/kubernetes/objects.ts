@@ -207,8 +207,6 @@ export interface LabelInput {
   readonly name: string;
   /** Which system it serves: `global-pull-secret`. */
   readonly component: string;
-  /** @default {'pullwright'} */
-  readonly managedBy?: string;
 }
 
 /** Labels for `metadata.labels` of an object. Not for pod templates: the version would roll the pods a second time. */
@@ -216,7 +214,7 @@ export function labels(input: LabelInput): Readonly<Record<string, string>> {
   return {
     ...selectorLabels(input),
     'app.kubernetes.io/part-of': 'pullwright',
-    'app.kubernetes.io/managed-by': input.managedBy ?? 'pullwright',
+    'app.kubernetes.io/managed-by': 'pullwright',
     'app.kubernetes.io/version': VERSION,
   };
 }

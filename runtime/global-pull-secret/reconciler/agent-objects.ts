@@ -22,68 +22,38 @@ import type { GlobalPullSecretOptions } from '../options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
 
-const CRD: Ref = {
-  role: 'hosted',
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  name: PULL_STATUS_CRD_NAME,
-};
+/** An object of the cluster whose nodes get the pull secret. */
+function hosted(apiVersion: string, kind: string, name: string, namespace?: string): Ref {
+  return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
+}
+
+/** A Secret of the system there. */
+export function secretRef(name: string): Ref {
+  return hosted('v1', 'Secret', name, NAMES.namespace);
+}
+
+export const DAEMON_SET: Ref = hosted('apps/v1', 'DaemonSet', NAMES.syncer, NAMES.namespace);
+const CRD: Ref = hosted('apiextensions.k8s.io/v1', 'CustomResourceDefinition', PULL_STATUS_CRD_NAME);
+const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** Never pruned: with the kind go all reports of it. */
 export const AGENT_KEPT: readonly Ref[] = [CRD];
 
 export const AGENT_READS: readonly Watch[] = [
   CRD,
-  {
-    role: 'hosted',
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    namespace: NAMES.namespace,
-    name: NAMES.syncer,
-  },
-  {
-    role: 'hosted',
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    namespace: NAMES.namespace,
-    name: NAMES.syncer,
-  },
-  {
-    role: 'hosted',
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    namespace: NAMES.namespace,
-    name: NAMES.turns,
-  },
+  DAEMON_SET,
+  hosted('v1', 'ServiceAccount', NAMES.syncer, NAMES.namespace),
+  hosted('coordination.k8s.io/v1', 'Lease', NAMES.turns, NAMES.namespace),
   ...[POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME].flatMap((name) =>
-    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
-      (kind): Watch => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
+    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map((kind) =>
+      hosted('admissionregistration.k8s.io/v1', kind, name),
     ),
   ),
-  ...['ClusterRole', 'ClusterRoleBinding'].map(
-    (kind): Watch => ({
-      role: 'hosted',
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind,
-      name: NAMES.syncer,
-    }),
-  ),
-  ...NAMESPACES.flatMap((namespace): readonly Watch[] => [
-    { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name: namespace },
-    {
-      role: 'hosted',
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      namespace,
-      name: NAMES.syncer,
-    },
-    {
-      role: 'hosted',
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      namespace,
-      name: NAMES.syncer,
-    },
+  ...['ClusterRole', 'ClusterRoleBinding'].map((kind) => hosted(RBAC, kind, NAMES.syncer)),
+  ...NAMESPACES.flatMap((namespace) => [
+    hosted('v1', 'Namespace', namespace),
+    hosted(RBAC, 'Role', NAMES.syncer, namespace),
+    hosted(RBAC, 'RoleBinding', NAMES.syncer, namespace),
   ]),
 ];
 
@@ -166,14 +136,7 @@ function hasNamespace(reader: Reader, name: string): boolean {
 
 /** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
 export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): readonly ReconcileError[] {
-  const ref: Ref = {
-    role: 'hosted',
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    namespace: NAMES.namespace,
-    name: NAMES.syncer,
-  };
-  if (options.delivery === 'reconciler' || reader.get(ref) !== undefined) return [];
+  if (options.delivery === 'reconciler' || reader.get(DAEMON_SET) !== undefined) return [];
   return [
     {
       retryPolicy: 'waiting',
@@ -181,7 +144,7 @@ export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): 
       code: 'DaemonSetMissing',
       message: `Cannot bring pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} is not there and git is to bring it`,
       hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
-      regarding: ref,
+      regarding: DAEMON_SET,
     },
   ];
 }

@@ -33,6 +33,7 @@ import {
   type PendingRemoval,
   type RemovalOptions,
 } from '../removal-guard.ts';
+import { secretRef } from './agent-objects.ts';
 import type { RemovalContext } from './plan.ts';
 
 // `mode: own` beside objects of the same names that others made: all of them are taken over, or none. What would be taken is said
@@ -144,11 +145,12 @@ const CLUSTER_VERSION = {
   name: 'version',
 } as const;
 
-const COPY_SECRET = { kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original } as const;
-const COPY: Ref = { role: 'hosted', apiVersion: 'v1', ...COPY_SECRET };
-
 /** About the copy. */
-const REPORT: Ref = pullStatusRef('hosted', COPY_SECRET);
+const REPORT: Ref = pullStatusRef('hosted', {
+  kind: 'Secret',
+  namespace: NAMES.namespace,
+  name: NAMES.original,
+});
 
 export const REMOVAL_READS: readonly Watch[] = [
   { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
@@ -229,7 +231,7 @@ export function heldAnnotation({ hash, since }: PendingRemoval): string {
 
 /** By the copy; where it was deleted, by the report. */
 function heldBefore(reader: Reader): RemovalContext['held'] {
-  const copy = reader.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
+  const copy = reader.get(secretRef(NAMES.original))?.metadata.annotations?.[HELD_ANNOTATION];
   const { summary } = recordOf(reader.get(REPORT)?.status);
   const { heldRemoval, heldSince } = recordOf(summary);
   const [hash, since] = typeof copy === 'string' ? copy.split(' ') : [heldRemoval, heldSince];

@@ -19,7 +19,14 @@ import {
   type Watch,
 } from '../../engine/contract.ts';
 import { type GlobalPullSecretOptions, parseOptions } from '../options.ts';
-import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import {
+  AGENT_KEPT,
+  AGENT_READS,
+  agentObjects,
+  DAEMON_SET,
+  missingAgent,
+  secretRef,
+} from './agent-objects.ts';
 import { REPORT_READS, truthOf } from './node-sync-status.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedNodes, observedVerdicts } from './observed.ts';
@@ -53,9 +60,7 @@ const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', na
 
 const READS: readonly Watch[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
-  ...[NAMES.additional, NAMES.original, NAMES.global].map(
-    (name): Watch => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
-  ),
+  ...[NAMES.additional, NAMES.original, NAMES.global].map(secretRef),
   ...NODE_READS,
   ...REPORT_READS,
   ...AGENT_READS,
@@ -140,14 +145,6 @@ function observedPlan(
   };
   return { ...rest, verdicts, addedCount, problems: [...plan.problems, refused] };
 }
-
-const DAEMON_SET: Ref = {
-  role: 'hosted',
-  apiVersion: 'apps/v1',
-  kind: 'DaemonSet',
-  namespace: NAMES.namespace,
-  name: NAMES.syncer,
-};
 
 function readSecrets(reader: Reader): SystemSecrets {
   const read = (ref: Ref): PullSecret | undefined => {
@@ -260,8 +257,4 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
 
 function isSame(ref: Ref, { kind, metadata }: KubeObject): boolean {
   return ref.kind === kind && ref.namespace === metadata.namespace && ref.name === metadata.name;
-}
-
-function secretRef(name: string): Ref {
-  return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name };
 }

@@ -11,6 +11,7 @@ import { counted, someOf } from '../../core/text.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
+import { DAEMON_SET, secretRef } from './agent-objects.ts';
 import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-sync-status.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import { type ManagedExternally, platformOwner } from './ownership.ts';
@@ -172,14 +173,6 @@ function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly 
   ];
 }
 
-const ADDITIONAL: Ref = {
-  role: 'hosted',
-  apiVersion: 'v1',
-  kind: 'Secret',
-  namespace: NAMES.namespace,
-  name: NAMES.additional,
-};
-
 export const STATUS_READS: readonly Watch[] = [NAMES.additional, NAMES.original].map((name) => ({
   ...pullStatusRef('hosted', { kind: 'Secret', namespace: NAMES.namespace, name }),
   optional: true,
@@ -220,7 +213,10 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
       ...platformEvents(plan, platformOwner(reader)),
       ...(additional === undefined
         ? []
-        : entryEvents(plan.verdicts, { ...ADDITIONAL, ...(uid === undefined ? {} : { uid }) })),
+        : entryEvents(plan.verdicts, {
+            ...secretRef(NAMES.additional),
+            ...(uid === undefined ? {} : { uid }),
+          })),
     ],
     metrics: metricsOf(input),
   };
@@ -299,13 +295,7 @@ function countsOf(verdicts: readonly EntryStatus[]): Readonly<Record<string, num
 
 function metricsOf({ world: reader, plan, nodes }: PullSecretReportInput): readonly Sample[] {
   const labels = { scope: reader.scope.name };
-  const daemonSet = reader.get({
-    role: 'hosted',
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    namespace: NAMES.namespace,
-    name: NAMES.syncer,
-  });
+  const daemonSet = reader.get(DAEMON_SET);
   const { truth } = nodes;
   const ready =
     truth === undefined

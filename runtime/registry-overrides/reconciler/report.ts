@@ -173,41 +173,46 @@ function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): re
 /** A thousand bad entries are a thousand verdicts, but not a thousand events. */
 const MAX_EVENTS = 20;
 
-function metricsOf(input: OverridesReportInput): readonly Sample[] {
-  const labels = { scope: input.world.scope.name };
-  const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected').length;
+function metricsOf({ world: reader, rules, verdicts, contested }: OverridesReportInput): readonly Sample[] {
+  const labels = { scope: reader.scope.name };
+  const gauge = (
+    name: Sample['name'],
+    help: string,
+    value: number,
+    of: NonNullable<Sample['labels']>,
+  ): Sample => ({
+    name,
+    help,
+    value,
+    labels: of,
+  });
   return [
-    {
-      name: 'pullwright_override_sources',
-      help: 'Sources that have mirrors for the hosted cluster',
-      value: input.rules,
+    gauge('pullwright_override_sources', 'Sources that have mirrors for the hosted cluster', rules, labels),
+    gauge(
+      'pullwright_override_problems',
+      'Entries and annotations that cannot be used',
+      verdicts.filter(({ verdict }) => verdict === 'Rejected').length,
       labels,
-    },
-    {
-      name: 'pullwright_override_problems',
-      help: 'Entries and annotations that cannot be used',
-      value: rejected,
+    ),
+    gauge(
+      'pullwright_override_contested',
+      'Whether another writer takes the variable away',
+      contested ? 1 : 0,
       labels,
-    },
-    {
-      name: 'pullwright_override_contested',
-      help: 'Whether another writer takes the variable away',
-      value: input.contested ? 1 : 0,
+    ),
+    gauge(
+      'pullwright_override_drifted',
+      'Deployments that another operator writes and that are not as the mirror sets say',
+      count(verdicts, 'Drifted'),
       labels,
-    },
-    {
-      name: 'pullwright_override_drifted',
-      help: 'Deployments that another operator writes and that are not as the mirror sets say',
-      value: count(input.verdicts, 'Drifted'),
-      labels,
-    },
-    ...CATALOG_RESULTS.map(
-      ([result, reason]): Sample => ({
-        name: 'pullwright_override_catalogs',
-        help: 'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
-        value: count(input.verdicts, reason),
-        labels: { ...labels, result },
-      }),
+    ),
+    ...CATALOG_RESULTS.map(([result, reason]) =>
+      gauge(
+        'pullwright_override_catalogs',
+        'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
+        count(verdicts, reason),
+        { ...labels, result },
+      ),
     ),
   ];
 }
