@@ -17,6 +17,7 @@ import {
   collectMirrors,
   type MirrorEntry,
   type MirrorProblem,
+  problem,
   readMirrorEntries,
 } from './mirror-sets/collect.ts';
 
@@ -64,9 +65,9 @@ function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[
         : [
             problem(
               'DuplicateMirror',
-              'warning',
               entry.origin,
               `lists the mirror "${twice}" twice for "${entry.source}": nodes then order its mirrors by name`,
+              'warning',
             ),
           ]),
       ...(first === undefined
@@ -74,9 +75,9 @@ function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[
         : [
             problem(
               'DuplicateEntry',
-              'warning',
               entry.origin,
               `repeats ${describe(first.origin)} for "${entry.source}"`,
+              'warning',
             ),
           ]),
     ];
@@ -101,17 +102,17 @@ function ruleProblems(rule: MirrorRule, index: MirrorIndex): readonly MirrorProb
 function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin): readonly MirrorProblem[] {
   if (rule.prefix.startsWith('*.')) {
     const text = `has the wildcard source "${rule.prefix}": nodes follow it, the control plane's OPENSHIFT_IMG_OVERRIDES does not know wildcards`;
-    return [problem('WildcardNodesOnly', 'warning', origin, text)];
+    return [problem('WildcardNodesOnly', origin, text, 'warning')];
   }
   const winner = findRule(index, rule.prefix)?.rule;
   if (winner !== undefined && winner !== rule) {
     const text = `is never used: "${winner.prefix}" is as long as "${rule.prefix}" and a wildcard goes first`;
-    return [problem('Unreachable', 'error', origin, text)];
+    return [problem('Unreachable', origin, text)];
   }
   const wider = widerRule(rule.prefix, index);
   if (wider === undefined) return [];
   const text = `takes images of "${rule.prefix}" away from the wider source "${wider.prefix}" (${describe(wider.origins?.[0])}): its mirrors are not tried for them`;
-  return [problem('Overlap', 'warning', origin, text)];
+  return [problem('Overlap', origin, text, 'warning')];
 }
 
 /** The rule that would decide if `source` had none. */
@@ -140,33 +141,24 @@ function mirrorProblems(
   if (parts > 0 && !location.includes('/')) {
     const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it, at the source too; write "${location}/<repository>"`;
     // One part may be a team, whose images have a part more; two name a repository.
-    found.push(problem('MirrorWithoutPath', parts > 1 ? 'error' : 'warning', origin, text));
+    found.push(problem('MirrorWithoutPath', origin, text, parts > 1 ? 'error' : 'warning'));
   }
   const other = findRule(index, location)?.rule;
   if (other === undefined || other === rule) return found;
   const back = other.mirrors.some((mirror) => findRule(index, mirror.location)?.rule === rule);
   if (other.blocked) {
     const text = `names the mirror "${location}", which "${other.prefix}" forbids to contact: it is never tried`;
-    found.push(problem('MirrorBlocked', 'error', origin, text));
+    found.push(problem('MirrorBlocked', origin, text));
   } else if (back) {
     const text = `names the mirror "${location}", whose rule "${other.prefix}" names "${rule.prefix}" again: mirrors are not mirrored, so neither follows the other`;
-    found.push(problem('Loop', 'warning', origin, text));
+    found.push(problem('Loop', origin, text, 'warning'));
   } else {
     const text = `names the mirror "${location}", which has mirrors of its own ("${other.prefix}"): they are not tried for it`;
-    found.push(problem('MirrorIsSource', 'warning', origin, text));
+    found.push(problem('MirrorIsSource', origin, text, 'warning'));
   }
   return found;
 }
 
 function describe(origin: RuleOrigin | undefined): string {
   return origin === undefined ? 'another rule' : `${origin.kind}/${origin.name} ${origin.path}`;
-}
-
-function problem(
-  code: string,
-  severity: MirrorProblem['severity'],
-  origin: RuleOrigin,
-  text: string,
-): MirrorProblem {
-  return { severity, code, origin, message: `${describe(origin)} ${text}` };
 }

@@ -14,6 +14,7 @@ import {
   type MirrorProblem,
   type MirrorSetKind,
   mirrorProblem,
+  problem,
   sourceProblem,
 } from '../mirror-sets/collect.ts';
 import { IMAGE_CONFIG } from './input.ts';
@@ -62,9 +63,7 @@ export function admit(objects: readonly KubeObject[]): Admitted {
 
 /** A fault as a problem of its object. */
 export function schemaProblem({ code, origin, message }: SchemaFault): MirrorProblem {
-  const { kind, name, path } = origin;
-  const text = `${kind}/${name} ${path} ${message}; the API server refuses the object`;
-  return { severity: 'error', code, origin, message: text };
+  return problem(code, origin, `${message}; the API server refuses the object`);
 }
 
 type Place = (path: string, code: string, message: string) => SchemaFault;

@@ -15,7 +15,7 @@ import {
   withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
 import { someOf } from '../../core/text.ts';
-import { collectMirrors, type MirrorProblem } from '../mirror-sets/collect.ts';
+import { collectMirrors, type MirrorProblem, problem } from '../mirror-sets/collect.ts';
 import { admit } from './admission.ts';
 import type { RegistriesFault } from './faults.ts';
 import {
@@ -151,12 +151,13 @@ function refusalOf(faults: readonly RegistriesFault[]): string {
 /** Why the operator or the runtime refuses, as problems of the objects. */
 export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[] {
   if (rendering.refused)
-    return rendering.faults.map(({ code, origin, message }) => ({
-      severity: 'error',
-      code,
-      origin,
-      message: `${origin.kind}/${origin.name} ${origin.path} ${message}; until then the Machine Config Operator refuses every mirror set of the cluster, and nodes keep what they have`,
-    }));
+    return rendering.faults.map(({ code, origin, message }) =>
+      problem(
+        code,
+        origin,
+        `${message}; until then the Machine Config Operator refuses every mirror set of the cluster, and nodes keep what they have`,
+      ),
+    );
   const origin = { kind: 'Image', name: 'cluster', path: 'spec.registrySources' };
   const { lists, loadError, searchError } = rendering;
   const said: readonly (readonly [string, 'error' | 'warning', string | undefined])[] = [
@@ -170,7 +171,7 @@ export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[
     ['AllowsReleaseOnly', 'error', allowsReleaseOnly(rendering)],
   ];
   return said.flatMap(([code, severity, text]) =>
-    text === undefined ? [] : [{ severity, code, origin, message: `Image/cluster ${origin.path} ${text}` }],
+    text === undefined ? [] : [problem(code, origin, text, severity)],
   );
 }
 

@@ -372,7 +372,8 @@ function originOf(location: string, group: readonly MirrorEntry[]): { readonly o
   return { origin: { ...entry.origin, path: `${entry.origin.path}.mirrors` } };
 }
 
-function problem(
+/** A problem, as the place that it speaks of says it. */
+export function problem(
   code: string,
   origin: RuleOrigin,
   text: string,
