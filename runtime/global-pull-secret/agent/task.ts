@@ -116,16 +116,16 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
     secret: true,
     file: options.file,
     unit: options.unit,
-    look: (present, ledger) => look({ options, memory }, present, ledger),
+    look: (present, ledger) => look(options, memory, present, ledger),
   };
 }
 
-interface Place {
-  readonly options: AgentTaskOptions;
-  readonly memory: Memory;
-}
-
-function look({ options, memory }: Place, file: FileContent | undefined, ledger: OwnedEntries): Observation {
+function look(
+  options: AgentTaskOptions,
+  memory: Memory,
+  file: FileContent | undefined,
+  ledger: OwnedEntries,
+): Observation {
   const there = file === undefined ? undefined : readable(file.bytes);
   const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
   try {
@@ -133,7 +133,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     if (chosen !== undefined) memory.missedAt = undefined;
     else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
     else if (!isKnownGone(options)) assertGone(options, memory);
-    return lookFor(chosen, options, { there, present, ledger });
+    return lookFor(chosen, options, there, present, ledger);
   } catch (error) {
     const problem =
       error instanceof PullwrightError
@@ -143,47 +143,34 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
   }
 }
 
-interface There {
-  readonly there: AgentDocument | undefined;
-  readonly present: string;
-  readonly ledger: OwnedEntries;
-}
-
 function lookFor(
   chosen: ChosenSource | undefined,
   options: AgentTaskOptions,
-  { there, present, ledger }: There,
+  there: AgentDocument | undefined,
+  present: string,
+  ledger: OwnedEntries,
 ): Observation {
   const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
   const foreign = chosen === undefined ? 'keep' : options.foreign;
   const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
   const wanted = wantedDocument(source, there, { foreign, ledger, guard });
-  const { digest } = wanted.document;
+  const { digest, bytes, entries } = wanted.document;
   const { removes, ledgerDuring, ledgerAfter } = wanted;
-  const { bytes, entries } = wanted.document;
+  const version = chosen?.source.resourceVersion;
   return {
     present,
     ...lookProblem(from, source, wanted.held),
     from,
     entries,
     foreign: wanted.foreign.length,
-    facts: factsOf(present, source.digest, chosen),
+    // What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it.
+    facts: {
+      digest: present,
+      sourceDigest: source.digest,
+      source: chosen?.from ?? 'none',
+      ...(version === undefined ? {} : { resourceVersion: version }),
+    },
     wanted: { digest, source: source.digest, removes, bytes, ledgerDuring, ledgerAfter },
-  };
-}
-
-/** What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it. */
-function factsOf(
-  digest: string,
-  sourceDigest: string,
-  chosen: { readonly from: string; readonly source: MountedSecret } | undefined,
-): NonNullable<Observation['facts']> {
-  const version = chosen?.source.resourceVersion;
-  return {
-    digest,
-    sourceDigest,
-    source: chosen?.from ?? 'none',
-    ...(version === undefined ? {} : { resourceVersion: version }),
   };
 }
 
