@@ -45,6 +45,7 @@ export interface CrdInput {
   readonly scope: 'Namespaced' | 'Cluster';
   readonly versions: readonly CrdVersion[];
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The category under which `kubectl get pullcreds` lists every kind of ours. */
@@ -73,7 +74,7 @@ export function crd(input: CrdInput): KubeObject {
     {
       name: `${plural}.${input.group}`,
       ...(input.labels === undefined ? {} : { labels: input.labels }),
-      annotations: NEVER_PRUNE,
+      annotations: { ...NEVER_PRUNE, ...input.annotations },
     },
     {
       spec: {

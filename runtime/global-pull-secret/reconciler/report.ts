@@ -130,7 +130,7 @@ function reasonsOf(rejected: readonly EntryStatus[]): string {
 /** At most this many events tell of single entries; the PullStatus has all of them. */
 const MAX_EVENTS = 20;
 
-function warning(regarding: Ref, action: 'Copy' | 'Merge', reason: string, note: string): EventNote {
+function pullSecretEvent(regarding: Ref, action: 'Copy' | 'Merge', reason: string, note: string): EventNote {
   return { regarding, type: 'Warning', reason, action, note: note.slice(0, 1024) };
 }
 
@@ -139,7 +139,9 @@ function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly
   return verdicts
     .filter(({ verdict }) => verdict !== 'Accepted')
     .slice(0, MAX_EVENTS)
-    .map(({ subject, message, reason }) => warning(regarding, 'Merge', reason, `${subject}: ${message}`));
+    .map(({ subject, message, reason }) =>
+      pullSecretEvent(regarding, 'Merge', reason, `${subject}: ${message}`),
+    );
 }
 
 /** Events about the platform's pull secret. */
@@ -148,8 +150,8 @@ function platformEvents(
   regarding: Ref,
 ): readonly EventNote[] {
   return [
-    ...problems.map((problem) => warning(regarding, 'Copy', problem.code, problemText(problem))),
-    ...(held === undefined ? [] : [warning(regarding, 'Copy', 'RemovalHeld', heldText(held))]),
+    ...problems.map((problem) => pullSecretEvent(regarding, 'Copy', problem.code, problemText(problem))),
+    ...(held === undefined ? [] : [pullSecretEvent(regarding, 'Copy', 'RemovalHeld', heldText(held))]),
     ...entryEvents(platformVerdicts, regarding),
   ];
 }
