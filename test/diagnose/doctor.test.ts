@@ -102,7 +102,7 @@ else {
     assert.equal(after, undefined, JSON.stringify(after));
   });
 
-  test('rights that are missing are named, and can be granted as printed', async () => {
+  test('rights that are missing are named', async () => {
     const namespace = 'case-2';
     const some = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }];
     const user = await plane.user({ name: 'nobody', by: 'token', namespaces: { [namespace]: some } });
@@ -124,8 +124,6 @@ else {
     assert.match(blind.stderr, /Cannot examine Deployment "case-3\/web": it could not be read/);
     const halfBlind = await ask(namespace);
     assert.match(halfBlind.stderr, /Cannot list "Secret in case-2".*Grant the verb "list"/);
-    const roles = (await ask(namespace, '--output', 'yaml')).stdout;
-    assert.match(roles, /kind: Role\n[\s\S]*kind: ClusterRole\n/);
   });
 
   test('a healthy pod has no broken link, and the text says so', async () => {
