@@ -1,9 +1,8 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
 
 import { type AccountBound, sameBut, sameMetadata } from '../../runtime/core/kubernetes/account-bounds.ts';
-import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
+import { GLOBAL_PULL_SECRET, PLANES } from '../../runtime/core/kubernetes/hypershift.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
-import { PLANES } from '../../runtime/engine/hosted-clusters.ts';
 import {
   CATALOG_CONTAINERS,
   CATALOG_STREAM,

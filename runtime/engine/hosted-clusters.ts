@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { backOffMs, jitterMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
+import { PLANES } from '../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../core/kubernetes/object.ts';
 import { pullStatus } from '../core/kubernetes/pull-status.ts';
 import type { Logger } from '../core/logger.ts';
@@ -148,7 +149,6 @@ export class HostedReport {
 }
 
 /** Kind of the objects by which hosted clusters are found. */
-export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
 /** Its UID identifies a cluster, whatever address leads there. */
 const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };

@@ -23,14 +23,5 @@ test('validate names the path', async () => {
   );
 });
 
-test('reconcile --from has a problem, and says what to do', async () => {
-  const { code, stdout } = await runProcess([process.execPath, main, 'reconcile', '--from', folder]);
-  assert.equal(code, 1);
-  assert.match(
-    stdout,
-    /terminal RefusedByDefinition: .*metadata\.name is "default", expected "cluster".*Call it "cluster"/,
-  );
-});
-
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 test.run();

@@ -55,7 +55,7 @@ const rows: readonly Row[] = [
     reason: 'it is shown, and anything may stand there',
     parser: "answer of Google's APIs",
     text: JSON.stringify({ error: { status: plantedPassword('status') } }),
-    says: /AddSecretVersion failed: UNAVAILABLE/,
+    says: /Cannot AddSecretVersion: UNAVAILABLE/,
   },
   {
     name: 'a delay of 400 digits',
@@ -118,7 +118,7 @@ const rows: readonly Row[] = [
     reason: 'a proxy may answer anything',
     parser: "answer of Google's APIs",
     text: '{"error":{"status":"UNAVAILABLE","details":[null,{"retryDelay":"1s"}]}}',
-    says: /AddSecretVersion failed: UNAVAILABLE/,
+    says: /Cannot AddSecretVersion: UNAVAILABLE/,
   },
   {
     name: 'a field of managed fields that is a text',

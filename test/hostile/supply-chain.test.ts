@@ -107,6 +107,7 @@ else {
 const NOT_TAKEN: readonly string[] = [
   'undici',
   'ws',
+  'jose',
   'isomorphic-ws',
   'node-fetch',
   'data-uri-to-buffer',

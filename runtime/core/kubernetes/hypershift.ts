@@ -21,6 +21,8 @@ const MANAGERS: ReadonlySet<string> = new Set([
 ]);
 const OWNERS: ReadonlySet<string> = new Set(['HostedControlPlane', 'HostedCluster']);
 
+export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+
 /** `auto`: observe what an operator of HyperShift is seen to write, own the rest. */
 export type OwnershipMode = 'auto' | 'own' | 'observe';
 

@@ -237,47 +237,64 @@ export interface HostChange {
 /** Changes in the order in which they would happen; none when the node is as it should be. */
 function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChange[] {
   const { root, configDir } = options;
-  const { config, environment } = plan;
-  const file = dropInFile(options);
-  const dropIn = read('', file)?.text;
-  const changes: HostChange[] = [];
-  const put = (what: string, isThere: boolean, details: readonly string[]): number =>
-    changes.push({ action: isThere ? 'replace' : 'create', what, details });
-  if (config !== undefined) {
-    const program = executablePath(plan);
-    const isThere = existsSync(root + program);
-    if (!isThere || digestOf(root + program) !== digestOf(options.executable))
-      put(program, isThere, ['a copy of this program, mode 0755']);
-    const present = read(root, config.path)?.text;
-    const used = (dropIn === undefined ? undefined : ownPointers(dropIn).config) ?? plan.pointedAt;
-    if (present !== config.text)
-      put(
-        config.path,
-        present !== undefined,
-        providerChanges(used === undefined ? undefined : read(root, used)?.text, config.text),
-      );
-  }
-  if ((dropIn ?? NEUTRAL) !== plan.dropIn) {
-    const isForeign = dropIn !== undefined && !isOwnDropIn(dropIn);
-    put(file.slice(root.length), dropIn !== undefined, [
-      ...(isForeign ? ['somebody else wrote what is there'] : []),
-      ...flagChanges(dropIn ?? '', plan.dropIn),
-    ]);
-    changes.push(
-      { action: 'reload', what: 'systemd', details: [] },
-      {
-        action: 'restart',
-        what: options.unit,
-        details: ['when it does not stay up, three times, the old drop-in is put back'],
-      },
-    );
-  }
-  for (const name of existsSync(root + configDir) ? readdirSync(root + configDir) : []) {
-    const path = `${configDir}/${name}`;
-    if (OWN_FILE.test(name) && path !== config?.path && path !== environment?.path)
-      changes.push({ action: 'remove', what: path, details: ['once the kubelet is up'] });
-  }
-  return changes;
+  const kept = [plan.config?.path, plan.environment?.path];
+  const paths = (existsSync(root + configDir) ? readdirSync(root + configDir) : [])
+    .filter((name) => OWN_FILE.test(name))
+    .map((name) => `${configDir}/${name}`)
+    .filter((path) => !kept.includes(path));
+  const dropIn = read('', dropInFile(options))?.text;
+  return [
+    ...fileChanges(plan, options, dropIn),
+    ...((dropIn ?? NEUTRAL) === plan.dropIn ? [] : dropInChanges(plan, options, dropIn)),
+    ...paths.map((what) => ({ action: 'remove', what, details: ['once the kubelet is up'] }) as const),
+  ];
+}
+
+/** The program and the configuration that the kubelet is to use. */
+function fileChanges(
+  plan: GoodPlan,
+  { root, executable }: SourceOptions,
+  dropIn: string | undefined,
+): readonly HostChange[] {
+  const { config } = plan;
+  if (config === undefined) return [];
+  const program = executablePath(plan);
+  const isThere = existsSync(root + program);
+  const isSame = isThere && digestOf(root + program) === digestOf(executable);
+  const present = read(root, config.path)?.text;
+  const used = (dropIn === undefined ? undefined : ownPointers(dropIn).config) ?? plan.pointedAt;
+  const details = (): readonly string[] =>
+    providerChanges(used === undefined ? undefined : read(root, used)?.text, config.text);
+  return [
+    ...(isSame ? [] : [put(program, isThere, ['a copy of this program, mode 0755'])]),
+    ...(present === config.text ? [] : [put(config.path, present !== undefined, details())]),
+  ];
+}
+
+function put(what: string, isThere: boolean, details: readonly string[]): HostChange {
+  return { action: isThere ? 'replace' : 'create', what, details };
+}
+
+/** The drop-in of the kubelet's unit, and what makes it count. */
+function dropInChanges(
+  plan: GoodPlan,
+  options: SourceOptions,
+  dropIn: string | undefined,
+): readonly HostChange[] {
+  const isForeign = dropIn !== undefined && !isOwnDropIn(dropIn);
+  const details = [
+    ...(isForeign ? ['another program wrote what is there'] : []),
+    ...flagChanges(dropIn ?? '', plan.dropIn),
+  ];
+  return [
+    put(dropInFile(options).slice(options.root.length), dropIn !== undefined, details),
+    { action: 'reload', what: 'systemd', details: [] },
+    {
+      action: 'restart',
+      what: options.unit,
+      details: ['when it does not stay up, three times, the old drop-in is put back'],
+    },
+  ];
 }
 
 /** Providers that come, go, or are asked for other images. */

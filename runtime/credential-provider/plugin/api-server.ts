@@ -23,13 +23,13 @@ export interface ApiServer {
 const LOCAL = 'https://localhost:6443';
 
 /** The address in `apiserver-url.env`; undefined unless host and port are there. */
-function urlOfEnv(envFile: string | undefined): string | undefined {
+function addressOfEnv(envFile: string | undefined): Address | undefined {
   const host = variable(envFile ?? '', 'KUBERNETES_SERVICE_HOST');
   const port = variable(envFile ?? '', 'KUBERNETES_SERVICE_PORT');
   if (host === undefined || port === undefined) return undefined;
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   const url = `https://${bare.includes(':') ? `[${bare}]` : bare}:${port}`;
-  if (/^[0-9]+$/.test(port) && URL.canParse(url)) return url;
+  if (/^[0-9]+$/.test(port) && URL.canParse(url)) return { url };
   throw new PullwrightError(`unable to get secrets: "${host}:${port}" is no address of an API server`, {
     code: 'ApiServerAddress',
     retryPolicy: 'terminal',
@@ -54,8 +54,7 @@ type Address = Pick<ApiServer, 'url' | 'serverName'>;
  */
 export async function findApiServer(options: ProviderOptions): Promise<ApiServer> {
   const { caFile, kubeconfigs, caFiles } = options;
-  const url = urlOfEnv(textIn(options.apiServerEnv));
-  let address: Address | undefined = url === undefined ? undefined : { url };
+  let address = addressOfEnv(textIn(options.apiServerEnv));
   let ca = caFile === undefined ? undefined : pem(textIn(caFile));
   // As few as it takes: with both there is nothing to ask a kubeconfig.
   for (const path of caFile !== undefined && ca === undefined ? [] : kubeconfigs) {

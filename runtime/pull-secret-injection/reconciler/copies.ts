@@ -300,29 +300,32 @@ export function revokedIn(context: ConsentContext): readonly (Ref & { readonly u
 export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSecret): Copy | undefined {
   const ref = secretRef(context.namespace.metadata.name, secret.name);
   const { length } = secret.sources;
-  const isInPlace = isSource(ref.namespace ?? '', secret);
-  if (length === 0 || (isInPlace && length === 1)) return undefined;
   const base = { name: secret.name, distributor: one.name, ref };
-  if (isInPlace) {
+  if (length === 0) return undefined;
+  if (isSource(ref.namespace ?? '', secret)) {
+    if (length === 1) return undefined;
     // The source stands there itself and is never changed: what other sources give cannot be merged into it.
     const message = `Secret "${ref.namespace}/${ref.name}" is itself one of ${length} sources of that name: pods there get its entries alone; give the copy another name`;
     return { ...base, action: 'yield', trouble: { reason: 'SourceInPlace', message } };
   }
   const standing = context.reader.get(ref) as SecretObject | undefined;
-  const isOurs = standing?.metadata.labels?.[OWNER_LABEL] === RECONCILER_NAME;
-  const isOffered = standing?.metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
-  if (standing !== undefined && !isOurs && !isOffered) {
-    const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else and is left alone; rename or delete it, or annotate it with ${ADOPT_ANNOTATION}=true to have it taken over`;
-    return { ...base, action: 'foreign', trouble: { reason: 'ForeignObject', message } };
-  }
-  const present = isOurs ? standing : undefined;
+  const present = standing?.metadata.labels?.[OWNER_LABEL] === RECONCILER_NAME ? standing : undefined;
+  const foreign = present === undefined ? foreignObject(ref, standing) : undefined;
+  if (foreign !== undefined) return { ...base, action: 'foreign', trouble: foreign };
   const holder = holderOf(context, secret.name, present);
-  const { decided } = holder ?? {};
-  if (decided?.one !== one) return { ...base, ...yielded(context, { one, secret }, holder, present) };
-  const { decision } = decided;
+  if (holder?.decided?.one !== one) return { ...base, ...yielded(context, { one, secret }, holder, present) };
+  const { decision } = holder.decided;
   const trouble =
     terminating(ref, present) ?? refusal(context.reader, ref, standing, decision) ?? decision.trouble;
-  return { ...base, ...decision, trouble, adopt: standing !== undefined && !isOurs };
+  return { ...base, ...decision, trouble, adopt: standing !== present };
+}
+
+/** Why the Secret of that name is left alone; undefined where there is none, or its owner offers it. */
+function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | undefined {
+  if (standing === undefined || standing.metadata.annotations?.[ADOPT_ANNOTATION] === 'true')
+    return undefined;
+  const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else and is left alone; rename or delete it, or annotate it with ${ADOPT_ANNOTATION}=true to have it taken over`;
+  return { reason: 'ForeignObject', message };
 }
 
 /**

@@ -49,8 +49,8 @@ export const suite: ConformanceSuite<Input, Expected> = {
     (actual.final === expected.final || leftAlone(actual, expected, input)),
   mutation: {
     file: 'runtime/node/rollout.ts',
-    replace: '(policy.attempts ?? 3)',
-    by: '(policy.attempts ?? 2)',
+    replace: 'const ATTEMPTS = 3;',
+    by: 'const ATTEMPTS = 2;',
   },
 };
 

@@ -26,8 +26,8 @@ export const suite: ConformanceSuite<string, Refusal> = {
   },
   mutation: {
     file: 'runtime/credential-provider/config.ts',
-    replace: 'if (duration >= 0) return [];',
-    by: 'if (duration <= 0) return [];',
+    replace: 'duration < 0,',
+    by: 'duration > 0,',
   },
 };
 
