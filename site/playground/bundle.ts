@@ -20,7 +20,7 @@ const IN_PAGE: readonly (readonly [RegExp, string])[] = [
 ];
 /** What a page has not: a cluster, a registry, a broker, a disk, a chart to render. What calls it says so. */
 const ABSENT =
-  /^node:|^(cdk8s|cdk8s-plus-28|constructs|prom-client|rabbitmq-client|openid-client|google-auth-library|dbus-next|@google-cloud\/.*|@kubernetes\/.*)$|\/kube\/(http-client|kubeconfig)\.ts$|\/registry\/probe\.ts$|\/live\.ts$|\/output-folder\.ts$|\/node\/[\w-]+\.ts$|\/http\/addresses\.ts$/;
+  /^node:|^(cdk8s|cdk8s-plus-28|constructs|prom-client|rabbitmq-client|google-auth-library|dbus-next|@google-cloud\/.*|@kubernetes\/.*)$|\/kube\/(http-client|kubeconfig)\.ts$|\/registry\/probe\.ts$|\/live\.ts$|\/output-folder\.ts$|\/node\/[\w-]+\.ts$|\/addresses\.ts$/;
 
 /** Every name that a source imports from another file or package: one of them is what an absent module gives. */
 function importedNames(): readonly string[] {
