@@ -1,7 +1,6 @@
 /**
- * The auth file that the container runtime uses for one pull instead of the node's own: what the namespace has for the places
- * that the image is pulled from, and for the other places what the node has. Nothing else is in it: the less a file holds that
- * nobody took away, the better.
+ * The auth file that the container runtime uses for one pull instead of the node's own: credentials of the namespace for the
+ * pull sources that it serves, those of the node for the other ones. Nothing else, because the file may outlive the pull.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image look-up order.
  */
@@ -142,7 +141,7 @@ export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: r
 
 /**
  * Reads the node's auth file; undefined when it is no JSON object with an `auths` object. What is neither an entry nor a
- * helper, or is one of the wrong type, is left out: the runtime would give up the whole file for it.
+ * helper, or is one of the wrong type, is ignored: the runtime would reject the whole file for it.
  */
 export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
   const found = readEntryMembers(reveal(text), 'config.json');
@@ -189,7 +188,7 @@ const RECORD = 'pullwright.dev/record';
 /** What a file is made of. */
 export interface AuthFileParts {
   readonly choice: Choice;
-  /** Every place that the image is pulled from. */
+  /** Every pull source of the image. */
   readonly sources: readonly PullSource[];
   readonly global: GlobalAuth;
   /** Who writes it, `<namespace>/<service account>`, so that no other account takes it away; absent in a file that is only looked at. */
@@ -198,8 +197,8 @@ export interface AuthFileParts {
 
 /**
  * The file: tab-indented JSON, entries sorted, as the file has always looked, and the record. Of the node's file those entries
- * and helpers are taken that the runtime would look at for a place that the namespace has nothing for. None of them can stand
- * before an entry of the namespace: a key above both places would serve both.
+ * and helpers are taken that the runtime would use for a pull source without a credential of the namespace. None of them can
+ * precede an entry of the namespace: a key above both pull sources would serve both.
  */
 export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFile {
   const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
@@ -249,7 +248,7 @@ function neededEntries(
     .map(({ entry }) => entry);
 }
 
-/** A helper of a host is asked before any entry, so one of a host that the namespace serves would overrule it. */
+/** A helper of a host is tried before any entry, so one of a host that the namespace serves would overrule it. */
 function neededHelpers(
   helpers: ReadonlyMap<string, string>,
   unserved: readonly PullSource[],
@@ -446,7 +445,7 @@ export interface PullSource {
 
 /**
  * The sources in the order in which the runtime tries them. Empty when the registries change nothing for the image: then
- * the kubelet's own credentials are the right ones. Blocked places are left out, since no credential should go there.
+ * the kubelet's own credentials are the right ones. Blocked pull sources are skipped, since no credential should go there.
  */
 export function pullSources(registries: readonly Registry[], image: string): readonly PullSource[] {
   const index = compileMirrors(registries);

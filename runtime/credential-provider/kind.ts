@@ -93,7 +93,7 @@ const schema = z
   .strictObject({
     spec: z
       .strictObject({ matchImages: matchImagesSchema.optional() })
-      .describe('What is wanted.')
+      .describe('Desired state.')
       .meta({ minProperties: 0 }),
     status: z
       .strictObject({
@@ -160,7 +160,7 @@ export function credentialProviderConfig(matchImages?: readonly string[]): KubeO
   };
 }
 
-// `spec.matchImages` as it is found, judged by the definition of the kind. A cluster never holds anything else; a folder may, and
+// `spec.matchImages` as it is found, validated against the CRD. A cluster never holds anything else; a folder may, and
 // what an API server would refuse must show before it is committed.
 
 export interface MatchImagesInput {
@@ -188,7 +188,7 @@ export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
 }
 
 // The name of a `CRIOCredentialProviderConfig`: there is one, and every other name is refused by the definition's CEL rule
-// (`self.metadata.name == 'cluster'`), which nobody asks before a folder is applied.
+// (`self.metadata.name == 'cluster'`), which is not evaluated before a folder is applied.
 
 /**
  * Why the API server would refuse the name; undefined when it would not.

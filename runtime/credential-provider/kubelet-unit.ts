@@ -53,7 +53,7 @@ function joinedLines(text: string, isUnit: boolean): readonly string[] {
   return open === undefined ? lines : [...lines, open];
 }
 
-/** Paths of the files of variables that the unit names; the dash of a file that may be missing is left out. */
+/** Paths of the files of variables that the unit names; without the dash of an optional file. */
 export function environmentFiles(settings: readonly Setting[]): readonly string[] {
   return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
 }

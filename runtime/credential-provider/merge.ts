@@ -1,7 +1,7 @@
 /**
- * `CRIOCredentialProviderConfig` into the kubelet's file: each entry of `matchImages` judged, the rest of the file kept.
+ * `CRIOCredentialProviderConfig` into the kubelet's file: each entry of `matchImages` validated, the rest of the file kept.
  *
- * An entry is left out when a provider of the platform can be asked for the same image (by the kubelet's own matching, not by
+ * An entry is ignored when a provider of the platform can be called for the same image (by the kubelet's own matching, not by
  * comparing texts), because two providers for one image contradict each other; and when no image can match it.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.

@@ -3,7 +3,7 @@
  *
  * A unit takes the executable out of our image into a folder that can be written, tries it, and lays that folder over the
  * platform's folder of plugins: all of the platform's plugins stay, and ours is found before the one of its name. The kubelet
- * is told nothing and its command stays as it is. It waits for nothing either: until the executable is there, and when it
+ * gets no flags and its command stays as it is. It waits for nothing either: until the executable is there, and when it
  * cannot be had, the platform's own plugin runs.
  */
 

@@ -1,4 +1,4 @@
-/** The fields of the section `systems.credential-provider`, and what cannot be asked for together. */
+/** The fields of the section `systems.credential-provider`, and which of them exclude each other. */
 import { z } from 'zod';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
@@ -212,7 +212,7 @@ export interface FollowedNamespace {
 export interface ReconcilerOptions {
   /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. @default {'auto'} */
   readonly mode: 'auto' | 'own' | 'observe';
-  /** Platform type to assume where Infrastructure/cluster is not there or says none. Without it nothing is rendered then. */
+  /** Platform type to assume where Infrastructure/cluster is missing or has none. Without it nothing is rendered then. */
   readonly platform?: string;
   /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. @default {false} */
   readonly secretAnnotation: boolean;

@@ -20,7 +20,7 @@ export const CREDENTIAL_PROVIDER = {
   plural: 'criocredentialproviderconfigs',
   /** Name of the provider in the kubelet's configuration, and of the executable. */
   name: 'crio-credential-provider',
-  /** Beside the executable: its options, where nobody can give arguments. */
+  /** Beside the executable: its options, where arguments cannot be passed. */
   configName: 'crio-credential-provider.json',
   binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
   configDir: '/etc/kubernetes/credential-providers',

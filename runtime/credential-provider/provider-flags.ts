@@ -111,7 +111,7 @@ export function providerArgs(settings: ProviderSettings): readonly string[] {
 }
 
 /**
- * The file beside the executable that says the same, for nodes where nobody can give arguments.
+ * The same options as a file beside the executable, for nodes where arguments cannot be passed.
  */
 export function providerConfigText(settings: ProviderSettings): string {
   return `${JSON.stringify(Object.fromEntries(flagsIn(settings)), undefined, 2)}\n`;

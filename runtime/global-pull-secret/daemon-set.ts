@@ -144,7 +144,7 @@ function asksApiServer(options: AgentOptions): boolean {
   return options.watch !== false || reports(options) || booksTurns(options);
 }
 
-/** A nodeSelector where it suffices (upstream's form), an affinity where several kinds of nodes are wanted. */
+/** A nodeSelector where it suffices (upstream's form), an affinity for several kinds of nodes. */
 function placement(options: AgentOptions): Pick<PodSpec, 'nodeSelector' | 'affinity'> {
   const eligible = { [NAMES.nodeLabel]: 'true' };
   const also = options.alsoNodes ?? [];

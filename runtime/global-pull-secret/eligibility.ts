@@ -59,7 +59,7 @@ export interface NodeFacts {
   readonly label: string | undefined;
   /** Whether the label is owned by us, by managedFields. */
   readonly ours: boolean;
-  /** Whether somebody else owns it too, so that it would stay. */
+  /** Whether another field manager owns it too, so that it would stay. */
   readonly shared: boolean;
   /** The pool of the node's Machine; undefined when Machine or NodePool cannot be found. */
   readonly pool: PoolTraits | undefined;
@@ -114,7 +114,7 @@ export function nodeDecision(
     act: 'report',
     eligible: node.label === 'true',
     reason: 'EligibilityOverridden',
-    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${node.label}" and was set by somebody else, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
+    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${node.label}" and was set by another field manager, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The section `systems.global-pull-secret` of a fleet, as it is written and as it is checked.
  *
- * `createConfigNamespace` is off unless asked for: `kubectl delete -k` would take the namespace of the platform with it.
+ * `createConfigNamespace` is off by default: `kubectl delete -k` would delete the namespace of the platform with it.
  */
 
 import { z } from 'zod';
@@ -191,7 +191,7 @@ export interface AgentOptions {
   readonly seLinuxType?: string;
   /** What happens to entries that others put into the kubelet's file. @default {'keep'}; in a hosted cluster, whose file is HyperShift's, {'drop'} */
   readonly foreign?: 'drop' | 'keep';
-  /** What agents do about a Secret that the reconciler has not judged; set from `removals` of the system. */
+  /** What agents do about a Secret without the reconciler's mark; set from `removals` of the system. */
   readonly removals?: { readonly share?: number; readonly delay?: string };
   /** When the kubelet is restarted. @default {'on-change'} */
   readonly restart?: 'on-change' | 'on-removal' | 'never';

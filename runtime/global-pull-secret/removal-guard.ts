@@ -4,7 +4,7 @@
  * rotates goes on; only what it removes stays. Pure.
  *
  * The reconciler judges what the platform does to its copy, where the release payload and the confirmations are known, and marks
- * what it has judged. The node agent judges what has no such mark against the file that its kubelet reads.
+ * what it has checked. The node agent checks a document without the mark against the file that its kubelet reads.
  */
 import { createHash } from 'node:crypto';
 import { parseDockerConfig } from '../core/docker-config/pull-secret.ts';
@@ -117,8 +117,8 @@ function covers(entries: readonly Keyed[], repository: string): boolean {
 }
 
 /**
- * A removal whose entries went with the copy that held them: until it is confirmed, nobody but the nodes knows what they would lose,
- * so that they hold all of it.
+ * A removal whose entries went with the copy that held them: only the nodes know what they would lose, so they hold all of it
+ * until it is confirmed.
  */
 export function lostRemoval({
   held,
@@ -131,7 +131,7 @@ export function lostRemoval({
   return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, { options, now });
 }
 
-/** In place of a mark: nothing of what the document lacks may go. */
+/** Instead of a mark: no entry that the document lacks may be removed. */
 export const UNJUDGED = 'unjudged';
 
 /** Keys that a sentence names. */
@@ -158,8 +158,8 @@ export function confirmedRemovals(value: string): readonly string[] {
 }
 
 /**
- * The mark of a document whose removals are judged. It stands beside the document in the Secret, so that a mount brings it too,
- * and holds for a document with the same registries alone: one that somebody else has put in its place has none.
+ * The mark of a document whose removals are checked. It stands beside the document in the Secret, so that a mount has it too.
+ * It is valid only for a document with the same registries, so a foreign replacement has none.
  */
 export function judgedMark(document: Redacted<string>): string {
   const parsed = parseDockerConfig(document);

@@ -15,7 +15,7 @@ export interface Cause {
 export const TENANTS_CAUSE: Cause = {
   type: 'TargetsFree',
   reasons: ['ForeignObject', 'Terminating', 'QuotaExceeded'],
-  well: 'No Secret of somebody else and no quota is in the way',
+  well: 'No foreign Secret and no quota prevents a copy',
 };
 
 /** The most urgent one first. */

@@ -28,7 +28,7 @@ export interface InjectionOptions {
   readonly secretNames: readonly string[];
   /** With `secretNames`: Secrets that are read besides, `namespace/name`. */
   readonly sources: readonly string[];
-  /** Who changes pods: the API server by our policy, our webhook, or nobody. Never two of them. */
+  /** What changes pods: the API server by our policy, our webhook, or nothing. Never two of them. */
   readonly admission: 'policy' | 'webhook' | 'none';
   /** Namespace label keys that grants may select by. */
   readonly trustedLabelKeys: readonly string[];
@@ -88,17 +88,17 @@ export interface ProfileInput {
 
 /** The section, as it is written. Every field may be left out. */
 export interface PullSecretInjectionInput {
-  /** Who adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nobody. @default {'policy'} */
+  /** What adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nothing. @default {'policy'} */
   readonly admission?: 'policy' | 'webhook' | 'none';
   /**
-   * Where the webhook's certificate comes from. Wanted with `admission: webhook` in a stand-alone cluster, which may be no OpenShift.
+   * Where the webhook's certificate comes from. Required with `admission: webhook` in a stand-alone cluster, which may be no OpenShift.
    * @default in a hosted cluster {{ kind: 'service-ca' }}
    */
   readonly certificates?: CertificateSource;
   /** Namespaces whose pods are left alone. @default {[]} */
   readonly excludedNamespaces?: readonly string[];
   /**
-   * The only namespaces that the system works in: Secrets are read, brought and taken from these alone, by a Role in each, and only their
+   * The only namespaces that the system works in: Secrets are read, copied and removed in these alone, by a Role in each, and only their
    * pods get names. Every source has to lie in one of them. @default all, by a ClusterRole
    */
   readonly namespaces?: readonly string[];
@@ -198,7 +198,7 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .describe('PullSecretProfiles of the cluster'),
 });
 
-/** Service CA is OpenShift's. In any other cluster nobody would make the certificate, and the webhook would never start. */
+/** Service CA is OpenShift's. In any other cluster the certificate would never be issued, and the webhook would not start. */
 export function certificateProblems({
   admission,
   certificates: source,
@@ -255,7 +255,7 @@ export function profileProblems({
 }
 
 /**
- * Two profiles that bring different Secrets under one name to the same namespaces. Whether their selectors meet is told as the
+ * Two profiles that deliver different Secrets under one name to the same namespaces. Whether their selectors overlap is decided as the
  * admission policy of collisions tells it: when one asks for no more than the other.
  */
 function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
@@ -284,7 +284,7 @@ export type CertificateSource =
       readonly kind: 'cert-manager';
       readonly issuer: { readonly kind: 'Issuer' | 'ClusterIssuer'; readonly name: string };
     }
-  /** Secret `pullwright-webhook-tls` is made by somebody else; `caBundle` is the PEM of the CA, in base64. */
+  /** Secret `pullwright-webhook-tls` is created outside Pullwright; `caBundle` is the PEM of the CA, in base64. */
   | { readonly kind: 'manual'; readonly caBundle: string };
 
 /** Folder, field manager, metric label and owner label. */

@@ -40,7 +40,7 @@ export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProb
   ]);
 }
 
-/** The API server, the operator and the runtime find some of the same faults: who refuses first is told. */
+/** The API server, the operator and the runtime find some of the same faults: the first to reject is reported. */
 function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] {
   const told = new Set<string>();
   return problems.filter(({ code, origin }) => {

@@ -113,16 +113,16 @@ export function chooseCatalogImages(
   return { images: Object.fromEntries(given.map(({ name, image }) => [name, image])) };
 }
 
-/** One place to look for a catalog's image. */
+/** One pull source for a catalog's image. */
 export interface CatalogCandidate {
   readonly image: string;
-  /** `override`: the annotation's place; `default`: the catalog's own, tried after all of these. */
+  /** `override`: from the annotation; `default`: the catalog's own, tried after all of these. */
   readonly from: 'override' | 'default';
 }
 
 /**
  * Where to look for one catalog, in order: newest version first (that of the release, at most the newest published one, then up
- * to three minors down), at each version every mirror of the overrides; after all of them the default place.
+ * to three minors down), at each version every mirror of the overrides; after all of them the default source.
  */
 export function catalogCandidates(
   catalog: Catalog,
@@ -176,8 +176,8 @@ function overriddenRepositories(
 export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
 
 /**
- * Whether an error of a registry means that an image is not there (else that nothing is known about it). A registry that refuses to
- * say has it for nobody with this secret; a HEAD request has no text, so that the verdict in front of the message counts.
+ * Whether an error of a registry means that an image does not exist (else its existence is unknown). A registry that denies access
+ * has it for no pull with this secret. A HEAD response has no body, so the verdict in front of the message counts.
  */
 export function absenceFromError(message: string): boolean {
   return (

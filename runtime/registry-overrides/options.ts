@@ -10,7 +10,7 @@ export interface RegistryOverridesOptions {
   readonly catalogs: boolean;
   /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too; HyperShift leaves them out. @default {true} */
   readonly tagMirrors: boolean;
-  /** Whether registries are asked for the catalogs with the hosted cluster's own pull secret. @default {false} */
+  /** Whether registries are queried for the catalogs with the hosted cluster's own pull secret. @default {false} */
   readonly askRegistries: boolean;
 }
 

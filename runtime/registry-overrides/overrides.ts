@@ -2,7 +2,7 @@
  * The text formats of the existing system: the value of `OPENSHIFT_IMG_OVERRIDES` (source to many mirrors) and of the flag
  * `--registry-overrides` (source to one target), and the strict rewriting that the flag stands for.
  *
- * Source of the rule: HyperShift's control plane operator, byte for byte, with two of its defects left out: an empty pair is
+ * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is
  * no rule, and writing the text does not reorder the map that is written.
  */
 import { compareBytes } from '../core/go/text.ts';
@@ -40,7 +40,7 @@ export function parseImageOverrides(text: string): OverrideMap | undefined {
 /**
  * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, so that an unchanged map never changes the text.
  *
- * @param order of the mirrors of one source: `given`, in which they are asked, or `bytes`, as the existing system sorts them since
+ * @param order of the mirrors of one source: `given`, in which they are tried, or `bytes`, as the existing system sorts them since
  *   2026-06. @default {'bytes'}
  */
 export function formatImageOverrides(
@@ -113,7 +113,7 @@ export function replaceRegistry(image: string, overrides: ReadonlyMap<string, st
 
 // What a value of `OPENSHIFT_IMG_OVERRIDES` means, so that texts are compared by what their readers do and not by their letters.
 // Source of the rule: HyperShift's readers. The order of sources, repeated pairs and empty ones mean nothing. The order of the
-// mirrors of one source is the order in which they are asked; HyperShift itself wrote the administrator's until mid-2026 and sorts
+// mirrors of one source is the order in which they are tried; HyperShift itself wrote the administrator's until mid-2026 and sorts
 // since, so that what it wrote is compared without it.
 
 export interface MeaningOptions {

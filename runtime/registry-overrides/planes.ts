@@ -65,7 +65,7 @@ export function collectOverrideMap(
 }
 
 /**
- * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is asked
+ * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is tried
  * last whatever the policy says. ImageTagMirrorSets do not count, as in HyperShift.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
@@ -115,7 +115,7 @@ export interface PlaneInput {
   readonly registryOverrides?: ReadonlyMap<string, string>;
 }
 
-/** Answers for `image` in each of `planes`. What does not exist in such a cluster is left out. */
+/** Answers for `image` in each of `planes`. What does not exist in such a cluster is omitted. */
 export type PlaneResolver = (image: string, planes: readonly Plane[]) => readonly PlaneAnswer[];
 
 /** Reads the cluster once, for many images. */

@@ -15,7 +15,7 @@ export interface ReleasePlaces {
   readonly overrides: ReadonlyMap<string, string>;
 }
 
-/** A place that was tried before, and why it did not do. */
+/** A pull source that was tried before, and its error. */
 export interface PlaceFailure {
   readonly reference: string;
   readonly message: string;
@@ -31,7 +31,7 @@ export interface FoundRelease<T> {
 /**
  * Reads the release `image` with `read`, which gets a whole reference and rejects when it cannot be read there.
  *
- * @throws PullwrightError `ReleaseUnreadable` when no place has it, with what each of them said
+ * @throws PullwrightError `ReleaseUnreadable` when no pull source has it, with the error of each
  */
 export async function lookUpRelease<T>(
   image: string,
@@ -48,7 +48,7 @@ export async function lookUpRelease<T>(
     }
   }
   const places = failures.map(({ reference, message }) => `${reference}: ${message}`);
-  const tried = places.length === 0 ? 'every place is blocked' : places.join('; ');
+  const tried = places.length === 0 ? 'every pull source is blocked' : places.join('; ');
   throw new PullwrightError(`Cannot read release "${image}": ${tried}`, { code: 'ReleaseUnreadable' });
 }
 

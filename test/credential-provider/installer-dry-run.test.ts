@@ -122,7 +122,7 @@ else {
           'would reload  systemd',
           'would restart kubelet\\.service',
           ' +when it does not stay up, three times, the old drop-in is put back',
-          'left out: 123\\.dkr\\.ecr\\.eu-west-1\\.amazonaws\\.com: images that match it can also match .* of provider "ecr"\n$',
+          'ignored: 123\\.dkr\\.ecr\\.eu-west-1\\.amazonaws\\.com: images that match it can also match .* of provider "ecr"\n$',
         ].join('\n'),
       ),
     );

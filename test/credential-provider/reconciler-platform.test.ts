@@ -36,7 +36,7 @@ const rows: readonly Row[] = [
     reason: 'on a cloud the generic file would take its own providers away',
     shape: { platform: null },
     paths: [],
-    says: /Infrastructure\/cluster is not there.*"platform"/,
+    says: /Infrastructure\/cluster not found.*"platform"/,
   },
   {
     name: 'no Infrastructure object, but the option',

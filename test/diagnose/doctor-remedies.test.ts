@@ -45,7 +45,7 @@ const rows: readonly Row[] = [
     name: 'the policy is being made',
     reason: 'it is there in a moment',
     owner: REPLICA_SET,
-    injecting: no('PolicyPending', 'The admission policy is not there yet'),
+    injecting: no('PolicyPending', 'The admission policy does not exist yet'),
     advice: ANOTHER,
   },
   {

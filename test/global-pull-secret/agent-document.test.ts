@@ -196,14 +196,14 @@ table(
       reason: 'CRI-O refuses the whole file',
       text: `{"auths":{${GOOD}},"credHelpers":[]}`,
       rest: `{"auths":{${GOOD}}}`,
-      says: /^field "credHelpers" is no map of texts$/,
+      says: /^field "credHelpers" must be an object with string values$/,
     },
     {
       name: 'HttpHeaders as a number',
       reason: 'the kubelet refuses the whole file',
       text: `{"auths":{${GOOD}},"HttpHeaders":5}`,
       rest: `{"auths":{${GOOD}}}`,
-      says: /^field "HttpHeaders" is no map of texts$/,
+      says: /^field "HttpHeaders" must be an object with string values$/,
     },
     {
       name: 'a broken entry before a good one of the same key',

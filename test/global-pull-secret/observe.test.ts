@@ -93,7 +93,7 @@ else {
     const data = { '.dockerconfigjson': Buffer.from(text).toString('base64') };
     await plane.apply(secretOf('additional-pull-secret', 'kube-system', data));
     await says(STATUS, verdict('good.example.com', 'Rejected', 'UpstreamRejectsAll', 'bad.example.com'));
-    await says(STATUS, verdict('bad.example.com', 'Rejected', 'UpstreamRejectsAll', 'would be left out'));
+    await says(STATUS, verdict('bad.example.com', 'Rejected', 'UpstreamRejectsAll', 'would be ignored'));
   });
 
   test('what nodes have is said by the operator’s DaemonSet, as far as it can be known', async () => {

@@ -75,9 +75,9 @@ const TABLE = {
       touches: 'writes',
       help: "CRI-O's auth files; what no pull takes is removed",
     }),
-    uninstall: toggle({ help: 'take everything back instead; the API server is not asked' }),
+    uninstall: toggle({ help: 'uninstall instead; sends no request to the API server' }),
     'take-over': toggle({
-      help: "also where the Machine Config Operator manages the node, or the drop-in is somebody else's",
+      help: 'also where the Machine Config Operator manages the node, or Pullwright did not write the drop-in',
     }),
     'dry-run': toggle({ help: 'print what would be done, and touch nothing: 0 nothing, 1 something' }),
     ...ONCE_FLAGS,

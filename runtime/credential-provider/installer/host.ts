@@ -33,7 +33,7 @@ export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateD
   return `${root}${stateDir}/installed.json`;
 }
 
-/** Name of the drop-in that is ours, and left out. */
+/** Name of our own drop-in, which is skipped. */
 const OWN_DROP_IN = basename(CREDENTIAL_PROVIDER.dropIn);
 
 /** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
@@ -65,7 +65,7 @@ export function readLoadedUnit(root: string, loaded: LoadedService): readonly No
     });
 }
 
-/** Texts of the environment files that the unit names, ours left out. */
+/** Texts of the environment files that the unit names, without ours. */
 export function readEnvironment(
   root: string,
   unit: readonly NodeFile[],
@@ -79,7 +79,7 @@ export function readEnvironment(
     .flatMap((path) => read(root, path)?.text ?? []);
 }
 
-/** A file of the host, links followed; undefined when it is not there. */
+/** A file of the host, links followed; undefined when missing. */
 export function read(root: string, path: string): NodeFile | undefined {
   try {
     return { path, text: readFileSync(root + path, 'utf8') };

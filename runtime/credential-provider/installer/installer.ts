@@ -1,4 +1,4 @@
-/** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
+/** The installer: the desired state goes through the node engine, which restarts the kubelet. */
 import { existsSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
@@ -108,7 +108,7 @@ function removeIfEmpty(folder: string): void {
 function removeExecutable(path: string, sha256: string, log: Logger): void {
   if (!existsSync(path)) return;
   if (digestOf(path) === sha256) removeFile(path);
-  else log.warn('Executable stays: somebody else has replaced it since', { file: path });
+  else log.warn('Executable kept: another program has replaced it', { file: path });
 }
 
 // systemd for a task whose file is a drop-in of the unit.
@@ -255,7 +255,7 @@ async function finish(options: InstallerSettings, daemon: Daemon): Promise<void>
     await systemd(options).reload();
     daemon.publish(UNINSTALLED);
   }
-  // A pod that ended would be started again, and a DaemonSet would never be ready.
+  // A pod that exits would be restarted, and its DaemonSet would never be ready.
   if (!options.once) while (await clock.sleep(options.pollMs, daemon.signal)) daemon.publish(daemon.state());
 }
 
@@ -303,7 +303,7 @@ function newEngine(
   });
 }
 
-/** Imported only here: most installers tell nobody. */
+/** Imported only here: most installers send no report. */
 async function openReporter(
   options: InstallerSettings,
   plan: () => InstallPlan | undefined,

@@ -1,5 +1,5 @@
 /**
- * Whether somebody else looks after the kubelet of a node, so that the installer keeps its hands off. Pure.
+ * Whether another system manages the kubelet of a node, so that the installer changes nothing. Pure.
  *
  * On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name, the operator would put it
  * back and mark the node as degraded, and each would restart the kubelet.
@@ -18,7 +18,7 @@ const DESIRED = 'machineconfiguration.openshift.io/desiredConfig';
 const NODE_POOL = 'hypershift.openshift.io/nodePool';
 
 /**
- * Who manages the node's kubelet and how that shows, as the end of a sentence; undefined when nobody does. `marks`: those of
+ * Who manages the node's kubelet and how that shows, as the end of a sentence; undefined for none. `marks`: those of
  * {@link MANAGED_MARKS} that are on the host.
  *
  * Source of the rule: the Machine Config Daemon's annotations and state files, the label that HyperShift puts on nodes of a

@@ -42,7 +42,7 @@ export interface InstallInput extends PlaceInput {
   readonly present?: string | undefined;
   /** Files of the host that show that the Machine Config Operator manages it. @default {[]} */
   readonly marks?: readonly string[];
-  /** Also where somebody else manages the node, or wrote the drop-in. @default {false} */
+  /** Also where another system manages the node, or wrote the drop-in. @default {false} */
   readonly takeOver?: boolean;
   /** Folder of our file. */
   readonly configDir: string;
@@ -94,7 +94,7 @@ function flagIn(line: string, flag: string): string | undefined {
     .at(-1);
 }
 
-/** What takes everything back: a drop-in without effect, whatever the node runs. One of somebody else is not ours to take. */
+/** Uninstalls: a drop-in without effect, whatever the node runs. A foreign drop-in stays. */
 export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,
@@ -119,7 +119,7 @@ export function planInstall(input: InstallInput): InstallPlan {
   if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
     return refusedPlace(
       'ForeignDropIn',
-      `somebody else wrote the drop-in "${unitNameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
+      `Pullwright did not write the drop-in "${unitNameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
       'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
     );
   return planEntries(input);
@@ -195,7 +195,7 @@ function presentConfig({
   if (present === undefined)
     return refusedPlace(
       'ConfigMissing',
-      `the kubelet is pointed at "${pointers.config}", which is not there`,
+      `the kubelet is pointed at "${pointers.config}", which does not exist`,
       hint,
     );
   const refusal = kubeletRefusal(present, parseYaml);
@@ -213,7 +213,7 @@ export function executablePath({ binDir }: GoodPlan): string {
   return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
 }
 
-// Which kubeconfig the executable is told of. Pure.
+// Which kubeconfig the executable gets. Pure.
 
 /**
  * The arguments of the executable, with the kubeconfig of the running kubelet first where the executable would not look there,

@@ -1,4 +1,4 @@
-/** What the API server is told about the installation on a node: a PullStatus, and Events on the Node. Pure. */
+/** Reports of the installation on a node to the API server: a PullStatus, and Events on the Node. Pure. */
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { describeError } from '../../core/errors.ts';
 import { type EntryStatus, pullStatus } from '../../core/kubernetes/pull-status.ts';
@@ -113,7 +113,7 @@ export function failureEvent(note: FailureNote): Said {
 /** Where the DaemonSet runs. */
 const NAMESPACE = 'kube-system';
 
-/** `plan`: the last good one; `failures`: those of runs for pods. Both are asked for when something is said. */
+/** `plan`: the last good one; `failures`: those of runs for pods. Both are read for each report. */
 export function installerWords(
   plan: () => InstallPlan | undefined,
   failures: () => readonly FailureNote[],
@@ -193,7 +193,7 @@ export interface InstallerReport {
   readonly entries?: readonly MatchImageVerdict[];
 }
 
-/** Gives the report. Rejects with what could not be asked. */
+/** Gives the report. Rejects with the error of the failed request. */
 export async function previewInstaller(
   options: SourceOptions,
   policy: Policy,
@@ -297,7 +297,7 @@ function dropInChanges(
   ];
 }
 
-/** Providers that come, go, or are asked for other images. */
+/** Providers that are added, removed, or called for other images. */
 function providerChanges(before: string | undefined, after: string): readonly string[] {
   const [old, next] = [providersOf(before), providersOf(after)];
   return [...new Set([...old.keys(), ...next.keys()])].map((name) => {
@@ -343,7 +343,7 @@ export function renderReport(report: InstallerReport, output: 'text' | 'json' | 
     ...(would === undefined ? [] : wouldLines(would)),
     ...entries
       .filter(({ verdict }) => verdict !== 'Rendered')
-      .map((entry) => `left out: ${entry.pattern}: ${entry.message}`),
+      .map((entry) => `ignored: ${entry.pattern}: ${entry.message}`),
     '',
   ].join('\n');
 }

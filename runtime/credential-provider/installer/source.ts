@@ -51,7 +51,7 @@ export interface SourceOptions extends WantedOptions {
   readonly executable: string;
 }
 
-/** What is wanted, from the API server and the host; the last good answer stays while there is none. */
+/** The desired state, from the API server and the host; the last good answer stays while there is none. */
 export class NodeSource {
   readonly #options: SourceOptions;
   readonly #env: Env;
@@ -81,7 +81,7 @@ export class NodeSource {
         error instanceof PullwrightError
           ? error
           : new PullwrightError(describeError(error), { code: 'Unknown' });
-      this.#log.warn('Cannot find out what is wanted', { error: describeError(problem) });
+      this.#log.warn('Cannot determine the desired configuration', { error: describeError(problem) });
       this.#plan = this.plan ?? problem;
     }
   }
@@ -161,12 +161,11 @@ export class NodeSource {
     const said = JSON.stringify(left);
     if (said === this.#said) return;
     this.#said = said;
-    for (const { pattern, message } of left)
-      this.#log.warn('Entry is left out', { pattern, detail: message });
+    for (const { pattern, message } of left) this.#log.warn('Entry ignored', { pattern, detail: message });
   }
 }
 
-/** What the engine is told: the drop-in as it should be, or why nothing is wanted. */
+/** The answer for the engine: the desired drop-in, or why there is none. */
 export function lookAtNode(
   plan: InstallPlan | PullwrightError | undefined,
   present: string | undefined,
@@ -204,7 +203,7 @@ export function makeFolder(path: string, mode: number): void {
   }
 }
 
-/** Removes the files in `folder` for whose names `isOld` holds; a folder that is not there is fine. */
+/** Removes the files in `folder` for whose names `isOld` holds; a missing folder is fine. */
 export function removeConfigs(folder: string, isOld: (name: string) => boolean): void {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) if (isOld(name)) removeFile(join(folder, name));

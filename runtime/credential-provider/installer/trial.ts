@@ -61,7 +61,7 @@ export function flagsFailure(
   const there =
     line === ''
       ? 'it does not run'
-      : `--image-credential-provider-config is ${file ?? 'not there'}, --image-credential-provider-bin-dir is ${folder ?? 'not there'}`;
+      : `--image-credential-provider-config is ${file ?? 'missing'}, --image-credential-provider-bin-dir is ${folder ?? 'missing'}`;
   return {
     reason: 'KubeletWithoutFlags',
     message: `The main process of ${unit} does not have the flags of the drop-in: ${there}. Look at "systemctl status ${unit}": what starts the kubelet must pass them on`,

@@ -1,4 +1,4 @@
-/** What the installer wants of a node: API server and host are asked, the plan is made. Writes nothing. */
+/** The plan of the installer for a node, from the API server and the host. Writes nothing. */
 import { existsSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -31,15 +31,15 @@ export interface WantedOptions extends HostPlaces {
   readonly providerArgs: readonly string[];
   readonly nodeName: string;
   readonly serviceAccountDir: string;
-  /** Also where somebody else manages the node, or wrote the drop-in. */
+  /** Also where another system manages the node, or wrote the drop-in. */
   readonly takeOver: boolean;
-  /** Take everything back; the API server is not asked. */
+  /** Uninstall; sends no request to the API server. */
   readonly uninstall: boolean;
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Asks, and decides. Rejects with what could not be asked. */
+/** Reads, and decides. Rejects with the error of the failed request. */
 export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
   const { root, configDir, takeOver } = options;
   const presentDropIn = read('', dropInFile(options))?.text;

@@ -23,7 +23,7 @@ export interface CheckReport {
   readonly message: string;
 }
 
-/** Anybody may ask for it, and whatever the answer is, it comes from the server that was asked. */
+/** Every client may request it, and any answer proves that the server responds. */
 const PATH = '/version';
 
 /** 0: a run would get as far as the secrets of a namespace. */

@@ -125,14 +125,14 @@ export const IDENTIFIER = 'crio-credential-provider';
 
 /**
  * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be asked
- * for (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are left out; no value can begin a line of its own.
+ * for (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are omitted; no value can begin a line of its own.
  */
 export function journalEntry({ priority, text }: LogLine, subject: LogSubject, pid: number): string {
   const fields = [
     ['MESSAGE', text],
     ['PRIORITY', String(priority)],
     ['SYSLOG_IDENTIFIER', IDENTIFIER],
-    // The journal reads the process of a sender from /proc, where one that has ended is no more.
+    // The journal reads the process of a sender from /proc, where one that has exited is gone.
     ['SYSLOG_PID', String(pid)],
     ['NAMESPACE', subject.namespace],
     ['SERVICE_ACCOUNT', subject.serviceAccount],

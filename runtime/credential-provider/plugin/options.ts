@@ -94,7 +94,7 @@ export function parseArguments(
 }
 
 /**
- * Where the options of an executable lie that nobody gives arguments: beside it, under its kubelet name. Undefined on Node,
+ * Options file of an executable that gets no arguments: beside it, under its kubelet name. Undefined on Node,
  * which is no executable of ours.
  */
 export function configBeside(executable: string): string | undefined {

@@ -127,7 +127,7 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
   }
 }
 
-/** A file of this account that no longer says what it may have would be used in place of the node's own. */
+/** A stale file of this account would be used in place of the node's own. */
 function removeOwn(path: string, writer: string): void {
   try {
     const text = readFileSync(path, 'utf8');
@@ -207,7 +207,7 @@ export function nodeView(
 
 /**
  * All of stdin up to {@link MOST_REQUEST_BYTES}. Nothing else runs meanwhile, so that no timer could end what never ends. A pipe that is set
- * not to block is asked again.
+ * not to block is tried again.
  */
 async function readStdin(): Promise<string> {
   const chunks: Buffer[] = [];

@@ -13,7 +13,7 @@ import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
 import type { ApiAnswer, ApiClient } from './api-server.ts';
 import type { ProviderRequest } from './request.ts';
 
-/** On a ServiceAccount: names of secrets, separated by commas or spaces; handed over by the kubelet when it is told to. */
+/** On a ServiceAccount: names of secrets, separated by commas or spaces; passed by the kubelet when it is configured to. */
 export const SECRETS_ANNOTATION = 'pullwright.dev/image-pull-secrets';
 
 export interface FoundSecrets {

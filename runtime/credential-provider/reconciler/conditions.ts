@@ -41,7 +41,7 @@ export function conditionOf({
 }
 
 /**
- * `Validated`: entries that are left out are named. Conflicts are a configuration that is applied in part; when nothing can be
+ * `Validated`: names ignored entries. Conflicts are a configuration that is applied in part; when nothing can be
  * applied because no image can match any entry, validation has failed.
  *
  * @param unserved entries that are good and that no pool is there for

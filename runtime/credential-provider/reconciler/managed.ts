@@ -10,7 +10,7 @@ import { fileText } from './targets.ts';
 
 const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
 const OWN_MANAGER = 'pullwright-credential-provider';
-/** Managers under which people write; what they change is put right, not given up. */
+/** Managers under which people write; their changes are reverted, not accepted. */
 const PEOPLE = /^(kubectl|oc$|oc-|Mozilla)/;
 
 type Writers = NonNullable<KubeObject['metadata']['managedFields']>;
@@ -27,7 +27,7 @@ export function statusWriter(object: KubeObject): string | undefined {
   )?.manager;
 }
 
-/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen, or whoever a dump hides. */
+/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen, or a manager that a dump hides. */
 export function managerElsewhere(
   mode: 'auto' | 'own' | 'observe',
   object: KubeObject,
@@ -42,7 +42,7 @@ export function managerElsewhere(
 
 const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get --show-managed-fields)';
 
-/** Somebody wrote a status, and the object does not say who; what is rendered with our mark says it. */
+/** A status of unknown origin: the object has no managedFields. Rendered objects carry our mark instead. */
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
   // Our own of a moment ago, or of a dump: where there is no pool, nothing is rendered that could say it.
@@ -95,13 +95,13 @@ function pathsOf({ spec }: KubeObject): readonly string[] {
 }
 
 // When to stop writing beside another program: as soon as it has taken the files over, for as long as the entries stay the same.
-// What was given up is remembered in the PullStatus, so that the decision stays a function of the world.
+// A surrendered object is recorded in the PullStatus, so that the decision depends on cluster state alone.
 // Beside another writer there is one try for each of its changes: the Machine Config Operator writes the whole MachineConfig
 // anew, and each correction would restart kubelets.
 
 const TYPE = 'Contested';
 
-/** The generation for which the PullStatus says that a fight was given up. */
+/** The generation for which the PullStatus records a surrendered object. */
 export function contestedIn(reader: Reader, object: KubeObject): number | undefined {
   const { kind, metadata } = object;
   const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };

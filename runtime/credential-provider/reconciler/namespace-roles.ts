@@ -1,6 +1,6 @@
 /**
- * The Role of a namespace whose ServiceAccounts read their own pull secrets, kept equal to the secrets that are in use: nobody has
- * to write names by hand, and no ServiceAccount can list.
+ * The Role of a namespace whose ServiceAccounts read their own pull secrets, kept equal to the secrets that are in use: no names
+ * are written by hand, and no ServiceAccount can list Secrets.
  */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -42,7 +42,7 @@ function reconcile(reader: Reader, namespace: string, followed: FollowedNamespac
   return { apply: [{ role: 'hosted', object, forceOwnership: true }] };
 }
 
-/** What the ServiceAccounts and their pods name. A pod that has ended pulls nothing. */
+/** What the ServiceAccounts and their pods name. A finished pod pulls nothing. */
 function namesInUse(
   reader: Reader,
   namespace: string,

@@ -197,7 +197,7 @@ function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
     : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
 }
 
-/** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included, and nothing pruned. */
+/** The whole outcome. Of an object that another manager owns nothing is written, not even its status, and nothing is pruned. */
 export function reportNodes(report: NodesReportInput): Result {
   const { reader, object, states, input, elsewhere, options } = report;
   const verdicts = [...verdictsOf(states), ...input.faults];
@@ -239,7 +239,7 @@ export function reportNodes(report: NodesReportInput): Result {
   };
 }
 
-/** The same entries are judged for every pool; pools differ only where their templates do. */
+/** The same entries are validated for every pool; pools differ only where their templates do. */
 function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] {
   const worst = new Map<string, MatchImageVerdict>();
   for (const verdict of states.flatMap(({ verdicts }) => verdicts)) {
@@ -321,7 +321,7 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
   ];
 }
 
-/** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
+/** Owners of NodePools do not look at the hosted cluster, so errors are reported on the NodePools. */
 function unreferredPools(
   states: readonly PoolState[],
 ): readonly (ReconcileError & { readonly regarding: Ref })[] {
@@ -352,7 +352,7 @@ function warning(regarding: Ref, reason: string, message: string): EventNote {
   return { regarding, type: 'Warning', reason, action: 'Render', note: message.slice(0, 1024) };
 }
 
-/** One per pool; for a hosted cluster one per NodePool, where it has some. Nothing wanted is not waited for. */
+/** One per pool; for a hosted cluster one per NodePool, where it has some. Without desired files there is no wait. */
 function poolGauges({ pool, nodePools, files }: PoolState): readonly Sample[] {
   if (files.length === 0) return [];
   const rows =

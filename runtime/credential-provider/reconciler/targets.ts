@@ -105,7 +105,7 @@ export function targetsOf(
   const platform = platformFile(type ?? 'None');
   const unclear =
     type === undefined
-      ? `${reader.get(INFRASTRUCTURE) === undefined ? 'Infrastructure/cluster is not there' : 'the status of Infrastructure/cluster names no platform'}, so it cannot be told which file the kubelets read: bring it, or set the option "platform" of the section credential-provider`
+      ? `${reader.get(INFRASTRUCTURE) === undefined ? 'Infrastructure/cluster not found' : 'the status of Infrastructure/cluster names no platform'}, so the file that the kubelets read is unknown: create it, or set the option "platform" of the section credential-provider`
       : undefined;
   const { hostedCluster } = reader.scope;
   if (hostedCluster !== undefined)

@@ -29,7 +29,7 @@ import { Wake } from '../../node/watch.ts';
 import type { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
-// What the agent asks the API server, each only when an option wants it: a node that asks nobody loads none of it.
+// Requests of the agent to the API server. Each is loaded only when an option needs it: most nodes send none.
 
 export interface ApiServerOptions {
   readonly nodeName: string;
@@ -256,7 +256,7 @@ function heldGauge({ reason }: NodeState): Gauge {
   return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
 }
 
-// The API server as the agent's pod reaches it. Imported only when something needs it: most nodes ask nobody.
+// The API server as the agent's pod reaches it. Imported only when an option needs it: most nodes send no requests.
 
 /** How patient the client is; see RequesterOptions. */
 export interface Patience {

@@ -65,7 +65,7 @@ const TABLE = {
       text({
         value: 'SHARE',
         default: '0.5',
-        help: 'how much of the registries in the file a source may remove at once whose writer has not judged that; a larger removal, and one of all, is held',
+        help: 'share of the registries in the file that a source whose writer has not checked removals may remove at once; a larger removal, and one of all, is held',
       }),
       (share) => (/^[\d.]/.test(share) && Number(share) <= 1 ? undefined : 'a number from 0 to 1'),
     ),

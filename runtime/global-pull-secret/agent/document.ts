@@ -1,9 +1,9 @@
 /**
- * The kubelet's `config.json` as the node agent sees it: what of it its readers can use, and how the wanted one is made of a
+ * The kubelet's `config.json` as the node agent sees it: what of it its readers can use, and how the desired one is made of a
  * source, of what is there, and of what others put there. Pure.
  *
  * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot read costs the
- * node every credential of the file, so that such an entry is never written: it is left out, or stays as it was last good.
+ * node every credential of the file, so that such an entry is never written: it is ignored, or keeps its last valid value.
  */
 
 import {
@@ -30,7 +30,7 @@ import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../rem
 // Merges what we want into a map that others write to as well: ours are added and changed, what we put there earlier and no
 // longer want is removed, and everything else stays.
 // What is ours is known from a ledger: for each key the digests of the values that we wrote. A key whose value is not one of
-// them was changed by somebody else and is theirs from then on.
+// them was changed by another writer, who owns it from then on.
 
 /** A map of values that are only ever compared by digest. */
 export type Entries<V> = ReadonlyMap<string, V>;
@@ -131,14 +131,14 @@ function entryFault({ key, fault }: DockerConfigEntry): string {
 }
 
 function fieldFault(name: string): string {
-  return `field ${shortQuote(name)} is no map of texts`;
+  return `field ${shortQuote(name)} must be an object with string values`;
 }
 
 function shortQuote(text: string): string {
   return goQuote(text.slice(0, 100));
 }
 
-/** What is wanted where there is no source: nothing of ours. */
+/** The desired document without a source: nothing of ours. */
 export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
   redact(new Uint8Array(Buffer.from('{"auths":{}}'))),
   'no pull secret',
@@ -160,11 +160,11 @@ export interface WantedDocument {
 /** What decides about a removal besides the documents; what was held before is in the ledger. */
 export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
 
-/** How the wanted file is made. */
+/** How the desired file is made. */
 export interface WantedFileOptions {
   readonly foreign: Foreign;
   readonly ledger: OwnedDigests;
-  /** Absent: who wrote the source has judged what it no longer has. */
+  /** Absent: the writer of the source has checked its removals. */
   readonly guard?: RemovalGuard | undefined;
 }
 

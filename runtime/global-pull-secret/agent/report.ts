@@ -1,4 +1,4 @@
-/** What the API server is told about a node: the state as a PullStatus, what happened as Events on the Node. Pure. */
+/** Reports of a node to the API server: its state as a PullStatus, Events on the Node. Pure. */
 
 import { describeError } from '../../core/errors.ts';
 import type { ConditionInput } from '../../core/kubernetes/conditions.ts';
@@ -30,7 +30,7 @@ export function nodeStatus(
   return { object: { ...object, metadata: { ...object.metadata, labels, ownerReferences } }, status };
 }
 
-/** A node that holds a removal is in sync as far as it may be: others can go on, and somebody must look. */
+/** A node that holds a removal does not block the rollout; a person must confirm the removal. */
 function conditionsOf(state: NodeState): readonly ConditionInput[] {
   const { reason, message } = state;
   const held: readonly ConditionInput[] =
@@ -50,7 +50,7 @@ export function eventOf(happened: NodeEvent): Said | undefined {
     case 'restarted': {
       const note = happened.byUs
         ? `Restarted ${happened.unit} (attempt ${happened.attempt})`
-        : `${happened.unit} runs with the new pull secret, restarted by somebody else`;
+        : `${happened.unit} runs with the new pull secret, restarted by another process`;
       return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
     }
     case 'restart-failed': {

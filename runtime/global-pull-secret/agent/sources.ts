@@ -26,7 +26,7 @@ export type SourceName = 'global' | 'original';
 export interface WatchedSecret {
   /** Undefined: there is none. */
   readonly bytes: Redacted<Uint8Array> | undefined;
-  /** The mark that its removals are judged. */
+  /** The mark that its removals are checked. */
   readonly judged?: string | undefined;
   /** Removals that its annotation confirms. */
   readonly confirmed?: readonly string[];
@@ -77,7 +77,7 @@ export class SecretWatch {
     enough.abort();
   }
 
-  /** Undefined as long as nobody knows. */
+  /** Undefined while unknown. */
   read(name: SourceName): WatchedSecret | undefined {
     const { object, listed, live, goneAt } = this.#seen[name];
     if (!listed) return undefined;
@@ -238,7 +238,7 @@ export interface MountedSecret {
   readonly judged?: string | undefined;
   /** Removals that its Secret confirms; a mount does not bring annotations. */
   readonly confirmed?: readonly string[] | undefined;
-  /** Of its Secret, where the watch brought it. */
+  /** Of its Secret, where it came from the watch. */
   readonly resourceVersion?: string | undefined;
   readonly error?: PullwrightError;
 }
@@ -269,7 +269,7 @@ export function readSource(path: string): MountedSecret {
   }
 }
 
-/** What cannot be read is not there. */
+/** An unreadable file counts as missing. */
 function fileBeside(path: string, name: string): string | undefined {
   try {
     return readFileSync(join(dirname(path), name), 'utf8').trim();
@@ -289,11 +289,11 @@ function tooLarge(path: string, size: number): PullwrightError {
 export interface SecretPlaces {
   readonly globalFile: string;
   readonly originalFile: string;
-  /** The secrets as the API server has them; undefined while nobody knows. @default nobody asks it */
+  /** The secrets as the API server has them; undefined while unknown. @default not requested */
   readonly watched?: (name: SourceName) => WatchedSecret | undefined;
 }
 
-/** What the mounts held when the watch last brought the newest. */
+/** Content of the mounts at the last event of the watch. */
 export type Mounts = Map<SourceName, string>;
 
 export interface ChosenSource {

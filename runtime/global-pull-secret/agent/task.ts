@@ -3,7 +3,7 @@
  *
  * Source of the rule: requirement 1: global-pull-secret when it is present and not empty, else original-pull-secret; an
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
- * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
+ * cluster has neither, there is nothing to sync; entries that this agent wrote are removed, foreign ones stay.
  */
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
@@ -38,7 +38,7 @@ import {
 // What a look at a node may not do by itself, and what it says of it: removals that are held, entries that cannot be used.
 
 export interface GuardOptions {
-  /** How much a source may lose whose writer has not judged it. @default {whoever writes the source has judged it} */
+  /** The share that a source without the mark may lose. @default {the writer of the source has checked its removals} */
   readonly removals?: RemovalOptions;
   /** Removals that may go on, beside those that the Secret names. */
   readonly confirmed?: readonly string[];
@@ -49,7 +49,7 @@ export interface GuardOptions {
 /** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
 const MAX_FAULTS = 3;
 
-/** A mark says that who wrote the source has judged what it no longer has, with the confirmations of people at hand. */
+/** With the mark, the writer of the source has checked its removals against the confirmations. */
 export function guardOf(
   source: MountedSecret,
   { removals, confirmed = [], now = Date.now }: GuardOptions,
@@ -84,9 +84,9 @@ function leftOut(from: string, { faults }: AgentDocument): Pick<Observation, 'pr
   const rest = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
   const what = faults.slice(0, MAX_FAULTS).join('; ');
   return {
-    problem: new PullwrightError(`Left out what cannot be used of the ${from} pull secret: ${what}${rest}`, {
+    problem: new PullwrightError(`Ignored invalid parts of the ${from} pull secret: ${what}${rest}`, {
       code: 'SourcePartlyInvalid',
-      hint: 'An entry that is left out stays as it was last good. Correct the Secret that is mounted here',
+      hint: 'The last valid value of an ignored entry stays in use. Correct the Secret that is mounted here',
     }),
   };
 }
@@ -100,7 +100,7 @@ export interface AgentTaskOptions extends SecretPlaces, GuardOptions {
   readonly monotonic: () => number;
 }
 
-/** A Secret that is made again at once, as our reconciler does with what somebody deleted, costs no pod its credentials. */
+/** A Secret that is recreated at once, as our reconciler does after a deletion, costs no pod its credentials. */
 const ABSENCE_MS = 60_000;
 
 interface Memory {
@@ -194,7 +194,7 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
   );
 }
 
-/** A file that nobody could read is replaced; what it says is of no interest. */
+/** An unreadable file is replaced; its content does not matter. */
 function readable(bytes: Redacted<Uint8Array>): AgentDocument | undefined {
   try {
     return parseDocument(bytes, 'the present file');

@@ -88,7 +88,7 @@ export function agentObjects(
   // Upstream's pods do not start before there is a secret to mount.
   const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
   const workload = state.usable && runs ? [daemonSet(options, state)] : [];
-  // Nobody else brings the kind in which we report to a cluster without GitOps.
+  // In a cluster without GitOps nothing else installs the CRD of our reports.
   return [
     reportCrd(),
     ...rbac,
@@ -102,7 +102,7 @@ export function agentObjects(
 
 /**
  * Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. A definition that
- * somebody installed by hand stays theirs too.
+ * a person installed stays theirs too.
  */
 function isFromGit(object: KubeObject | undefined): boolean {
   const labels = object?.metadata.labels;
@@ -142,7 +142,7 @@ export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): 
       retryPolicy: 'waiting',
       afterMs: 60_000,
       code: 'DaemonSetMissing',
-      message: `Cannot bring pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} is not there and git is to bring it`,
+      message: `Cannot sync pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} not found, and a GitOps tool must apply it`,
       hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
       regarding: DAEMON_SET,
     },

@@ -49,7 +49,7 @@ export interface NodeTruth {
   readonly behind: readonly NodeBehind[];
 }
 
-/** What decides which nodes are asked for what. */
+/** What decides which nodes must have which content. */
 export interface TruthInput {
   readonly options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>;
   readonly daemonSet: KubeObject | undefined;
@@ -115,7 +115,7 @@ export function lackOf(
 
 function olderContent(version: unknown): Omit<NodeBehind, 'node'> {
   const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';
-  const why = `its agent has brought another state of the pull secret${which}`;
+  const why = `its agent has synced another state of the pull secret${which}`;
   return { reason: 'OlderContent', why };
 }
 

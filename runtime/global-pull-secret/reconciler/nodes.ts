@@ -23,7 +23,7 @@ import type { NodeTruth } from './node-sync-status.ts';
 
 // Machines of one hosted cluster: whose node each is, and the label from which HyperShift labels a node as soon as it is there.
 // Source of the rule: HyperShift's NodePool controller labels the Machines of Replace pools on AWS and Azure. Where it did, its
-// label stays its own; on the platforms that an administrator adds, nobody else does.
+// label stays its own; on platforms that an administrator adds, no other controller does.
 
 export const MACHINE = {
   role: 'management',
@@ -85,7 +85,7 @@ export function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefi
   return { platform: spec.platform?.type ?? '', upgradeType: spec.management?.upgradeType ?? '' };
 }
 
-/** Labels of Machines: added where the pool is eligible and nobody has said anything, taken off where it was ours. */
+/** Labels of Machines: added where the pool is eligible and the label is unset, removed where it was ours. */
 export function machineParts(
   reader: Reader,
   { all }: Machines,

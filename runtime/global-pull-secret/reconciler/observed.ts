@@ -78,7 +78,7 @@ function ownVerdict({ verdict, reason }: EntryStatus): string {
   const would: Partial<Record<EntryStatus['verdict'], string>> = {
     Accepted: 'would be used',
     Shadowed: 'would be shadowed',
-    Rejected: 'would be left out',
+    Rejected: 'would be ignored',
   };
   const text = would[verdict];
   return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;

@@ -44,7 +44,7 @@ import type { RemovalContext } from './plan.ts';
 /** On the HostedCluster, or on the platform's Secret: the codes of the objects that may be taken, with commas between them. */
 export const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
 
-/** On a Secret of somebody else: it may be taken over, whatever the mode. */
+/** On a foreign Secret: it may be adopted, whatever the mode. */
 const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 
 /** What decides about a takeover besides the objects. */
@@ -78,12 +78,12 @@ export function heldTakeover(
   return { reason: 'TakeoverHeld', message: planText(others, codes) };
 }
 
-/** Whether a person gave us an object of somebody else. */
+/** Whether a person allowed us to adopt a foreign object. */
 export function isGivenToUs(object: KubeObject): boolean {
   return object.metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
 }
 
-/** Whether a person, or an earlier pass, gave us the object, and nobody took its content back since. */
+/** Whether a person, or an earlier reconcile, gave us the object, and its content is still ours. */
 export function isHeldByUs(object: KubeObject): boolean {
   if (isGivenToUs(object)) return true;
   const labels = object.metadata.labels ?? {};
@@ -92,7 +92,7 @@ export function isHeldByUs(object: KubeObject): boolean {
   return writers.length === 0 || writers.some(({ manager }) => !isOperator(manager ?? ''));
 }
 
-/** The field that whoever makes the object sets to a value of its own. */
+/** The field that each creator of the object sets to a value of its own. */
 function contentOf({ kind }: KubeObject): readonly string[] {
   return kind === 'DaemonSet'
     ? ['spec', 'template', 'spec', 'containers', `k:{"name":"${NAMES.syncer}"}`, 'image']
@@ -220,7 +220,7 @@ function releaseRepository(
 }
 
 /**
- * On the copy, beside the entries that stay: what is held, and since when. A report that somebody deletes takes nothing with it.
+ * On the copy, beside the entries that stay: what is held, and since when. Deleting the report does not lose it.
  */
 export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
 
@@ -264,7 +264,7 @@ export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<R
   });
 }
 
-/** A merge of somebody else that stays although there is nothing to merge: nodes prefer it to the platform's pull secret. */
+/** A foreign merge that stays although there is nothing to merge: nodes prefer it to the platform's pull secret. */
 export function foreignMerge(global: KubeObject | undefined): readonly ReconcileError[] {
   if (global === undefined || isHeldByUs(global)) return [];
   return [
@@ -304,7 +304,7 @@ export function gitVerdicts(
   return [
     says(
       'LeftInGit',
-      'was brought by git, which no longer renders it, so that it never changes: let the GitOps tool prune it, or delete it, and it is created again',
+      'was applied from git, where it is no longer rendered, so that it never changes: let the GitOps tool prune it, or delete it, and it is created again',
     ),
   ];
 }
@@ -326,7 +326,7 @@ export interface ManagedExternally {
 /**
  * Gives who writes instead, or undefined when the objects are ours to write: they are one unit, so one is enough.
  *
- * Without managedFields, as `kubectl get -o yaml` leaves them out, an object that an operator may own tells nobody whose it is.
+ * Without managedFields, which `kubectl get -o yaml` omits, the owner of an object that an operator may manage is unknown.
  */
 export function managedElsewhere(
   mode: OwnershipMode,

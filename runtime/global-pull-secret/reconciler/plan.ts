@@ -250,7 +250,7 @@ function hasRoom(value: Redacted<string>): boolean {
 }
 
 /**
- * A Secret with the value under `.dockerconfigjson`, and the mark that its removals are judged beside it. Always `data`, never `stringData`: with client-side apply, tools that
+ * A Secret with the value under `.dockerconfigjson`, and beside it the mark that its removals are checked. Always `data`, never `stringData`: with client-side apply, tools that
  * own the object do not remove a key dropped from `stringData`.
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
@@ -330,7 +330,7 @@ const NO_REMOVALS: RemovalContext = { confirmed: [], options: {}, now: new Date(
 export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
   const { original, global } = secrets;
   const added = global && addedKeys(global);
-  // Whoever deletes the copy must not let go what it holds: nodes have the merge.
+  // Deleting the copy must not release the held removal: nodes have the merge.
   const before =
     original?.entries ??
     (added === undefined ? undefined : global?.entries.filter(({ key }) => !added.includes(key.written)));

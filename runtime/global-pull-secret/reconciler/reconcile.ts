@@ -122,7 +122,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   };
 }
 
-/** What is reported of a merge that somebody else makes: what it really holds, and why it is not ours where it should be. */
+/** What is reported of a foreign merge: its real content, and why it is not ours where it should be. */
 function observedPlan(
   plan: PullSecretPlan,
   secrets: SystemSecrets,

@@ -1,4 +1,4 @@
-/** What is told: to the platform's owner in `platform-report.ts`, to the tenant in a PullStatus beside its secret; metrics. */
+/** Reports: to the platform's owner in `platform-report.ts`, to the tenant in a PullStatus beside its secret; metrics. */
 import {
   type ConditionInput,
   type ConditionText,
@@ -68,7 +68,7 @@ const PLATFORM_REPORT_SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
 
 const NONE = {
   reason: 'NoPullSecret',
-  message: `the cluster has no pull secret, so nothing is brought to nodes; to bring one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
+  message: `the cluster has no pull secret, so nothing is synced to nodes; to add one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
 };
 const ALONE = {
   reason: 'NoPlatformSecret',
@@ -330,6 +330,6 @@ function metricsOf({ world: reader, plan, nodes }: PullSecretReportInput): reado
       'Nodes that carry the eligibility label',
       nodes.decisions.filter((decision) => decision.eligible).length,
     ),
-    gauge('pullwright_synced_nodes', 'Nodes whose agent has the wanted pull secret on disk', ready),
+    gauge('pullwright_synced_nodes', 'Nodes whose agent has the desired pull secret on disk', ready),
   ];
 }

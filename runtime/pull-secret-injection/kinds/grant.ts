@@ -131,7 +131,7 @@ const kind = defineKind({
   shortName: 'pgrant',
   scope: 'Namespaced',
   description:
-    'The consent of the owner of Secrets: which of the Secrets beside it may be brought, by which profiles, to which namespaces. It outlives the Secrets; deleting it takes the copies away.',
+    'The consent of the owner of Secrets: which of the Secrets beside it may be distributed, by which profiles, to which namespaces. It outlives the Secrets; deleting it takes the copies away.',
   columns: [],
   spec,
   status: statusSchema(),

@@ -75,7 +75,7 @@ export interface ProfileSecret {
 export interface PullSecretProfile {
   readonly name: string;
   readonly order: number;
-  /** Of pods; none: every pod of the selected namespaces. With mode `Distribute` no pod is meant, and it may be left out. */
+  /** Of pods; none: every pod of the selected namespaces. With mode `Distribute` it applies to no pod, and is optional. */
   readonly selector: readonly LabelRequirement[];
   /** Of namespaces; none: every namespace. */
   readonly namespaceSelector: readonly LabelRequirement[];
@@ -123,7 +123,7 @@ const secret = z.strictObject({
     .max(MAX_SOURCES)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe(
-      'Merged in this order, the first one wins. Each must be granted by a PullSecretGrant beside it. Empty: the Secret is brought by somebody else',
+      'Merged in this order, the first one wins. Each must be granted by a PullSecretGrant beside it. Empty: another tool delivers the Secret',
     )
     .optional(),
   onCollision: z
@@ -195,7 +195,7 @@ const spec = withRules(
       'Namespaces that are served; {} selects all',
     ),
     selector: labelSelectorSchema()
-      .describe('Pods that get the names; {} selects all. Left out only with mode Distribute')
+      .describe('Pods that get the names; {} selects all. Optional only with mode Distribute')
       .optional(),
     mode: z
       .enum(['InjectAndDistribute', 'Inject', 'Distribute'])

@@ -308,7 +308,7 @@ export function pinVariants(
 }
 
 /**
- * Which names pods get, as a sentence for whoever reads the status of the set: a pinned set does not give what its spec lists.
+ * Which names pods get, as a sentence for the status of the set: a pinned set does not inject what its spec lists.
  *
  * @param variants what {@link pinVariants} made of the set
  */

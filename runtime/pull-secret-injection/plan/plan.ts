@@ -129,7 +129,7 @@ export const INJECTED_PATH = '/metadata/annotations/pullwright.dev~1injected-pul
 
 /** Pods, and whole namespaces, that carry this label with the value `false` are left alone. */
 export const INJECT_LABEL = 'pullwright.dev/inject';
-/** A namespace that carries this label with the value `false` is brought nothing. */
+/** A namespace with this label and the value `false` gets no copies. */
 export const DISTRIBUTE_LABEL = 'pullwright.dev/distribute';
 /** The kubelet's mark on the API object of a static pod; the API server refuses such a pod when it names a secret. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -140,7 +140,7 @@ export const WEBHOOK_NAME = 'pullwright-webhook';
 /** What injects, sorted. */
 export interface InjectionPlan {
   readonly profiles: readonly PullSecretProfile[];
-  /** Pinned content is put in already; sets with a broken pod selector are left out. */
+  /** With pinned content; without sets whose pod selector is invalid. */
   readonly sidecarSets: readonly SidecarSet[];
   /** SidecarSets inject even where no matching set brings a container. @default {false} */
   readonly withoutContainers: boolean;

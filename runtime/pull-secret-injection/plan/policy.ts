@@ -148,7 +148,7 @@ const NOT_KRUISE: LabelRequirement = {
 const REFUSED =
   'variables.account in variables.enforcing && (variables.have + variables.add).exists(n, !(n in variables.enforcing[variables.account]))';
 
-/** What `injectedText` gives for a pod that nobody has looked at before. */
+/** What `injectedText` gives for a pod without earlier injections. */
 const TEXT = `variables.by.filter(b, b["names"].exists(n, !(n in variables.have)))
   .map(b, b["by"][0] + ": " + b["names"].filter(n, !(n in variables.have)).join(", ")).join("; ")`;
 

@@ -32,7 +32,7 @@ interface Adder {
 }
 
 /**
- * The list `webhooks` as it should be; undefined when the rendered entry is not there. Entries of others stay.
+ * The list `webhooks` as it should be; undefined when the rendered entry is missing. Foreign entries stay.
  */
 export function mirroredHooks(plan: InjectionPlan, hooks: readonly Hook[]): readonly Hook[] | undefined {
   const base = baseHook(hooks);
@@ -94,7 +94,7 @@ function addersOf({ profiles, sidecarSets, withoutContainers }: InjectionPlan): 
   return [...ofProfiles, ...ofSets];
 }
 
-/** A pod that somebody adds something to: a name that it lacks, or, as long as it repeats names, the list without repetitions. */
+/** A pod that injection changes: it lacks a name, or it repeats names, and the list without repetitions replaces its own. */
 function conditionOf(group: readonly Adder[]): string {
   const terms = group
     .filter(({ names }) => names.length > 0)

@@ -1,4 +1,4 @@
-/** ServiceAccounts that enforce mountable secrets: their pods are left out, and their owners and the profiles say so. */
+/** ServiceAccounts that enforce mountable secrets: their pods are skipped, and their owners and the profiles report it. */
 
 import { type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
 import { selects } from '../../core/kubernetes/label-selector.ts';

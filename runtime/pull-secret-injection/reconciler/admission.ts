@@ -11,7 +11,7 @@ import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
 import { enforcingIn } from './accounts.ts';
 import { planIn } from './view.ts';
 
-// The webhook's configuration, brought up to date with what injects: pods that would get nothing are not sent.
+// The webhook's configuration, updated with what injects: pods that would get nothing are not sent.
 
 const REF: Ref = {
   role: 'hosted',
@@ -30,7 +30,7 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
     action: 'json-patch',
     ref: { ...REF, ...(uid === undefined ? {} : { uid }) },
     operations: [
-      // Whoever injects the CA writes the same list: what it wrote in between is read first.
+      // The CA injector writes the same list: its latest change is read first.
       { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
       { op: 'replace', path: '/webhooks', value: wanted },
     ],
@@ -74,7 +74,7 @@ function wantedHooks(
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }
 
-/** The policy and its binding, each undefined where it is not there. */
+/** The policy and its binding, each undefined where missing. */
 export function policyObjects(reader: Reader): readonly (KubeObject | undefined)[] {
   const ref = {
     role: 'hosted',

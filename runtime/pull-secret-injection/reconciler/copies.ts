@@ -177,8 +177,8 @@ function copyObject(
 
 // Whose Secret of a name stands in a namespace when several profiles ask for it.
 // The profile that holds the copy keeps the name until it lets go: it no longer asks for the name here, its source was taken back, or it
-// names its successor. A free name goes to who could write it now: granted, present, not suspended. Who was there first comes
-// first, so that nobody takes a name by an order of its own.
+// names its successor. A free name goes to a profile that could write it now: granted, present, not suspended. The oldest comes
+// first, so that no profile takes a name by its own `order`.
 
 /** The profile that has the name, and what it comes to. */
 interface Holder {
@@ -243,8 +243,8 @@ export interface Copy {
   readonly distributor: string;
   readonly ref: Ref;
   /**
-   * `write`: as in `object`; `keep`: the last good copy stays; `drop`: none here, ours is removed; `foreign`: somebody
-   * else's Secret is in the way; `yield`: another profile has the name and decides.
+   * `write`: as in `object`; `keep`: the last good copy stays; `drop`: none here, ours is removed; `foreign`: a foreign
+   * Secret has the name; `yield`: another profile has the name and decides.
    */
   readonly action: 'write' | 'keep' | 'drop' | 'foreign' | 'yield';
   /** What stands there, or will; with `yield`, that of the other profile, which asks for the same. */
@@ -324,13 +324,13 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
 function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | undefined {
   if (standing === undefined || standing.metadata.annotations?.[ADOPT_ANNOTATION] === 'true')
     return undefined;
-  const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else and is left alone; rename or delete it, or annotate it with ${ADOPT_ANNOTATION}=true to have it taken over`;
+  const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright and is left unchanged; rename or delete it, or annotate it with ${ADOPT_ANNOTATION}=true to adopt it`;
   return { reason: 'ForeignObject', message };
 }
 
 /**
- * What the API server said when the copy was to be written or removed, and is asked again now and then. Where neither is to be done any
- * more it says nothing: what holds the copy back now is told.
+ * The error of the API server for a write or removal of the copy, retried now and then. Undefined once neither is due any
+ * more: the present obstacle is reported instead.
  */
 function refusal(
   reader: Reader,
@@ -344,7 +344,7 @@ function refusal(
   if (refused.code !== 'ForeignObject') return refusedTrouble(refused);
   // Secrets of other types are not watched.
   if (standing !== undefined) return undefined;
-  const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else, in another type than ${SECRET_TYPE}, and is left alone; rename or delete it`;
+  const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright, has another type than ${SECRET_TYPE}, and is left unchanged; rename or delete it`;
   return { reason: 'ForeignObject', message };
 }
 
@@ -354,7 +354,7 @@ function refusedTrouble({ code, message, hint }: ReconcileError): Trouble {
   return { reason: 'WriteRefused', message: `Cannot write the copy: ${said}` };
 }
 
-/** A copy that somebody deleted and that a finalizer of somebody else holds back is neither changed nor made again. */
+/** A deleted copy that a foreign finalizer still holds is neither changed nor recreated. */
 function terminating(ref: Ref, present: SecretObject | undefined): Trouble | undefined {
   const { deletionTimestamp, finalizers = [] } = present?.metadata ?? {};
   if (deletionTimestamp === undefined) return undefined;
@@ -370,7 +370,7 @@ function yielded(
   present: SecretObject | undefined,
 ): Pick<Copy, 'action' | 'object' | 'trouble'> {
   const { one, secret } = claim;
-  // A copy that somebody left behind is nobody's last good one.
+  // An orphaned copy is not the last good one of any profile.
   const isMine = writerOf(present) === undefined || writerOf(present) === one.name;
   const { action, trouble } = decide(context, claim, isMine ? present : undefined);
   if (holder === undefined) return { action: isMine ? action : 'drop', trouble };

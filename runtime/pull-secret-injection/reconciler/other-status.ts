@@ -216,7 +216,7 @@ function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefi
   if (set.namespaceSelector?.ok === false)
     return {
       reason: 'SelectorInvalid',
-      message: `spec.namespaceSelector: ${set.namespaceSelector.problem}; no pod gets names of this set, and Secrets that it brought stay until it is corrected`,
+      message: `spec.namespaceSelector: ${set.namespaceSelector.problem}; no pod gets names of this set, and its copies stay until it is corrected`,
     };
   if (variants.length > 0) return undefined;
   const { selector } = set.update;
@@ -274,7 +274,7 @@ export function reconcileGrant(
       'ready',
       () => ({
         reason: 'Granted',
-        message: `${counted(secrets.length, 'Secret')} may be brought by ${whom}`,
+        message: `${counted(secrets.length, 'Secret')} may be distributed by ${whom}`,
       }),
     ],
   ];

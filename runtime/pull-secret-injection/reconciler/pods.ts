@@ -53,7 +53,7 @@ function policyState(reader: Reader): InjectionState {
       'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
     );
   const [policy, binding] = policyObjects(reader);
-  if (policy === undefined) return no('PolicyPending', 'The admission policy is not there yet');
+  if (policy === undefined) return no('PolicyPending', 'The admission policy does not exist yet');
   if (binding === undefined)
     return no('PolicyPending', 'The admission policy has no binding yet, and changes no pod');
   // It has no status that would say whether its expressions can be evaluated: a pod that is tried shows that.
@@ -254,7 +254,7 @@ function exampleLabels(requirements: readonly LabelRequirement[]): Labels | unde
   return labels;
 }
 
-/** One of the values that are asked for, or one that nobody excludes. */
+/** One of the required values, or one that no requirement excludes. */
 function candidates(requirements: readonly LabelRequirement[]): readonly string[] {
   const [asked] = requirements.filter(({ operator }) => operator === 'In');
   if (asked !== undefined) return asked.values ?? [];
@@ -267,7 +267,7 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
 // A pod that is made up to try whether new pods get the names of a profile or a SidecarSet: in the first namespace that it
 // selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
 
-/** What is asked, and what is known of the answer. */
+/** The question, and the known part of the answer. */
 export interface TriedPod {
   readonly tried: InjectionState | undefined;
   readonly trials: NonNullable<Result['dryRuns']>;

@@ -114,7 +114,7 @@ function presentCondition(
     return [{ type, status: 'True', reason: 'Present', message }];
   }
   // Only Secrets of one type are read, so that their absence is not proven.
-  const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${counted(selected, 'namespace')}, first in "${absent.first}"; bring it, or name its sources`;
+  const message = `Secret "${absent.secret}", which another tool must deliver, is not seen in ${absent.namespaces} of ${counted(selected, 'namespace')}, first in "${absent.first}"; create it, or name its sources`;
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
 }
 
@@ -150,7 +150,7 @@ interface Summary {
 
 const SUSPENDED = {
   reason: 'Suspended',
-  message: 'spec.suspend is set: nothing is injected or brought up to date',
+  message: 'spec.suspend is set: nothing is injected or updated',
 };
 
 function isPending({ injecting }: Summary): boolean {
@@ -202,7 +202,7 @@ export interface Count {
   readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
-  /** Secrets that somebody else is to bring: in how many namespaces one is not seen, and the first of them. */
+  /** Secrets that another tool must deliver: in how many namespaces one is not seen, and the first of them. */
   readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
 }
 
@@ -211,7 +211,7 @@ interface Standing {
   readonly selected: boolean;
   readonly current: boolean;
   readonly troubles: readonly Trouble[];
-  /** The first Secret that somebody else is to bring and that is not seen. */
+  /** The first Secret that another tool must deliver and that is not seen. */
   readonly absent?: string | undefined;
 }
 

@@ -83,7 +83,7 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
 }
 
 /**
- * Secrets only of the one type that is distributed. What others keep in theirs is not asked for, and copies of ours are read whole.
+ * Secrets only of the one type that is distributed. Values of foreign Secrets are not requested; our copies are read whole.
  * The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
  */
 function inNamespaces(options: InjectionOptions): readonly Watch[] {
@@ -106,7 +106,7 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
   });
 }
 
-/** Whether the webhook is asked, and whether one answers. */
+/** Whether the webhook is called, and whether one answers. */
 function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   return [
     {
@@ -297,7 +297,7 @@ class Keys {
   }
 
   /**
-   * A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. The grants beside a Secret
+   * A source concerns every namespace that it is copied to; a copy, or a foreign Secret of its name, its own one. The grants beside a Secret
    * say whether it is there.
    */
   secret({ namespace = '', name }: Ref): readonly Request[] {
@@ -309,7 +309,7 @@ class Keys {
     return [...this.#served(uses), ...own, ...this.profiles(uses), ...grants];
   }
 
-  /** Consent concerns every namespace that a source beside it is brought to, and the profiles that bring one. */
+  /** A grant concerns every namespace that a source beside it is copied to, and the profiles that copy one. */
   grant(changed: Ref): readonly Request[] {
     const own = this.key(`grant/${changed.name}`, changed.namespace);
     if (!this.#declaresNew(changed)) return [own];

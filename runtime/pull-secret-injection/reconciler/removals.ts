@@ -1,6 +1,6 @@
 /**
- * Copies that nobody took back and that would go all the same: the profile no longer selects the namespace, no longer names the
- * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile says that it is meant.
+ * Copies that would be removed without a withdrawal: the profile no longer selects the namespace, no longer names the
+ * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile confirms it.
  */
 
 import { createHash } from 'node:crypto';
@@ -99,7 +99,7 @@ export function heldText(held: readonly ConditionInput[]): ConditionText | undef
 }
 
 /**
- * Copies in one namespace that would go although nobody took them back, and that wait for a confirmation.
+ * Copies in one namespace that would be removed without a withdrawal, and that wait for a confirmation.
  *
  * @param planned what becomes of the Secrets there
  */
@@ -144,7 +144,7 @@ export function heldRemoval(
   return { ...removal, rest: !isMany(0), hash, confirmed };
 }
 
-/** One change comes as many where somebody changes the labels of many namespaces by one command: so long they count as one. */
+/** One command that labels many namespaces arrives as many changes: within this time they count as one. */
 const ONE_CHANGE_MS = 60_000;
 /** Namespaces that change one after the other are not all counted again for each. */
 const COUNT_AGAIN_MS = 250;
@@ -186,7 +186,7 @@ function idOf({ metadata }: SecretObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
+/** By profile. Needed for each copy that would go: counted again when profiles change, and every moment. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
   const memory = memoryOf(reader, options);
   const distribution = distributionIn(reader);
@@ -246,7 +246,7 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
 }
 
-/** Those that go, unless somebody means it: whose profile is deleted, whose source was taken back, whose namespace wants none. */
+/** Those whose removal was not requested: no deleted profile, no withdrawn source, no namespace that opts out. */
 function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { namespace } = context;
   if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];
@@ -267,7 +267,7 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
   );
 }
 
-/** The profile asked for its removal when the source is gone, and waited. */
+/** The profile requests its removal when the source is gone, and the delay has passed. */
 function isExpired({ reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
   const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;

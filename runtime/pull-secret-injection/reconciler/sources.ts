@@ -91,7 +91,7 @@ function grantsIn(reader: Reader, keys: readonly string[]): Grants {
   return grants;
 }
 
-// Since when the sources of a profile are gone. Its status remembers it, because the removal of copies may be asked for only some time
+// Since when the sources of a profile are gone. Its status remembers it, because the removal of copies may be requested only some time
 // after a deletion, over restarts too.
 
 /** One source that is gone; an element of `status.missingSources`. */
@@ -102,7 +102,7 @@ export interface MissingSource {
   readonly since: string;
 }
 
-/** The sources of a profile that are not there now, each with the time that `object` remembers, or now. */
+/** The missing sources of a profile, each with the time that `object` remembers, or now. */
 export function missingSources(
   reader: Reader,
   { secrets }: Pick<Distributor, 'secrets'>,
@@ -271,7 +271,7 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
   const { value: body, text, entries, problem, kubeletFault } = PullSecret.of(object);
   if (body === undefined)
     return isLightened(object)
-      ? bad('SourceUnread', 'could not be read; it is asked for again in a few seconds')
+      ? bad('SourceUnread', 'could not be read; it is read again in a few seconds')
       : bad('SourceEmpty', 'has no data under ".dockerconfigjson"; fill it in');
   if (problem !== undefined) return bad('SourceInvalid', `${problem.message}; correct it`);
   const faulty = entries.find(({ fault, kubelet }) => fault !== undefined && kubelet === undefined);
@@ -286,7 +286,7 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
   return { name, body, text, entries };
 }
 
-/** A source that is not there, or that is no pull secret. */
+/** A source that is missing, or that is no pull secret. */
 export function missingSource(source: ProfileSource): BadSource {
   const name = sourceName(source);
   const message = `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;

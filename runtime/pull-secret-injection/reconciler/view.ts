@@ -160,7 +160,7 @@ export function kruiseInjects(reader: Reader): boolean {
   return Array.isArray(webhooks) && webhooks.some((hook: { name?: unknown }) => hook.name === 'mpod.kb.io');
 }
 
-/** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
+/** Everything that injects, with pinned revisions. A set whose revision is missing is ignored, as upstream rejects it. */
 export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
   const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader);
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
@@ -179,9 +179,9 @@ export interface Distribution {
   readonly distributors: readonly Distributor[];
   /** Who distributes a Secret of this name, in order. */
   readonly byName: ReadonlyMap<string, readonly Distributor[]>;
-  /** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
+  /** The source Secrets, as `<namespace>/<name>`. */
   readonly sources: ReadonlySet<string>;
-  /** Profiles and SidecarSets that cannot be read now, as copies call them: what they brought stays until they can. */
+  /** Profiles and SidecarSets that cannot be read now, as copies call them: their copies stay until they can. */
   readonly unreadable: ReadonlySet<string>;
 }
 

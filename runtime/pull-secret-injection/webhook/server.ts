@@ -14,7 +14,7 @@ import {
 } from '../../node/https.ts';
 import type { AddOperation } from '../plan/plan.ts';
 
-// AdmissionReview v1: reading what the API server asks, and writing what it is told. Objects stay raw JSON, so that a field
+// AdmissionReview v1: reading requests and writing responses. Objects stay raw JSON, so that a field
 // that this program does not know survives the patch.
 
 const REVIEW = z.looseObject({
@@ -44,7 +44,7 @@ export interface AdmissionRequest {
 export interface AdmissionAnswer {
   /** JSON patch; absent or empty: nothing changes. */
   readonly patch?: readonly AddOperation[];
-  /** Shown to whoever made the request. */
+  /** Shown to the client of the request. */
   readonly warnings?: readonly string[];
   /** For the metric: `injected`, `unchanged`, `skipped`. */
   readonly outcome: string;
@@ -96,7 +96,7 @@ export interface WebhookServer {
   readonly port: number;
   /** Why the API server does not take the certificate that is served. Said in the log when it changes. */
   trouble(): string | undefined;
-  /** Answers what is being asked, then ends. */
+  /** Answers open requests, then stops. */
   close(): Promise<void>;
 }
 
@@ -106,7 +106,7 @@ const MOST_CONNECTIONS = 1000;
 /** Of one request. The API server takes objects of up to 1.5 MiB, and sends the stored one as well in an update. */
 const MOST_BYTES = 3 * 1024 * 1024;
 
-/** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
+/** The API server waits three seconds for an answer, as the charts set it: a later one is useless. */
 const GRACE_MS = 6000;
 const IDLE_MS = 10_000;
 

@@ -102,10 +102,10 @@ export function admitPod(
   return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
 }
 
-/** A namespace that was made a moment ago is asked for; no pod waits longer than this for the answer. */
+/** A new namespace is read from the API server; no pod waits longer than this for it. */
 const LOOKUP_MS = 1000;
 
-/** What only distribution looks at. The pod that answers admission reads no Secret: whoever got hold of it would have them all. */
+/** Kinds that only distribution reads. The pod that answers admission reads no Secret: a compromised one would expose them all. */
 const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
 
 export class InjectionWebhook {
@@ -147,7 +147,7 @@ export class InjectionWebhook {
     return waiting === undefined ? undefined : `${waiting.selection.kind} is not read yet`;
   }
 
-  /** Resolves once all is read, or when `signal` says that nobody waits any more. */
+  /** Resolves once everything is read, or when `signal` aborts. */
   async synced(signal: AbortSignal): Promise<void> {
     await Promise.race([
       ...(signal.aborted ? [Promise.resolve()] : [once(signal, 'abort')]),
@@ -191,7 +191,7 @@ export class InjectionWebhook {
   }
 }
 
-// Puts the webhook together and runs it until it is told to stop.
+// Puts the webhook together and runs it until it is stopped.
 
 /** As the flags of the command say. */
 export interface WebhookSettings {

@@ -42,7 +42,7 @@ export function schemaFaults(objects: readonly KubeObject[]): readonly SchemaFau
 export interface Admitted {
   readonly objects: readonly KubeObject[];
   readonly problems: readonly MirrorProblem[];
-  /** `Kind/name` of each object that is left out. */
+  /** `Kind/name` of each ignored object. */
   readonly refused: readonly string[];
 }
 
@@ -176,8 +176,7 @@ function scopeProblem(scope: string): string | undefined {
 }
 
 function searchFaults(list: readonly unknown[], path: string, fault: Place): readonly SchemaFault[] {
-  if (list.length === 0)
-    return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be left out')];
+  if (list.length === 0) return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be omitted')];
   const seen = new Set<unknown>();
   return list.flatMap((name, at) => {
     const place = `${path}[${at}]`;

@@ -99,7 +99,7 @@ function unsafeEdit(before: MirrorRule, after: MirrorRule): string | undefined {
   return `"${after.prefix}" gets the mirror "${changed.location}" for tags`;
 }
 
-/** The daemon finds a location that serves digests and tags by its first place only. */
+/** The daemon finds a location that serves digests and tags by its first entry only. */
 function firstByLocation(mirrors: readonly RuleMirror[]): ReadonlyMap<string, RuleMirror> {
   return new Map(mirrors.map((mirror) => [mirror.location, mirror] as const).reverse());
 }

@@ -15,7 +15,7 @@ import { isOf, MIRROR_SET_KINDS, type MirrorSetKind } from '../mirror-sets/colle
 
 // What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
 // release image of the ClusterVersion.
-// Source of the rule: the Machine Config Operator's `syncImageConfig`. Of the mirror sets nothing is left out here, because one
+// Source of the rule: the Machine Config Operator's `syncImageConfig`. No mirror set is ignored here, because one
 // bad entry makes the operator refuse all of them.
 
 /** One entry of one mirror set, whatever it says. */

@@ -53,7 +53,7 @@ export function policyOf({ rendering }: NodeMirrors): PolicyDocument | undefined
 }
 
 /**
- * Resolves as nodes do: their policy decides on the name that was requested, whichever place would serve it.
+ * Resolves as nodes do: their policy decides on the name that was requested, whichever pull source would serve it.
  *
  * Source of the rule: containers/image `PolicyContext.requirementsForImageRef` with `DockerReferenceIdentity` and
  * `DockerReferenceNamespaces`; CRI-O asks it for the reference of the pull, not for that of a mirror.

@@ -220,7 +220,7 @@ export interface DerivedLists {
   /** Blocked in `policy.json`. */
   readonly policy: readonly string[];
   readonly allowed: readonly string[];
-  /** Why something was left out, in the words of the operator's log. */
+  /** Why an entry was ignored, in the words of the operator's log. */
   readonly skipped?: string;
 }
 
@@ -233,7 +233,7 @@ export function payloadRepository(release: string): string | undefined {
 }
 
 /**
- * Derives the lists. Without a known release nothing is left out.
+ * Derives the lists. Without a known release nothing is ignored.
  */
 export function derivedLists(input: NodeInput): DerivedLists {
   const { sources, release } = input;

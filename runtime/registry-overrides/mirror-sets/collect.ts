@@ -202,7 +202,7 @@ export interface CollectedMirrors {
 }
 
 /**
- * Rules of `objects`; objects of other kinds are skipped. An entry that cannot be used is left out and reported, the
+ * Rules of `objects`; objects of other kinds are skipped. An invalid entry is ignored and reported, the
  * others go on.
  */
 export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors {
@@ -219,7 +219,7 @@ export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors
   return { rules, problems: found };
 }
 
-/** Every usable entry of the three kinds, by kind, name and place; and what is wrong with the others. */
+/** Every valid entry of the three kinds, by kind, name and field; and what is wrong with the others. */
 export function readMirrorEntries(objects: readonly KubeObject[]): {
   readonly entries: readonly MirrorEntry[];
   readonly problems: readonly MirrorProblem[];
@@ -372,7 +372,7 @@ function originOf(location: string, group: readonly MirrorEntry[]): { readonly o
   return { origin: { ...entry.origin, path: `${entry.origin.path}.mirrors` } };
 }
 
-/** A problem, as the place that it speaks of says it. */
+/** A problem, worded for the field that it is about. */
 export function problem(
   code: string,
   origin: RuleOrigin,

@@ -46,7 +46,7 @@ function tagFix(
   first: SkippedCandidate,
   { hosted = false, digest }: FixOptions,
 ): MirrorFix {
-  const rest = candidates.length === 0 ? 'no place is left' : 'only the source is asked';
+  const rest = candidates.length === 0 ? 'no pull source is left' : 'only the source is tried';
   const set = first.origin === undefined ? '' : ` (${first.origin.kind}/${first.origin.name})`;
   const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is skipped, and ${rest}`;
   const name = image.slice(0, image.lastIndexOf(':'));

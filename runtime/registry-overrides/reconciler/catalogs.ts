@@ -2,7 +2,7 @@
  * The catalogs of one hosted cluster: which images they take, and the objects that say so.
  *
  * An override of a whole registry with a path means one thing to HyperShift and another in its documentation: the place of
- * HyperShift is asked first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
+ * HyperShift is tried first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
  * answer that is not known changes nothing.
  */
 
@@ -54,7 +54,7 @@ export interface Chosen {
   readonly needs: readonly Lookup[];
   readonly verdicts: readonly EntryStatus[];
   readonly complete: boolean;
-  /** Registries are asked with the cluster's own pull secret. */
+  /** Registries are queried with the cluster's own pull secret. */
   readonly ask: boolean;
 }
 
@@ -101,7 +101,7 @@ export function choose(
       complete: true,
       ask,
     };
-  // Nobody needs the answers of registries where nothing would be written.
+  // Where nothing would be written, the answers of registries are not needed.
   return judgeOnly ? undefined : lookUp(reader, cluster, catalogs, ask);
 }
 
@@ -154,7 +154,7 @@ function needFor({ scope }: Reader, image: string, ask: boolean): Lookup {
 interface Searched {
   readonly name: string;
   readonly state: CatalogState;
-  /** Whether the annotation names a place for it. */
+  /** Whether the annotation names a registry for it. */
   readonly mirrored: boolean;
 }
 
@@ -165,7 +165,7 @@ function verdictOf({ name, state, mirrored }: Searched): readonly EntryStatus[] 
   const { image, from } = state;
   if (!mirrored || from === 'override')
     return [{ subject: name, verdict: 'Accepted', reason: 'Found', message: image }];
-  const message = `${image} is used: no place that ${IS_REGISTRY_OVERRIDES} names has the catalog`;
+  const message = `${image} is used: no registry that ${IS_REGISTRY_OVERRIDES} names has the catalog`;
   return [{ subject: name, verdict: 'Warning', reason: 'FellBack', message }];
 }
 
@@ -255,7 +255,7 @@ function managementObjects(
   const stream = reader.get({ ...STREAM, namespace });
   const apply: Apply[] = [];
   const verdicts = [...chosen.verdicts];
-  /** Whether an object is ours to write; that nobody can tell is said. */
+  /** Whether an object is ours to write; an unknown owner is reported. */
   const isOurs = (subject: string, object: KubeObject | undefined): boolean => {
     const isUnknown = isOwnershipUnknown(mode, object);
     if (isUnknown) verdicts.push(unknown(subject));

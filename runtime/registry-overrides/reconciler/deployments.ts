@@ -1,6 +1,6 @@
 /**
  * One environment variable on the Deployments that look up images without a container runtime. Only that variable is applied;
- * where somebody else takes it away again, we stop rather than fight.
+ * where another field manager removes it again, we stop rather than fight.
  */
 
 import {
@@ -160,8 +160,8 @@ function own(
 }
 
 /**
- * Fields of ours that were seen on this very Deployment and are no longer there were taken away by somebody else. A value that
- * merely is an old one of ours is not.
+ * Fields of ours that were seen on this very Deployment and are no longer there were removed by another field manager. An older
+ * value of ours does not count as removed.
  */
 function contested(
   { world: reader, memory }: OperatorDeploymentInput,

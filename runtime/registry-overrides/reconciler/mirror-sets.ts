@@ -37,7 +37,7 @@ export interface ImageSelection {
 }
 
 /**
- * Reads the annotations. An entry that means nothing is left out and reported, the others count.
+ * Reads the annotations. An invalid entry is ignored and reported, the others count.
  */
 export function readSelection(annotations: Readonly<Record<string, unknown>>): ImageSelection {
   const problems: string[] = [];
@@ -145,7 +145,7 @@ export function readMirrorSets(
   return remembered(all, wish, () => mirrorSetsOf(all, options, selection));
 }
 
-/** The same objects with the same wishes are asked for by every hosted cluster, and again after each of its own changes. */
+/** Every hosted cluster requests the same objects with the same annotations, and again after each of its own changes. */
 const memory: {
   readonly objects: readonly KubeObject[];
   readonly wish: string;
@@ -190,7 +190,7 @@ function mirrorSetsOf(
 }
 
 /**
- * Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look, after those for digests. What
+ * Readers of the variable do not tell tags from digests: a mirror for tags is one more pull source, after those for digests. What
  * cannot be a source or a mirror is in no rule: a comma or a "=" would become other pairs.
  */
 function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): OverrideMap {

@@ -150,7 +150,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   };
 }
 
-/** Whoever writes the control plane's Deployments also writes its catalogs, before they are there to be seen. */
+/** The writer of the control plane's Deployments also writes its catalogs, before they can be observed. */
 function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
   return mode === 'auto' && observed !== undefined ? 'observe' : mode;
 }
