@@ -178,7 +178,7 @@ export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
 
 /**
  * Any type with a segment `cluster` counts: `cluster.create` (requirement), `com.redhat.hyperfleet.cluster.reconcile` (running
- * system), `io.hyperfleet.cluster.updated` (dry runs). An event of a node pool is somebody else's.
+ * system), `io.hyperfleet.cluster.updated` (dry runs). Events of node pools are ignored.
  */
 export function clusterHint(event: CloudEvent): HintResult {
   if (!event.type.toLowerCase().split('.').includes('cluster')) {

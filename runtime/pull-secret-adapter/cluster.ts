@@ -56,7 +56,7 @@ export type ReadResult<T> =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Reads a cluster document. Only identity and generation must be there; whatever else is missing is for the plan to judge.
+ * Reads a cluster document. Only identity and generation are required; the plan validates the rest.
  */
 export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
   if (!isRecord(document)) return { ok: false, reason: 'the cluster document is not an object' };

@@ -254,7 +254,7 @@ export class HyperfleetApi {
   }
 
   /**
-   * A page that is too large is read again document by document; one that is too large by itself is left out.
+   * A page that is too large is read again document by document; a document that is too large is skipped.
    *
    * @param lengths takes what each page says that the whole list has
    */

@@ -101,7 +101,7 @@ export function jobLabels(
   return { ...clusterLabels(cluster, 'job'), [PURPOSE_LABEL]: purpose };
 }
 
-/** A label with a value that Kubernetes would refuse is left out. */
+/** Skips labels with values that Kubernetes would reject. */
 function labelValue(key: string, value: string | undefined): Readonly<Record<string, string>> {
   return value !== undefined && /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value)
     ? { [key]: value }

@@ -17,7 +17,7 @@ import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';
 
-/** Every field may be left out; what is left out is as `pullwright adapter --help` says. */
+/** Every field is optional; `pullwright adapter --help` lists the defaults. */
 export interface AdapterOptions {
   /** As it stands in the list of required adapters. @default {'pullsecret'} */
   readonly adapterName?: string;
@@ -49,7 +49,7 @@ export interface AdapterOptions {
   readonly onDeletion?: 'delete' | 'retain';
   /** Take over secrets that carry no owner's label. @default {false} */
   readonly adopt?: boolean;
-  /** Projects that each tenant may name; a `*` at the end stands for any further characters. @default nobody checks */
+  /** Projects that each tenant may name; a `*` at the end stands for any further characters. @default {not checked} */
   readonly tenants?: Readonly<Record<string, readonly string[]>>;
   /** `project-label`: nothing goes to a project that does not carry the label of the tenant. @default {'none'} */
   readonly challenge?: 'none' | 'project-label';
@@ -79,7 +79,7 @@ export interface AdapterOptions {
 export const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
 const template = z.string().max(320);
 const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
-/** At least two characters, so that nobody gives everything away with a `*` alone. */
+/** At least two characters, so that a lone `*` cannot allow every project. */
 const project = z.string().min(2).max(200);
 
 const optionFields = z.strictObject({

@@ -8,7 +8,7 @@ import { readPlace } from './places.ts';
 /** In a receipt: nothing was at that place. */
 export const NOT_THERE = 'was not there';
 
-/** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
+/** `terminal`: until the cluster or the secret changes. `denied`: until access is granted, retried rarely. `retry`: retried with back-off. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 
 interface OutcomeKind {
@@ -102,7 +102,7 @@ function plainDetails(details: unknown): JobResult['details'] {
   );
 }
 
-/** Places to what became of them; what is no place is left out. */
+/** The outcome by location; invalid locations are skipped. */
 export function readReceipt(value: unknown): Readonly<Record<string, string>> {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(

@@ -43,7 +43,7 @@ export function placeText(place: Place): string {
   return `projects/${place.project}${location}/secrets/${place.secret}`;
 }
 
-/** Undefined for anything that is no place: whoever wrote it, no path is made of it. */
+/** Undefined for an invalid location, so that no request path is ever built from it. */
 export function readPlace(text: string): Place | undefined {
   return text.startsWith('namespaces/') ? readKubernetes(text.split('/')) : readGoogle(text.split('/'));
 }
@@ -71,7 +71,7 @@ function readRegional(parts: readonly string[]): GooglePlace | undefined {
   return place === undefined || !LOCATION.test(location) ? undefined : { ...place, location };
 }
 
-/** Each once, sorted; what is no place is left out. */
+/** Each once, sorted; invalid locations are skipped. */
 export function uniquePlaces(texts: Iterable<string>): readonly string[] {
   return [...new Set(texts)].filter((text) => readPlace(text) !== undefined).sort();
 }

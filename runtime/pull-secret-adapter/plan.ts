@@ -1,7 +1,7 @@
 /**
  * The plan: a cluster document and the statuses of the other adapters, to what has to be done. Pure and total.
  *
- * Source of the rule: the six preconditions of the requirement. All are judged, so that a reader sees the whole list at once;
+ * Source of the rule: the six preconditions of the requirement. All are checked, so that a reader sees the whole list at once;
  * a reason never holds a value. Dependencies count only at the current generation. A cluster that is being deleted passes
  * without them: the others tear down at the same time.
  */
@@ -21,9 +21,9 @@ export interface Precondition {
 
 export type Plan =
   | { readonly verdict: 'ready'; readonly preconditions: readonly Precondition[] }
-  /** Comes true without a change of the cluster document. */
+  /** Resolves without a change of the cluster document. */
   | PlanProblem<'waiting'>
-  /** Stays so until somebody changes the cluster document. */
+  /** Persists until the cluster document changes. */
   | PlanProblem<'invalid'>
   /** Everything of ours has to go. */
   | { readonly verdict: 'deleting'; readonly preconditions: readonly Precondition[] };

@@ -1,5 +1,5 @@
 /**
- * Judges a pull secret before anything is done with it. How it is read is the rule of `rules/docker-config.ts`, as everywhere; what
+ * Validates a pull secret before it is used. How it is read is the rule of `rules/docker-config.ts`, as everywhere; what
  * the existing job refuses keeps the job's texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers:
  * at most 64 KiB, and every entry must hold a base64 `auth` that both the kubelet and CRI-O can use, because a secret that works
  * in part would be reported as available.
@@ -15,7 +15,7 @@ import { isRecord } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { withoutUserInfo } from '../core/text.ts';
 
-// What somebody gave in place of a pull secret, by its shape: mistakes that are made again and again.
+// Common mistakes: values given instead of a pull secret, by shape.
 
 /** Of a text without blanks at its end. */
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/;
@@ -75,7 +75,7 @@ export interface PullSecretVerdict {
 }
 
 /**
- * Judges the text of a pull secret.
+ * Validates the text of a pull secret.
  */
 export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
   const text = reveal(secret);

@@ -35,7 +35,7 @@ test('says what nobody has tried, and that no credential is none', async () => {
     stdout,
     /ok +credential +no credential that is listed matches ".*": it is pulled without one, which works where it is public/,
   );
-  assert.match(stdout, /ok +registry +not judged: no pod of this template was found/);
+  assert.match(stdout, /ok +registry +not checked: no pod of this template found/);
 });
 
 test('looks at the pods that a template has made, and at no others', async () => {
@@ -68,7 +68,7 @@ test('looks at the pods that a template has made, and at no others', async () =>
   const own = podOf('web-1', 'plain-5b65b7db', 'unauthorized');
   const other = podOf('api-1', 'own-5b65b7db', 'unauthorized');
   assert.match(await examine(...own), /broken +credential .*and the registry asks for one/);
-  assert.match(await examine(...other), /ok +registry +not judged/);
+  assert.match(await examine(...other), /ok +registry +not checked/);
   const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
   assert.match(
     await examine(...quiet),

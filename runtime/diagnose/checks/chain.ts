@@ -93,8 +93,8 @@ function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<To
 }
 
 /**
- * Of a pod without a credential that Secrets of its namespace have. Whoever would give one of them has a reason not to, which a list
- * by hand would hide.
+ * A pod without a credential that Secrets of its namespace hold. There is a reason that they are not injected, which a manual list
+ * would hide.
  *
  * @param lack what is about what, and what is missing
  */
@@ -227,7 +227,7 @@ function saidOf(input: DoctorInput, check: string, severity: Severity = 'error')
     .find((told) => told.check === check && told.severity === severity);
 }
 
-/** Mirrors that are there and not asked, where nothing else can be: that is the cause, and DNS and firewalls are none. */
+/** Configured mirrors that are skipped, where there is no other pull source: the cause, rather than DNS or a firewall. */
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
@@ -285,7 +285,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
   };
 }
 
-/** Another credential may do: then a Secret that is missing stands in nobody's way. */
+/** With another usable credential, a missing Secret does not block the pull. */
 function isNeeded(input: DoctorInput): boolean {
   if (isRefusal(input.failure?.cause)) return true;
   return mayNeedCredential(input) && explanations(input).some(({ kubelet }) => kubelet.anonymous);
@@ -401,7 +401,7 @@ function trouble(found: DoctorInput['troubles'][number] | undefined): Told | und
     : { about: found.object, message: `${found.object}: ${found.message}` };
 }
 
-/** Of a node that takes part: whether its agent is there, and has brought what is in the Secret now. */
+/** On an eligible node: whether its agent runs and has delivered the current Secret. */
 function nodeFault(node: DoctorInput['node']): Told | undefined {
   if (node === undefined) return undefined;
   const { name, agent, agentSays = '', behind = 'none' } = node;
@@ -493,7 +493,7 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'registry', needs: 'all', run: refused, ok: registryText },
 ];
 
-/** Judges a pod or a template by every one of {@link POD_CHECKS}. Total. */
+/** Checks a pod or a template by every one of {@link POD_CHECKS}. Total. */
 export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
 }
@@ -545,13 +545,13 @@ function credentialText({ images }: DoctorInput): string {
 function registryText({ isPod, pods }: DoctorInput): string {
   if (isPod) return 'neither the status nor an event says that a pull failed';
   return pods === 0
-    ? 'not judged: no pod of this template was found, so nobody has asked a registry'
+    ? 'not checked: no pod of this template found, so no registry was contacted'
     : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a pull failed`;
 }
 
 /** What is known of the node, and what is not. */
 function nodeText({ name, agent, behind }: NodeEvidence): string {
-  if (agent === 'unknown') return `not judged: nothing here tells of the agent of node "${name}"`;
+  if (agent === 'unknown') return `not checked: no data on the agent of node "${name}"`;
   const has = `the agent of node "${name}" is ready`;
   return behind === undefined
     ? `${has}; it does not report what the node's file holds (agent.report)`

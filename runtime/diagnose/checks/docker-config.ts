@@ -38,7 +38,7 @@ export interface ValidationProblem {
 }
 
 /**
- * Judges a document.
+ * Validates a document.
  */
 export function validateDockerConfig(
   text: Redacted<string>,
@@ -155,10 +155,10 @@ function faultText({ path, message, position }: ValidationProblem): string {
 }
 
 /**
- * Judges a Secret, if it is or should be a pull secret; the path begins with the key of the data.
+ * Validates a Secret, if it is or should be a pull secret; the path begins with the key of the data.
  *
  * @param wanted the Secret is used as a pull secret, whatever its type
- * @param now when its credentials are to be used; without it, no end is judged
+ * @param now when its credentials are to be used; without it, expiry is not checked
  */
 export function validateSecret(
   secret: SecretObject,

@@ -1,4 +1,4 @@
-/** Judges the manifests that `pullwright validate` is given, together: some problems show only when two of them meet. */
+/** Validates the manifests given to `pullwright validate` together: some problems show only in combination. */
 import { isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
@@ -55,7 +55,7 @@ import type { Finding } from '../model/types.ts';
 import { type ValidationProblem, validateSecret } from './docker-config.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
-// Judges mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
+// Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
 
 /** Kinds that decide where nodes pull from. */
 export const NODE_MIRROR_KINDS: readonly string[] = [
@@ -65,7 +65,7 @@ export const NODE_MIRROR_KINDS: readonly string[] = [
   'HostedCluster',
 ];
 
-/** Whether an object is judged here: other groups have kinds of the same names. */
+/** Whether an object is validated here: other groups have kinds of the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
   const kinds = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION, HOSTED_CLUSTER];
   return kinds.some((kind) => isOf(object, kind));
@@ -73,7 +73,7 @@ export function isNodeMirrorKind(object: KubeObject): boolean {
 
 const HOSTED_CLUSTER = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' } as const;
 
-/** Mirror sets are judged together, as the nodes of each cluster read them; what several clusters share is told once. */
+/** Mirror sets are validated together, as the nodes of each cluster read them; shared findings are reported once. */
 function mirrorsTold(manifests: readonly Manifest[]): readonly Told[] {
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
@@ -108,8 +108,8 @@ const SELECTORS = ['selector', 'namespaceSelector', 'updateStrategy.selector'];
 const ANNOTATION = `metadata.annotations["${SOURCE_NAMESPACE_ANNOTATION}"]`;
 
 /**
- * Errors: what no API server with Kruise's definitions and webhook takes, or nobody could follow. Warnings: what is taken, and gives pods nothing.
- * A set that lists no pull secrets and says no source is none of our business.
+ * Errors: what an API server with Kruise's definitions and webhook rejects, or what cannot be applied. Warnings: accepted, without effect on pods.
+ * A set without pull secrets and source is ignored.
  *
  * Source of the rule: Kruise's definition and webhook, and the conditions of the reconciler.
  */
@@ -211,7 +211,7 @@ function containerWarnings(spec: Raw, listed: unknown): readonly ValidationProbl
 export const SIDECAR_SET = 'SidecarSet';
 const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
-/** Kinds that can be judged. */
+/** Kinds that can be validated. */
 export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   'Secret',
   PROFILE_KIND,
@@ -252,7 +252,7 @@ const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
   { id: 'merge', run: mergeTold },
 ];
 
-/** All findings of manifests, judged together. Total. */
+/** All findings of manifests, validated together. Total. */
 export function judgeManifests(manifests: readonly Manifest[]): readonly Finding[] {
   return judge(FILE_CHECKS, manifests, { subject: '' });
 }
@@ -312,7 +312,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   ];
 }
 
-/** Whoever may choose the name of a namespace can meet a pattern. */
+/** An account that may choose namespace names can match a pattern. */
 function patternProblems(patterns: readonly string[], path: string): readonly ValidationProblem[] {
   return patterns
     .filter((pattern) => /[*?]/.test(pattern))

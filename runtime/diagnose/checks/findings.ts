@@ -1,4 +1,4 @@
-/** What a check is, how a list of them judges a model, and how findings of one cause come together. */
+/** What a check is, how a list of them examines a model, and how findings of one cause come together. */
 
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import {
@@ -63,7 +63,7 @@ export function judge<Model>(
   });
 }
 
-/** The first that something is broken for; what depends on it cannot be judged. */
+/** The first broken check; those after it depend on it. */
 export function firstBroken(findings: readonly Finding[]): Finding | undefined {
   return findings.find(({ severity }) => severity === 'error');
 }

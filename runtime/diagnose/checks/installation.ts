@@ -31,7 +31,7 @@ export interface CheckInput {
   readonly serverVersion?: string;
   /** What `status` says. */
   readonly rows: readonly StatusRow[];
-  /** Undefined in a folder, where nobody asks. */
+  /** Undefined for a folder, which has no account. */
   readonly rights?: readonly AskedRight[];
   /** A cluster, where what is not found does not exist; a folder may hold a part of one. */
   readonly live: boolean;
@@ -63,10 +63,10 @@ export function releaseMinor(version: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** The oldest release, where no kind of the plan wants a newer one. */
+/** The oldest release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
 
-/** The kind of the plan that wants the newest API server. */
+/** The kind of the plan that requires the newest API server. */
 function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; readonly since: number } {
   const wants = plan.map(({ kind }) => ({ kind, since: SINCE[kind] ?? OLDEST_MINOR }));
   const [most] = wants.toSorted((a, b) => b.since - a.since);
@@ -235,7 +235,7 @@ export function rightsLine({ rights }: CheckInput): Told {
   );
 }
 
-/** Objects of the plan whose names somebody else uses. */
+/** Objects of the plan whose names other owners use. */
 export function foreignLines({ objects, plan }: CheckInput): readonly Told[] {
   const idOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
     `${apiVersion.split('/')[0]} ${describeObject({ kind, namespace: metadata.namespace, name: metadata.name })}`;

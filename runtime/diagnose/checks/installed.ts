@@ -62,7 +62,7 @@ export function servedLines({ objects, plan }: CheckInput): readonly Told[] {
 
 const WORKLOADS = ['Deployment', 'DaemonSet', 'StatefulSet'];
 
-/** Workloads of the plan: as many pods ready as are wanted. */
+/** Workloads of the plan: as many pods ready as desired. */
 export function workloadLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, ...WORKLOADS).map((one) => [keyOf(one), one]));
   return ofKind(plan, ...WORKLOADS).flatMap((planned): readonly Told[] => {

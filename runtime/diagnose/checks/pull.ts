@@ -15,7 +15,7 @@ import type {
 import { documentFault } from './docker-config.ts';
 import { bySeverity, type Check, judge, type Told } from './findings.ts';
 
-/** What an explanation is judged by. */
+/** The checks of an explanation. */
 interface Explained extends Pick<Explanation, 'image' | 'places' | 'skipped' | 'kubelet'> {
   readonly input: ExplainInput;
   /** What is wrong where no mirror is tried although there are some. */
@@ -219,8 +219,8 @@ function rivals({ places }: Explained): readonly Told[] {
 }
 
 /**
- * Entries of the additional secret about one of the registries that are asked, and that are not used as they are written. One
- * that is left out is an error where the kubelet has nothing else for the registry of the image: that is why it does not pull.
+ * Entries of the additional secret for a contacted registry that are not used as written. An ignored
+ * one is an error where the kubelet has nothing else for the registry of the image: that is why it does not pull.
  */
 function heldBack({ input: { merge, image }, kubelet, places }: Explained): readonly Told[] {
   if (merge === undefined) return [];

@@ -1,4 +1,4 @@
-/** What is judged of a cluster as a whole: the pull secrets of its nodes, its mirror sets, its nodes, and what reports by conditions. */
+/** Checks of a cluster as a whole: the pull secrets of its nodes, its mirror sets, its nodes, and what reports by conditions. */
 
 import { textTable } from '../../cli/terminal.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
@@ -163,7 +163,7 @@ function rowOf(reporter: string, subject: string, what: Said): StatusRow {
 const NOT_REPORTED: Said = said('Unknown', 'NotReported', 'nothing has reported on it yet');
 
 /**
- * Judges an object that reports by conditions, of which `Ready` or `Validated` sums it up.
+ * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.
  *
  * @param system name of the system, for objects that do not say it themselves (a PullStatus does, as `reporter`)
  */
@@ -308,7 +308,7 @@ export function deploymentRow({ metadata, spec, status }: KubeObject): StatusRow
 
 const ORDER = Object.keys(STATES);
 
-/** What wants attention first; else in the order in which it came. */
+/** The most severe first; else in the given order. */
 export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
   return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }

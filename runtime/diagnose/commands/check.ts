@@ -139,7 +139,7 @@ async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>)
   const review: KubeObject = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    // Nothing is stored, and a name is of no use; the API server wants none.
+    // Nothing is stored, so the API server requires no name.
     metadata: { name: '' },
     spec: { resourceAttributes: right },
   };

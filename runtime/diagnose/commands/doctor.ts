@@ -226,7 +226,7 @@ const WORDS = {
   ok: ['ok', 'green'],
 } as const;
 
-/** The chain up to the first check that finds something, since nothing behind it can be judged. */
+/** The chain up to the first finding; later checks depend on it. */
 function asText(examined: Examined): string {
   const { input, findings, paint } = examined;
   const broken = firstBroken(findings);

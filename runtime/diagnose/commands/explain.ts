@@ -104,7 +104,7 @@ type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const { values, images: positionals } = askedOf(given);
-  // Before anything is asked: a name that cannot be read needs no cluster.
+  // Before any request: an invalid name needs no cluster.
   positionals.forEach(imageOf);
   needFolderForCluster(values);
   const puller = pullerOf(values, await namespaceOf(values, io));
@@ -117,7 +117,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     return parsed.ok ? [{ written, image: parsed.reference }] : [];
   });
   const file = await nodeConfig(values['node-config']);
-  // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
+  // Problems of a folder are its author's; what a cluster denies may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
   const broken = puller.pod === undefined ? undefined : firstBroken(judgePod(lookAt(store, puller, known)));

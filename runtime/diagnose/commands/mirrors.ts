@@ -218,7 +218,7 @@ function lineOf(
   ].join('\n');
 }
 
-/** Whether somebody would wait for an image. */
+/** Whether no image in use loses its pull sources or credentials. */
 export function isHarmless({ changed }: InUse): boolean {
   return changed.every(({ lost, withoutCredential }) => !lost && withoutCredential.length === 0);
 }
@@ -393,7 +393,7 @@ function nodeSecrets({
   return sources.filter((source) => source !== undefined);
 }
 
-/** The reports with what the registries say to each place that may be asked, and to mirrors that serve digests only. */
+/** The reports with the registries' answers for each allowed pull source, and for mirrors that serve digests only. */
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,

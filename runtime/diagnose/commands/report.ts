@@ -73,7 +73,7 @@ export function failingPods(store: ObjectStore, namespace?: string): readonly Ch
   });
 }
 
-/** A workload that wants no pod now, or that makes them at its own times. */
+/** A workload that is scaled to zero, or that creates pods on a schedule. */
 function isIdle({ kind, spec, status }: KubeObject): boolean {
   if (kind === 'CronJob') return true;
   if (kind === 'Job') return recordOf(status)['completionTime'] !== undefined;
@@ -190,7 +190,7 @@ function factsOf(store: ObjectStore, about: About): ClusterFacts {
   };
 }
 
-/** Judges each. A folder need not have what Kubernetes makes with a namespace. */
+/** Checks each. A folder need not have what Kubernetes makes with a namespace. */
 export function examine(
   store: ObjectStore,
   chosen: readonly ChosenPod[],
@@ -297,7 +297,7 @@ function objectsOf({ problems }: Report): readonly string[] {
 }
 
 async function writePage(path: string, report: Report): Promise<void> {
-  // Loaded where it is asked for: it holds the script of the page.
+  // Loaded on demand: it holds the script of the page.
   const { reportHtml } = await import('../views/html.ts');
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(

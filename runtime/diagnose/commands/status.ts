@@ -128,7 +128,7 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   for (;;) {
     const { rows, problems } = await look(values, io).catch((error: unknown) => {
-      // Whoever watches wants to see when the cluster answers again.
+      // Keep watching until the cluster answers again.
       if (values.watch && error instanceof PullwrightError)
         return { rows: [], problems: [describeError(error)] };
       throw error;
@@ -187,7 +187,7 @@ async function lookEverywhere(
   };
 }
 
-/** What `store` says, what wants attention first. */
+/** The rows of `store`, the most severe first. */
 export function statusRows(store: ObjectStore): readonly StatusRow[] {
   const nodes = nodesRow(
     store.list(NODE),

@@ -1,4 +1,4 @@
-/** `pullwright test FILE...`: unit tests for pull credentials, judged offline by what `explain` knows. */
+/** `pullwright test FILE...`: unit tests for pull credentials, checked offline by the code of `explain`. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -26,7 +26,7 @@ import { clusterFlag } from '../model/objects.ts';
 import { explainIn, findWorld, type PodPuller, parsePodName, WORKLOADS } from '../model/pull.ts';
 import type { EntryPlace, Explanation } from '../model/types.ts';
 
-// Expectations about pull credentials: read from a document, and judged against an explanation.
+// Expectations about pull credentials: read from a document, and compared with an explanation.
 
 /** What an image should be pulled with. */
 interface Expected {
@@ -44,7 +44,7 @@ export interface Expectation {
   readonly pod?: string | undefined;
   readonly serviceAccount?: string | undefined;
   readonly node?: string | undefined;
-  /** A place that CRI-O pulls from, by the start of its reference; without it, the kubelet's first credential is judged. */
+  /** A pull source of CRI-O, by the start of its reference; without it, the kubelet's first credential is checked. */
   readonly at?: string | undefined;
   /** `denied`: no credential is offered. `anonymous`: none is, and an attempt without one is made. */
   readonly expect: Expected | 'denied' | 'anonymous';

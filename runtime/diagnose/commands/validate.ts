@@ -101,7 +101,7 @@ function isOfOurs({ judged, text }: Input): boolean {
   );
 }
 
-/** Namespaces are not judged: they are what selectors of profiles are counted by. */
+/** Namespaces are not validated: selectors of profiles are matched against them. */
 const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
 
 function apart(
@@ -125,13 +125,13 @@ interface Input {
   readonly manifests: readonly Manifest[];
   readonly namespaces?: readonly KubeObject[];
   readonly problems: readonly Finding[];
-  /** A fleet, to be judged by the charts. */
+  /** A fleet, validated by the charts. */
   readonly fleet?: { readonly name: string; readonly text: string };
   /** Of a single file of manifests. */
   readonly text?: { readonly file: string; readonly text: string };
   /** A file that is one document of its own: no manifest. */
   readonly file?: string;
-  /** Number of things that were judged. */
+  /** Number of validated objects. */
   readonly judged: number;
 }
 

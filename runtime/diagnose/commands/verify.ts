@@ -143,7 +143,7 @@ function credentialVerdict(
     now,
   }: { readonly soon: boolean; readonly lastOk: string | undefined; readonly now: string },
 ): EntryStatus {
-  // That an image is not there says that the credential was taken.
+  // A missing image proves that the credential was accepted.
   const taken = one.verdict === 'Valid' || one.verdict === 'NotFound';
   const ok = taken ? now : lastOk;
   const good = taken && !soon;

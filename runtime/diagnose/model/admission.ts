@@ -68,9 +68,9 @@ interface Subject {
 }
 
 export interface Force {
-  /** Profiles, and SidecarSets where Kruise is not there, are injected into the pod. */
+  /** Profiles, and SidecarSets where Kruise is not installed, are injected into the pod. */
   readonly ours: boolean;
-  /** Kruise injects SidecarSets into the pod; undefined where Kruise is not there. */
+  /** Kruise injects SidecarSets into the pod; undefined where Kruise is not installed. */
   readonly kruise: boolean | undefined;
 }
 
@@ -122,7 +122,7 @@ function meets(selector: unknown, labels: Labels): boolean {
   return read.ok && selects(read.requirements, labels);
 }
 
-/** What the reconciler is told in a folder of rendered manifests; a cluster shows it by what is in force. */
+/** The reconciler's configuration in a folder of rendered manifests; in a cluster, the live policy shows it. */
 function toldIn(store: ObjectStore): Partial<InjectionOptions> {
   const own = store
     .list({ apiVersion: 'v1', kind: 'ConfigMap' })
@@ -147,7 +147,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What to read of a cluster for a pod that is not there yet. */
+/** What to read of a cluster for a pod that does not exist yet. */
 export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
@@ -157,7 +157,7 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   ];
 }
 
-/** Kinds of a folder that decide what is injected and what is brought. */
+/** Kinds of a folder that decide what is injected and synced. */
 export const INJECTION_FOLDER_KINDS: readonly string[] = [
   'ConfigMap',
   'Namespace',
@@ -280,7 +280,7 @@ export function bringCopies(store: ObjectStore): readonly string[] {
     store.list({ apiVersion: `apps.kruise.io/${version}`, kind: 'SidecarSet' }),
   );
   if (profiles.length + sets.length === 0) return [];
-  // Told to write no policy, the reconciler would take away the one that is there, which says what is injected.
+  // Configured to write no policy, the reconciler would remove the present one, which says what is injected.
   const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
   const reported = [...store].filter(({ kind, status }) => kind !== 'Pod' && status !== undefined);
   runOffline({

@@ -318,7 +318,7 @@ export function withoutTag(reference: string): string {
 }
 
 // The attempts behind an explanation: which credential goes to which place, with the credential itself, so that a registry can
-// be asked what it thinks of each.
+// be tested with each.
 // Source of the rule: explain.ts, which says who sends what where; nothing is decided here a second time.
 
 /** One credential (or none) at one place. */

@@ -110,7 +110,7 @@ interface Wait {
   readonly message: string;
 }
 
-/** What the containers wait for that neither run nor have ended; without any status, all of them. */
+/** What containers wait for that neither run nor have terminated; without any status, all of them. */
 function waitsOf(pod: KubeObject): readonly Wait[] {
   const containers = containersOf(podSpecIn(pod));
   const statuses = recordsIn(recordOf(pod.status), STATUSES);

@@ -156,7 +156,7 @@ export interface Known {
  * Gathers.
  *
  * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
- * @throws PullwrightError when the pod is not there
+ * @throws PullwrightError when the pod is not found
  */
 export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): DoctorInput {
   const { unread, hosted, nodes, live = false } = known;
@@ -223,7 +223,7 @@ function giversOf(store: ObjectStore, pod: KubeObject, namespace: string): Docto
   });
 }
 
-/** A name without sources is listed for pods, and its Secret is somebody else's to make. */
+/** A name without sources is listed for pods, and its Secret is not created by the reconciler. */
 function brings({ spec }: KubeObject, secret: string): boolean {
   const { secrets } = recordOf(spec);
   return (Array.isArray(secrets) ? secrets : []).some((one) => {
@@ -546,7 +546,7 @@ export async function readPull(
   return liveWorld(await readObjects(access, kinds, io, next));
 }
 
-/** Of a cluster nobody knows a file, and its nodes are its own. */
+/** A live cluster has no files, and its nodes are its own. */
 export function liveWorld(found: SourceObjects): ReadWorld {
   return { ...found, places: new Map(), notes: [], hosted: false };
 }

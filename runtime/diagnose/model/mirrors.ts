@@ -249,9 +249,9 @@ export function ownPullSecret(
   return secret && pullSecretSource(secret as SecretObject);
 }
 
-// What a change of mirror sets does to the images that are in use: another order, no place left, a mirror without a credential.
+// What a change of mirror sets does to the images that are in use: another order, no pull source left, a mirror without a credential.
 
-/** An image that somebody uses. */
+/** An image in use. */
 export interface UsedImage {
   readonly image: string;
   /** `Deployment/web/shop` */
@@ -264,10 +264,10 @@ export interface InUseChange {
   readonly image: string;
   readonly usedBy: readonly string[];
   readonly for: readonly Plane[];
-  /** Places, in the order in which they are asked. */
+  /** Pull sources, in the order in which they are tried. */
   readonly before: readonly string[];
   readonly after: readonly string[];
-  /** No place is left that may be asked. */
+  /** No usable pull source is left. */
   readonly lost: boolean;
   /** New mirrors for which the cluster's pull secret has no entry; empty where no secret is known. */
   readonly withoutCredential: readonly string[];
@@ -368,7 +368,7 @@ export interface MirrorLine {
 
 export interface MirrorReport {
   readonly image: string;
-  /** As it was asked for, where that is a short name. */
+  /** As requested, where that is a short name. */
   readonly written?: string;
   /** For whom this is the answer. */
   readonly for: readonly Plane[];

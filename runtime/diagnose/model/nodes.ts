@@ -1,4 +1,4 @@
-/** What is known of the node of a pod: whether an agent runs there, and whether it has brought the pull secret that is there now. */
+/** State of the node of a pod: whether an agent runs there, and whether it has delivered the current pull secret. */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
@@ -25,7 +25,7 @@ const DAEMON_SET = {
 } as const;
 const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
 
-/** What to read of a cluster about the agent of a node, where something is brought to it. */
+/** What to read about the agent of a node, where pull secrets are delivered to nodes. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {
   if (store.get(GLOBAL_SECRET) === undefined || !takesPart(store, node)) return [];
   return [
@@ -48,11 +48,11 @@ function takesPart(store: ObjectStore, node: string): boolean {
 export interface NodeLook {
   readonly node: string | undefined;
   readonly explanations: readonly Explanation[];
-  /** All of a cluster could be read, so that what is not there does not exist. */
+  /** The whole cluster could be read: what was not found does not exist. */
   readonly complete: boolean;
 }
 
-/** Gathers; undefined where no image is pulled with what is brought to the node. */
+/** Collects; undefined where no image is pulled with credentials of the node. */
 export function nodeFacts(
   store: ObjectStore,
   { node, explanations, complete }: NodeLook,
@@ -164,7 +164,7 @@ function reportsOf(node: string): readonly { readonly namespace: string; readonl
   return [pullStatusName('Node', node), installerStatusName(node)].map((name) => ({ namespace, name }));
 }
 
-/** Reports that are not in order: those of the namespace about Secrets that are brought here and this account, and that of the node. */
+/** Unhealthy reports: of the namespace about synced Secrets and this account, and of the node. */
 export function troublesIn(
   store: ObjectStore,
   { namespace, account, node }: Concerned,

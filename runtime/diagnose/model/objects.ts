@@ -112,7 +112,7 @@ export async function withClient<T>(
   const options = {
     connection,
     userAgent: `pullwright/${VERSION}`,
-    // Somebody waits for the answer: two tries say whether there will be one.
+    // Interactive: two tries are enough to report a failure.
     timeoutMs: timeoutMs === 0 ? FOR_EVER_MS : timeoutMs,
     tries: 2,
     ...(as === undefined ? {} : { actAs: as }),

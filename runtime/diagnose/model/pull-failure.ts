@@ -489,7 +489,7 @@ function plainReading(text: string, image: string): Reading {
   const cause = causeIn(words);
   const asked = [...text.matchAll(ASKED)].at(-1);
   const host = hostFor(cause, text, { image, asked: asked?.[1] });
-  // A mirror is asked for the images of another registry.
+  // A mirror serves the images of another registry.
   if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
   return { cause, host: LOCAL.has(cause) ? undefined : host, places: [{ place: asked[1], cause }] };
 }
@@ -500,7 +500,7 @@ function causeIn(words: string): PullCause {
   return rows.find(([, pattern]) => pattern.test(words))?.[0] ?? 'unknown';
 }
 
-/** Addresses that were asked, and not those that an answer recommends. */
+/** Contacted addresses, not those that a response recommends. */
 const ASKED =
   /(?:\b(?:Get|Head|Post|Put|request to|status code|last URL|content at|status from \w+ request to) "?)https?:\/\/([^/\s"?]+)([^\s"]*)/g;
 

@@ -128,7 +128,7 @@ function texts(list: unknown, field: string): readonly string[] {
     .filter((text) => typeof text === 'string' && text !== '') as string[];
 }
 
-/** The object that `puller` names; undefined when it names none, or it is not there. */
+/** The object that `puller` names; undefined when it names none, or it is not found. */
 export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): KubeObject | undefined {
   const kind = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   return kind === undefined || pod === undefined
@@ -139,7 +139,7 @@ export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): Kube
 /**
  * The pod's part of what `puller` names; undefined when it names nothing.
  *
- * @throws PullwrightError when it is not there
+ * @throws PullwrightError when it is not found
  */
 export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec | undefined {
   const { namespace, pod } = puller;
@@ -283,7 +283,7 @@ function remembered(
   return made;
 }
 
-// The docker config of the node that pulls: which node it is, whether the pull secret is brought to it, and what its file holds.
+// The docker config of the node that pulls: which node it is, whether the pull secret is delivered to it, and what its file holds.
 
 const NODE_FILE_SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
@@ -307,7 +307,7 @@ export const PLATFORM_SECRET: ObjectName = {
   name: NAMES.platform,
 };
 
-/** The node that is asked about, else the one that the pod runs on. */
+/** The named node, else the one that the pod runs on. */
 export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | undefined {
   if (puller.node !== undefined) return puller.node;
   const found = findPod(store, puller);
@@ -372,14 +372,14 @@ function configSource(store: ObjectStore, namespace: string, name: string): Auth
   return found === undefined ? undefined : nodeSource(found);
 }
 
-/** Whether the pull secret is brought to the node in question. Of a pod's own node that is not known, nothing bad is taken. */
+/** Whether the pull secret is delivered to the node. An unknown node of a pod counts as served. */
 export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[]): boolean {
   const node = nodeNameOf(store, puller);
   if (node === undefined) return true;
   const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name: node });
   if (found === undefined && puller.node === undefined) return true;
   if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
-  // Where nothing is brought to any node, the label says nothing.
+  // Without delivery to any node, the label is irrelevant.
   if (puller.node === undefined && store.get(GLOBAL_SECRET) === undefined) return false;
   const why = found === undefined ? 'is not there' : `lacks the label ${NAMES.nodeLabel}=true`;
   notes.push(`Node "${node}" ${why}: it is taken to have the pull secret that it booted with`);
@@ -436,7 +436,7 @@ export interface Pull {
   readonly node: AuthSource | undefined;
 }
 
-/** Undefined when the provider is not asked for the image, or has nothing to add. */
+/** Undefined when the provider is not run for the image, or adds nothing. */
 export function pullFile(store: ObjectStore, namespace: string, pull: Pull): PullFile | undefined {
   if (!isServed(store, pull.repository)) return undefined;
   const sources = pullSources(pull.rules, pull.repository);
@@ -529,7 +529,7 @@ export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
   return steps.map((step) => (store) => step(store).filter((one) => !known(one)));
 }
 
-/** The node that a pod runs on, which nobody named. */
+/** The node that a pod runs on, where no node was named. */
 function ownNode(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
   const name = puller.node === undefined ? nodeNameOf(store, puller) : undefined;
   return name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name }];
@@ -567,11 +567,11 @@ export interface PullModel extends NodeFileFound {
 }
 
 export interface WorldOptions {
-  /** Whether everything could be read: else a Secret that is not there may be there all the same. @default {true} */
+  /** Whether everything could be read: else a missing Secret may still exist. @default {true} */
   readonly complete?: boolean;
   /** Whether the nodes are those of a hosted cluster. @default {false} */
   readonly hosted?: boolean;
-  /** Whether the pull secret is brought to the node. @default {what the label of the node says} */
+  /** Whether the pull secret is delivered to the node. @default {what the label of the node says} */
   readonly synced?: boolean;
   /** Where nodes pull from, for who has worked it out already. */
   readonly nodes?: NodeMirrors | undefined;
@@ -580,7 +580,7 @@ export interface WorldOptions {
 /**
  * Gathers.
  *
- * @throws PullwrightError when the pod is not there
+ * @throws PullwrightError when the pod is not found
  */
 export function findWorld(
   store: ObjectStore,
@@ -634,7 +634,7 @@ function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined
   ];
 }
 
-/** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
+/** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that does not exist yet. */
 export function effectiveNames(
   store: ObjectStore,
   puller: PodPuller,
@@ -725,7 +725,7 @@ export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
 /** An owner that owns itself ends the search. */
 const DEEPEST = 4;
 
-/** The last owner that is named; of a ReplicaSet that is not there, the Deployment that its name says. */
+/** The last named owner; for a missing ReplicaSet, the Deployment that its name implies. */
 export function rootOf(
   store: ObjectStore,
   object: KubeObject,

@@ -134,7 +134,7 @@ export function authFault(file: AuthSource): string | undefined {
   return probe.found === 'error' ? probe.goText : undefined;
 }
 
-/** Credentials by repository, out of files that are asked in order. */
+/** Credentials by repository, from files in order of precedence. */
 export function credentialsFrom(
   files: readonly AuthSource[],
 ): (repository: string) => RegistryCredentials | undefined {
@@ -155,7 +155,7 @@ async function readText(path: string, what: string): Promise<string> {
 // Answers of registries for reconcilers: whether an image is there, and its digest.
 
 export interface RegistryLookUpOptions {
-  /** docker config.json for all clusters, asked after the pull secret of each. */
+  /** docker config.json for all clusters, used after the pull secret of each. */
   readonly authfile: string | undefined;
   /** The Secret as it is now; undefined when there is none. */
   readonly readSecret: (ref: PullSecretRef) => Promise<SecretObject | undefined>;
@@ -257,7 +257,7 @@ export interface AskOptions {
   readonly io: CommandIo;
 }
 
-/** Asks for every attempt; the same credential at the same place is asked once. */
+/** Probes every attempt; the same credential at the same pull source is probed once. */
 export async function askRegistries(
   users: readonly ImageInUse[],
   { inUse, flags, concurrency, io }: AskOptions,
@@ -355,7 +355,7 @@ export interface ImageUser {
   readonly secrets: readonly string[];
 }
 
-/** Templates that make pods: ReplicaSets are left out, because the old ones of a Deployment stay behind. */
+/** Templates that make pods: ReplicaSets are skipped, because the old ones of a Deployment stay behind. */
 export const USING_KINDS: readonly { readonly apiVersion: string; readonly kind: string }[] = [
   ...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values(),
 ].filter(({ kind }) => kind !== 'ReplicaSet');
@@ -397,7 +397,7 @@ function hasEnded({ kind, status }: KubeObject): boolean {
 
 // What `verify` asks about: the images, who pulls them, and the credentials that would be tried.
 
-/** An image that somebody pulls, with all that is tried for it. */
+/** An image in use, with all that is tried for it. */
 export interface ImageInUse {
   readonly image: string;
   readonly usedBy: string;

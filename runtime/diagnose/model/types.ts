@@ -53,7 +53,7 @@ export interface ReportCluster {
   readonly runtimes: readonly string[];
   readonly keys: readonly ReportKey[];
   readonly pulls: readonly ReportPull[];
-  /** Pulls in order that are left out, so that the report stays small enough to open. */
+  /** Healthy pulls that are omitted, so that the report stays small enough to open. */
   readonly pullsLeftOut: number;
   readonly namespaces: readonly ReportNamespace[];
   readonly mirrors: ReportMirrors;
@@ -252,7 +252,7 @@ export interface Finding {
   readonly path?: string;
 }
 
-// What an examination is asked with and made of.
+// Input and output of an examination.
 
 /** What is looked at. Empty lists where nothing is known. */
 export interface DoctorInput {
@@ -310,7 +310,7 @@ export interface DoctorInput {
   readonly pods: number;
   /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
   readonly failure?: PodFailure;
-  /** Of a pod whose images are pulled with what is brought to its node. */
+  /** Of a pod whose images are pulled with credentials of its node. */
   readonly node?: NodeEvidence;
   /** What could not be read, each with the right that is missing. */
   readonly unread: readonly string[];
@@ -349,7 +349,7 @@ export interface DoctorImage {
   readonly leftOutNode?: string;
 }
 
-// What an explanation is asked with and made of.
+// Input and output of an explanation.
 
 export interface ExplainInput {
   readonly image: ImageReference;
@@ -369,12 +369,12 @@ export interface ExplainInput {
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
   /**
-   * Entries for other registries are counted alone: for whoever looks at a thousand pods, of which each may list a thousand of them.
+   * Entries for other registries are only counted, because a thousand pods may each list a thousand of them.
    *
    * @default {false}
    */
   readonly brief?: boolean;
-  /** When the pull is. @default {no end of a credential is judged} */
+  /** Time of the pull. @default {expiry is not checked} */
   readonly now?: Date;
 }
 
@@ -391,7 +391,7 @@ export interface KubeletView {
   readonly blockedBy?: { readonly source: string; readonly why: string };
   readonly tried: readonly ExplainedCredential[];
   readonly unused: readonly UnusedEntry[];
-  /** Entries for other registries that are left out of `unused`. @default {none is left out} */
+  /** Entries for other registries that are omitted from `unused`. @default {none} */
   readonly others?: number;
   /** Whether an attempt without credential is made. */
   readonly anonymous: boolean;
@@ -493,7 +493,7 @@ export interface Explanation {
   readonly findings: readonly Finding[];
 }
 
-// Which of several verdicts is the worst, and what people are told of them.
+// The order of verdicts by severity, and their descriptions.
 
 /** A cause in one line. */
 export function causeText({ title, about }: Pick<Cause, 'title' | 'about'>): string {

@@ -63,7 +63,7 @@ export interface VerifiedImage {
 }
 
 export interface VerifiedCredential extends CredentialPlace {
-  /** Its worst answer, the absence of an image left out. */
+  /** Its worst answer, not counting a missing image. */
   readonly verdict: PullVerdict;
   readonly message: string;
   readonly expiresAt?: string;
@@ -79,7 +79,7 @@ export interface VerifyReport {
   readonly credentials: readonly VerifiedCredential[];
 }
 
-/** Judges all answers at the time `now`. Total. */
+/** Rates all answers at the time `now`. Total. */
 export function verifyReport(asked: readonly AskedImage[], now: Date): VerifyReport {
   const images = asked.map((one) => verifiedImage(one, now));
   return {
@@ -187,7 +187,7 @@ export function wantsAttention({ images, credentials }: VerifyReport): boolean {
   );
 }
 
-/** Credentials that end within `days` from the report on, or have ended. */
+/** Credentials that expire within `days` of the report, or have expired. */
 export function endingSoon(
   { credentials, checkedAt }: VerifyReport,
   days: number,

@@ -241,7 +241,7 @@ interface Evidence {
   readonly summary: string;
 }
 
-/** What a system is judged by beside its problems and what reports; undefined where it is not in use. */
+/** Further input to the state of a system, beside problems and reporters; undefined where it is not in use. */
 const EVIDENCE: Readonly<Record<ReportSystemName, (parts: Parts) => Evidence | undefined>> = {
   pulls: ({ pulls }) =>
     pulls.length === 0

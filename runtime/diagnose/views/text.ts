@@ -209,12 +209,12 @@ function label(text: string): string {
 
 /** What is printed as JSON. */
 export interface ValidateOutput {
-  /** Number of things that were judged. */
+  /** Number of validated objects. */
   readonly judged: number;
   readonly problems: readonly Finding[];
 }
 
-/** What was judged, and what is wrong. */
+/** The number of validated objects, and their problems. */
 export interface Judgement extends ValidateOutput {
   /** Those that hold them. */
   readonly files: readonly string[];
@@ -293,7 +293,7 @@ function asText(problems: readonly Finding[], judged: number, isTTY: boolean): s
   return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
 }
 
-// A verification for people: what wants attention first, then every credential, then the sums.
+// A verification for people: the most severe first, then every credential, then the sums.
 
 export interface VerifyLook {
   readonly paint: Paint;

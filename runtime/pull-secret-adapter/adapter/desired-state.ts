@@ -236,7 +236,7 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
   };
 }
 
-/** A failure counts for its generation: whoever changes anything of the cluster wants it to be tried again. */
+/** A failure counts only for its generation: a change of the cluster triggers a retry. */
 function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): boolean {
   const { content, target } = own.data ?? {};
   return (

@@ -1,4 +1,4 @@
-/** What a pass wants done in the cluster of the Jobs. */
+/** Changes that a pass makes in the cluster of the Jobs. */
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -20,7 +20,7 @@ export interface EffectContext {
   readonly settings: AdapterSettings;
   /** W3C Trace Context of the event that asked; goes on into the Job. */
   readonly traceparent?: string;
-  /** Told of labels that were put back. */
+  /** Called for restored labels. */
   readonly onRepair?: (
     job: { readonly name: string; readonly uid: string },
     labels: readonly string[],
@@ -226,7 +226,7 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
   }
 }
 
-// Tells of labels of a Job that somebody changed and the adapter put back: in the log, by an Event on the Job, by a counter.
+// Reports Job labels that were changed and then restored: in the log, by an Event on the Job, by a counter.
 
 /** Makes the reporter of one process. */
 export function labelReporter(process: {
@@ -247,7 +247,7 @@ export function labelReporter(process: {
     logger.warn('labels of a Job were put back', { job: name, labels });
     metrics.count({
       name: 'pullwright_adapter_repairs_total',
-      help: 'What somebody changed by hand and the adapter put back',
+      help: 'Manual changes that the adapter reverted',
       labels: { what: 'job-labels' },
     });
     events
@@ -256,7 +256,7 @@ export function labelReporter(process: {
         type: 'Warning',
         reason: 'LabelsPutBack',
         action: 'Repair',
-        note: `Changed by somebody and put back: ${labels.join(', ')}. By them the Job is found; it goes on as it was`,
+        note: `Reverted changed labels: ${labels.join(', ')}. They identify the Job, which continues`,
       })
       // A courtesy: the log has said it.
       .catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
  * What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last pass ended. From what
- * the Job said, by way of the report. Only the leader gives them: it hears of every Job and goes over every cluster, so that what
+ * the Job said, by way of the report. Only the leader gives them: it watches every Job and visits every cluster, so that what
  * another replica did is in them too, and nothing is said twice.
  */
 import { scalarText } from '../../core/record.ts';
@@ -51,7 +51,7 @@ export class SecretMetrics {
     }
   }
 
-  /** Made when somebody asks: there may be thousands. */
+  /** Computed per scrape: there may be thousands. */
   samples(): readonly GaugeSample[] {
     if (!this.#isLeading) return [];
     return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));

@@ -85,7 +85,7 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
 
 type EnvReader = (name: string) => string | undefined;
 
-/** The environment by the template, which nobody can change. */
+/** The environment from the pod template, which is immutable. */
 function templateEnv({ spec }: KubeObject): EnvReader {
   const { template } = (spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } };
   const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? [];
@@ -151,7 +151,7 @@ function endOf(ended: readonly EndedContainer[]): Partial<Pick<JobView, 'exitCod
   };
 }
 
-/** Oldest first. What an earlier pod of the Job has removed is not there for the next one: that was removed all the same. */
+/** Oldest first. What an earlier pod of the Job removed is missing for the next one, and still counts as removed. */
 function receiptOfAll(
   receipts: readonly Readonly<Record<string, string>>[],
 ): Readonly<Record<string, string>> {
@@ -167,9 +167,9 @@ export interface RecordView {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly places: readonly string[];
-  /** Text that asks for what is stored to be looked at; empty: nobody asks. */
+  /** Text that requests a check of the stored secrets; empty: no request. */
   readonly verifyRequest: string;
-  /** Text that asks for older versions to be revoked; empty: nobody asks. */
+  /** Text that requests the revocation of older versions; empty: no request. */
   readonly revokeRequest: string;
 }
 
@@ -181,7 +181,7 @@ export function viewRecord(record: KubeObject): RecordView {
     uid: record.metadata.uid ?? '',
     resourceVersion: record.metadata.resourceVersion ?? '',
     places: uniquePlaces(typeof data?.places === 'string' ? data.places.split('\n') : []),
-    // Who asks for a revocation wants to be answered now.
+    // A revocation request also triggers a check at once.
     verifyRequest: [asked(VERIFY_ANNOTATION), asked(REVOKE_ANNOTATION)].filter(Boolean).join(' revoke: '),
     revokeRequest: asked(REVOKE_ANNOTATION),
   };

@@ -27,17 +27,17 @@ import { SecretMetrics } from './metrics.ts';
 import { jobIdentity } from './observe.ts';
 import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
-// The queue of clusters: the work queue of the engine, with workers, and with promises for who waits for a pass. Who asks while a pass runs
-// gets the next one, together with everybody else who asked: a thousand events of one cluster are two passes.
+// The queue of clusters: the work queue of the engine, with workers, and with promises for waiting requests. A request during a pass
+// gets the next one, shared with all other waiting requests: a thousand events of one cluster are two passes.
 
 /** What a pass leaves for the queue. */
 export interface PassEnd {
   readonly requeueAfterMs?: number;
-  /** Nobody has to be told, and it is tried again with growing pauses. */
+  /** Does not reject waiting requests; retried with back-off. */
   readonly fault?: unknown;
 }
 
-/** Who brought a cluster into the queue: an event above all, then whoever hinted last, then the time that a pass had asked for. */
+/** Why a cluster was queued. An event wins, then the latest other trigger, then the requeue time of the last pass. */
 export type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
 
 export interface PassReason {
@@ -51,15 +51,15 @@ export interface ClusterQueueOptions {
   readonly reconcile: (id: string, why: PassReason) => Promise<PassEnd>;
   /** Passes at the same time. @default {20} */
   readonly concurrency?: number;
-  /** A pass failed that nobody waited for; it is tried again, for the how many-th time. */
+  /** A background pass failed and is retried; `failures` counts the failures in a row. */
   readonly onError: (id: string, error: unknown, failures: number) => void;
   readonly observer?: QueueObserver;
 }
 
 interface Asked {
-  /** One for all who asked. */
+  /** Shared by all waiting requests. */
   readonly waiter: PromiseWithResolvers<void>;
-  /** Of who asked last and said it. */
+  /** Of the latest request that has one. */
   traceparent?: string;
 }
 
@@ -266,7 +266,7 @@ async function leadWhenElected(
   if (!(await election.acquire(signal))) return false;
   logger.info('this process leads');
   const stop = new AbortController();
-  // Only who leads hears of everything, so only it can say how things are.
+  // Only the leader sees every cluster, so only it reports their state.
   secrets.lead(true);
   const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
   const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
@@ -287,7 +287,7 @@ function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
   });
 }
 
-/** A record that changes: somebody asks for what is stored to be looked at. */
+/** A changed record may hold a new request for a check or a revocation. */
 function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer {
   const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
   return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {

@@ -82,7 +82,7 @@ export interface PassResult {
   /** The `data` of the report. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly requeueAfterMs?: number;
-  /** What the cluster of the Jobs refused; the API has been told, so that nobody has to tell again. */
+  /** What the cluster of the Jobs rejected; already reported to the API. */
   readonly fault?: unknown;
 }
 
@@ -163,7 +163,7 @@ async function work(
   return result;
 }
 
-/** Told to the API it is known, and tried again by the queue; else who asked has to ask again. */
+/** Reported to the API, the failure is retried by the queue; otherwise the caller has to retry. */
 async function fault(
   error: unknown,
   body: StatusReport,
@@ -237,7 +237,7 @@ async function forget(id: string, context: PassContext): Promise<PassResult> {
   return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
 }
 
-/** The Jobs of a cluster, with how they ended. */
+/** The Jobs of a cluster, with their results. */
 async function readJobs(
   id: string,
   { kube, settings }: Pick<PassContext, 'kube' | 'settings'>,
@@ -247,7 +247,7 @@ async function readJobs(
   const { items } = await kube.list({ apiVersion: 'batch/v1', kind: 'Job', ...where }, selector);
   const ended = items.some((job) => JSON.stringify(job.status ?? {}).includes('"conditions"'));
   const pods = ended ? (await kube.list({ apiVersion: 'v1', kind: 'Pod', ...where }, selector)).items : [];
-  // A label may have been changed to this cluster's: the Job is that of another one, and none of ours to judge.
+  // A label may have been changed to this cluster's: such a Job belongs to another cluster.
   return items.filter((job) => jobIdentity(job).clusterId === id).map((job) => viewJob(job, pods));
 }
 

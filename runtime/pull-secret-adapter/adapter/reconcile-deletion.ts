@@ -180,7 +180,7 @@ function failedDeletion(
 ): ClusterOutcome {
   const { settings, now } = situation;
   const { reason, message, kind } = failureOf(job);
-  // A deletion is never given up by itself: the cluster would stay for ever. What is terminal is tried as rarely as what is denied.
+  // A deletion never stops retrying: the cluster would stay for ever. Terminal failures are retried as rarely as denied ones.
   const pause = retryPauseMs(kind === 'retry' ? kind : 'denied', job.attempt, settings) ?? 3_600_000;
   const left = pauseLeftMs(pause, job, now) ?? pause;
   return outcome(situation, 'failed', receipt, {

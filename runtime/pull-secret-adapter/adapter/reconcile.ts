@@ -71,7 +71,7 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
 
 /** Whether the Job does what this cluster needs now. */
 function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
-  // Whoever changes anything of the cluster wants what has failed to be tried again.
+  // A change of the cluster triggers a retry of a failed Job.
   if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
   return (
     job.purpose === 'store' &&
@@ -108,7 +108,7 @@ function afterFailure(situation: DesiredState, attempt: Attempt, plan: Plan): Cl
   return isDue ? start(situation, attempt.number + 1, plan) : failedBefore(situation, attempt, left);
 }
 
-/** Whether somebody asks, and has not been answered. */
+/** Whether a request is open. */
 function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string): boolean {
   const request = record?.verifyRequest ?? '';
   return request !== '' && request !== answered;
@@ -283,7 +283,7 @@ function failedBefore(
 
 // What keeps the work on a pull secret from starting, beside the preconditions of the requirement: names, tenancy, a namespace that ends.
 
-/** Nothing tells when a namespace has ended, or an allow-list was changed. */
+/** Polled, because no event reports a deleted namespace or a changed allow-list. */
 const LOOK_AGAIN_MS = 30_000;
 
 /** Undefined: work may start. */
@@ -316,8 +316,8 @@ function storeGate(
   };
 }
 
-// Labels of Jobs that somebody changed, to what puts them back.
-// What a Job is for stands in its template, which the API server lets nobody change; labels, which anybody with `patch` can
+// Patches that restore changed labels of Jobs.
+// The purpose of a Job is read from its immutable template; labels, which any account with `patch` can
 // change, only select.
 
 /** By their labels Jobs are found, and shown to people and policies. */

@@ -168,7 +168,7 @@ function annotations(
   };
 }
 
-/** What both kinds of Job are told. */
+/** Environment of both kinds of Job. */
 function commonEnvironment(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,

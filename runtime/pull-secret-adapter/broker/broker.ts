@@ -13,7 +13,7 @@ export const PUBLISH_MS = 30_000;
 export const GOODBYE_MS = 5000;
 
 /**
- * The end of `work`, or a rejection with code `ETIMEDOUT`. The work itself goes on, and what becomes of it then is nobody's concern.
+ * The result of `work`, or a rejection with code `ETIMEDOUT`. The work itself is not cancelled; its later result is ignored.
  */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const over = new AbortController();
@@ -21,7 +21,7 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
     () => {
       throw Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
     },
-    // The work has ended first.
+    // The work finished first.
     () => work,
   );
   return Promise.race([work, silence]).finally(() => over.abort());
@@ -30,7 +30,7 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 export interface PulseOptions {
   /** Resolves when the broker has answered; rejects with why it cannot be used. */
   readonly ask: () => Promise<void>;
-  /** Told when the answer becomes another one; `fault` is undefined when it can be used. */
+  /** Called when the state changes; `fault` is undefined when the broker is usable. */
   readonly changed: (fault: unknown) => void;
   /** Pause between two questions. @default {10000} */
   readonly everyMs?: number;
@@ -41,7 +41,7 @@ export interface PulseOptions {
 export interface Pulse {
   /** False until the first answer. */
   connected(): boolean;
-  /** Something has failed: it is asked at once what is the case. */
+  /** Check at once, because a call has failed. */
   doubt(): void;
   stop(): void;
 }

@@ -31,8 +31,8 @@ const INVALID_ARGUMENT = 3;
 const REOPEN_MS = 10_000;
 
 /**
- * A connection that hangs is found within 40 seconds, and whoever serves again is found within ten: the client's own values are five and
- * two minutes. Its type does not know that it hands such options on to gRPC.
+ * A hanging connection is detected within 40 seconds, and a recovered server within ten; the client's defaults are five and
+ * two minutes. Its types omit these options, but it passes them to gRPC.
  */
 const CONNECTION: Readonly<Record<string, number>> = {
   'grpc.keepalive_time_ms': 30_000,
@@ -96,7 +96,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     if (closing) return;
     pulse.doubt();
     note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
-    // The client gives up for good on what it takes for final, such as a right that is missing or a subscription that is not there.
+    // The client stops for good on errors it treats as final, such as a missing permission or subscription.
     clearTimeout(reopening);
     reopening = setTimeout(() => subscription.open(), REOPEN_MS);
   });
@@ -121,8 +121,8 @@ interface Question {
 }
 
 /**
- * Acknowledges or publishes nothing: whoever may do so may ask that, no message is touched or made, and the server refuses it
- * (INVALID_ARGUMENT) or not only once it knows the subscription or topic, and the caller.
+ * An empty acknowledge or publish request: it needs the same permission, changes no message, and the server rejects it
+ * (INVALID_ARGUMENT) only after it has found the subscription or topic and authorized the caller.
  */
 async function ask(client: PubSubClient, question: Question): Promise<void> {
   await new Promise<void>((resolve, reject) => {
@@ -136,7 +136,7 @@ async function ask(client: PubSubClient, question: Question): Promise<void> {
   });
 }
 
-/** A broker that does not answer hears no goodbye: what was not acknowledged comes again. */
+/** Closing may time out when the broker does not answer: unacknowledged messages are redelivered. */
 async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> {
   await within(GOODBYE_MS, ended).catch(() => undefined);
   await within(GOODBYE_MS, client.close()).catch(() => undefined);

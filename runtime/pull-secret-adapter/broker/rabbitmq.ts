@@ -33,7 +33,7 @@ export interface RabbitMqOptions {
 
 /** Pause before a message goes back that could not be moved to the dead letters: without it, it would come again at once. */
 const PAUSE_MS = 5000;
-/** Of AMQP, in seconds. Without a sign of life for twice as long, a connection is given up; a minute, the usual, makes that two. */
+/** Of AMQP, in seconds. A connection is closed after two missed intervals; the usual minute would make that two. */
 const HEARTBEAT_SECONDS = 10;
 
 /** Starts to consume. Reconnects and declares again by itself. */

@@ -97,7 +97,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       return new HttpKubeClient({ connection, userAgent: `pullwright/${VERSION}` });
     },
   });
-  // A request for a token that was given up may be open still; the library has no way to end it.
+  // A token request that timed out may still be open; the library cannot cancel it.
   setTimeout(() => process.exit(), 200).unref();
   return code;
 }

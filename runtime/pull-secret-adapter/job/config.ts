@@ -126,7 +126,7 @@ export interface JobConfig extends JobTask {
   readonly clusterName: string;
   /** Of a regional secret; undefined for one that Google replicates. */
   readonly location: string | undefined;
-  /** Value of the label on the project that lets the tenant in; empty: nobody asks. */
+  /** Value of the label on the project that lets the tenant in; empty: not checked. */
   readonly challenge: string;
   readonly generation: number;
   /** Undefined: whatever the secret has. */
@@ -134,7 +134,7 @@ export interface JobConfig extends JobTask {
   readonly extraLabels: Readonly<Record<string, string>>;
   /** What becomes of older versions. */
   readonly policy: RetirementPolicy;
-  /** Any text by which older versions are revoked at once; empty: nobody asks. */
+  /** Any new text revokes older versions at once; empty: no request. */
   readonly revoke: string;
   readonly onDeletion: 'delete' | 'retain';
   readonly adopt: boolean;

@@ -21,7 +21,7 @@ const LIFETIME_S = 3600;
 const MARGIN_MS = 120_000;
 
 export interface IdentityOptions {
-  /** Told to the library, which else asks a shell for `gcloud`, and the metadata server, for a project that nobody needs. */
+  /** Passed to the library, which otherwise runs `gcloud` and queries the metadata server to find a project. */
   readonly gcpProjectId: string;
   /** Service account to take on; empty: none. */
   readonly impersonate: string;
@@ -46,7 +46,7 @@ export function gcpIdentity(options: IdentityOptions): TokenSource {
 function ownIdentity(options: IdentityOptions): TokenSource {
   let client: Promise<AuthClient> | undefined;
   return async (fresh) => {
-    // Loaded here: the library takes some 90 ms, which a wrong environment need not wait for. No deadline: nobody else is asked.
+    // Loaded here: the library takes some 90 ms, which an invalid environment need not wait for. No deadline: it uses no network.
     const { GoogleAuth } = await import('google-auth-library');
     if (fresh) client = undefined;
     client ??= new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
@@ -56,7 +56,7 @@ function ownIdentity(options: IdentityOptions): TokenSource {
       const asked = opened.then((one) => one.getAccessToken());
       token = (await within(options, asked)).token;
     } catch (error) {
-      // What failed is not asked again: the library remembers.
+      // Drop the client after a failure: the library caches the error.
       client = undefined;
       throw ownError(error);
     }

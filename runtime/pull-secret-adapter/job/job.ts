@@ -21,7 +21,7 @@ import type { Replication, SecretManager } from './secret-manager.ts';
 import { assertOurs, type StoreResult, storeSecret } from './store-secret.ts';
 import { readNewest, versionNumber } from './versions.ts';
 
-// Proof that the project lets the tenant in, before Secret Manager of that project is asked for anything.
+// Proof that the project admits the tenant, before the first request to its Secret Manager.
 
 /** @throws JobError TenancyUnproven; GcpError when the project does not say */
 async function assertTenant(
@@ -109,8 +109,8 @@ export function againAfter(error: unknown): { readonly afterMs?: number | undefi
   return error instanceof JobError && error.reason === 'ManagementClusterUnavailable' ? {} : undefined;
 }
 
-// Deletion: every place is gone to, whatever the others say, and what became of each stands in the receipt of the result. A place counts
-// only when it was seen to be gone, or to be somebody else's.
+// Deletion: every location is tried, even if others fail, and the receipt of the result records the outcome of each. A location counts
+// as removed only when it was seen to be gone, or to have another owner.
 
 /** Never throws for a place: the first that failed is what the run ends with, after all were tried. */
 async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
@@ -165,12 +165,12 @@ async function removeStored(
   if (secret === undefined) return NOT_THERE;
   const wanted = gcpLabels({ id: clusterId });
   const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
-  // What somebody else made under this name is not ours to remove, and nothing of ours is left.
+  // A secret of this name with another owner must stay; nothing of ours is left.
   if (!ours) return 'is not ours: it stays';
   try {
     await manager.delete(place.secret, secret.etag);
   } catch (error) {
-    // Somebody changed it since it was read: read it again.
+    // Changed since it was read: read it again.
     const changed = error instanceof GcpError && error.status === 'FAILED_PRECONDITION';
     throw changed ? new GcpError('DeleteSecret', 'ABORTED', { cause: error }) : error;
   }
@@ -294,7 +294,7 @@ function policyName(replication: Replication | undefined): string {
 
 /** Storing fails without one of these. */
 const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];
-/** Only for a secret that is not there yet. */
+/** Needed only to create the secret. */
 const TO_CREATE = 'secretmanager.secrets.create';
 /** Without these, labels and older versions stay as they are. */
 const WANTED = [

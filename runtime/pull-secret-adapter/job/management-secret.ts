@@ -74,7 +74,7 @@ async function read(input: ManagementSecretInput): Promise<KubeObject | undefine
   try {
     return await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
   } catch (error) {
-    // The right comes with a RoleBinding in that namespace: in one that is not there, the API server says "forbidden", not "not found".
+    // The right comes with a RoleBinding in that namespace: without the namespace, the API server says "forbidden", not "not found".
     if (!isApiError(error, 403)) throw error;
     throw new JobError(
       'ManagementNamespaceMissing',
@@ -96,7 +96,7 @@ function wantedSecret(input: ManagementSecretInput, content: Redacted<string>): 
   };
 }
 
-/** Further labels and keys are somebody else's affair. */
+/** Other labels and keys are not compared: we do not own them. */
 function isSame(present: KubeObject, wanted: KubeObject): boolean {
   const labels = Object.entries(wanted.metadata.labels ?? {});
   if (labels.some(([key, value]) => present.metadata.labels?.[key] !== value)) return false;

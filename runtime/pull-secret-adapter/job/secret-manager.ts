@@ -269,7 +269,7 @@ export class SecretManager {
       );
       found.push(...(answer.versions ?? []));
       const next = answer.nextPageToken ?? '';
-      // Whoever gives the same place again would be asked, and kept, without an end.
+      // A server that repeats a page token would cause an endless loop.
       if (next !== '' && next === page)
         throw new GcpError('ListSecretVersions', 'UNKNOWN', { text: 'the same page again' });
       page = next;
@@ -313,7 +313,7 @@ export class SecretManager {
     return answer.labels ?? {};
   }
 
-  /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a secret that is not there. */
+  /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a missing secret. */
   async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
     const { resourceManagerEndpoint: endpoint } = this.#options;
     const url = `${endpoint}${this.#parent()}:testIamPermissions`;

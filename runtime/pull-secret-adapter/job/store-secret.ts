@@ -1,12 +1,12 @@
 /**
- * Brings a secret in Secret Manager to a wanted content, and no further: nothing is written when nothing differs.
+ * Brings a secret in Secret Manager to the desired content; writes only on drift.
  *
  * Calls: four for a fresh secret (get, create, add, access), two when nothing has changed (get, access). Safe with several runners at
  * once and after answers that were lost: before anything is added, the content is looked at; who adds, holds the secret by an
- * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is left out and named when
+ * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is skipped and named when
  * the identity may not do it, since the existing job gets by with four permissions.
  *
- * The existing job gets by with four permissions. The hold, labels and older versions need four more: such a step is left out
+ * The existing job gets by with four permissions. The hold, labels and older versions need four more: such a step is skipped
  * when it is refused, and named in the result.
  */
 
@@ -33,7 +33,7 @@ import {
 // Whether a secret that is there may be written.
 
 /**
- * A secret of this name that is not this cluster's, or that replicates otherwise than wanted, is left alone.
+ * A secret of this name that belongs to another cluster, or has another replication, is not changed.
  *
  * @throws JobError SecretNotOwned, ReplicationMismatch
  */
@@ -115,7 +115,7 @@ export interface StoreResult {
   readonly version: string;
   /** When that version was made, RFC 3339; undefined for one of another program. */
   readonly createdAt: string | undefined;
-  /** Versions that are enabled; undefined when nobody has counted. */
+  /** Enabled versions; undefined when not counted. */
   readonly enabledVersions: number | undefined;
   /** When the next older version is due, RFC 3339. */
   readonly previousUntil: string | undefined;
@@ -138,7 +138,7 @@ export async function storeSecret(input: StoreInput): Promise<StoreResult> {
   return bringUpToDate(input, secret);
 }
 
-/** The new secret, or undefined when somebody else was faster. */
+/** The new secret, or undefined when another writer created it first. */
 async function create(input: StoreInput): Promise<GcpSecret | undefined> {
   input.log('create-secret', `Creating new secret: ${input.secretName}`);
   try {
@@ -200,7 +200,7 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
   const [hash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
   const ours = hash === pullSecretHash(input.content);
   const counted = annotations[ENABLED_ANNOTATION];
-  // Whoever added it was interrupted: what it left is done now.
+  // The run that added it was interrupted: finish its clean-up now.
   const left = annotations[CLEANUP_ANNOTATION] !== undefined || isRetirementDue(input, repaired);
   const due = isRevocationDue(input, repaired) || (left && !isAtWork(input, repaired));
   return {
@@ -217,7 +217,7 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
   };
 }
 
-/** Somebody else is about to add, and has not finished yet. */
+/** Whether another run holds the secret to add a version. */
 function isHeld(input: StoreInput, secret: GcpSecret, present: GcpPayload | undefined): boolean {
   const [hash] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
   const done = present !== undefined && pullSecretHash(present.text) === hash;
@@ -230,7 +230,7 @@ function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
   return runner !== undefined && runner !== input.runner && Math.abs(input.now() - Number(since)) < HOLD_MS;
 }
 
-/** The secret as it is held; undefined when it has changed meanwhile. Without the permission nothing is held, and nobody waits. */
+/** The secret with our hold; undefined when it changed meanwhile. Without the permission there is no hold, so other runs do not wait. */
 async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
   try {
     return await permitted(input, secret, () =>
@@ -284,7 +284,7 @@ async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSec
       }),
     );
   } catch (error) {
-    // Somebody changed it since it was read: everything is looked at again.
+    // Changed since it was read: start again.
     throw hasChanged(error) ? new GcpError('UpdateSecret', 'ABORTED', { cause: error }) : error;
   }
 }
@@ -343,7 +343,7 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
       }),
     );
   } catch (error) {
-    // Somebody else has it by now, and cleans up after itself.
+    // Another run holds it now, and does its own clean-up.
     if (!hasChanged(error)) throw error;
   }
   return { enabledVersions: enabled, previousUntil };

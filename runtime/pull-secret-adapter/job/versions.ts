@@ -53,8 +53,8 @@ export function versionNumber(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-// Which older versions go, and when the next one is due: two credentials are valid for a time after a rotation, and no longer when
-// somebody revokes the older ones. Source of the rule: the rotation design of HyperFleet (a window in which both credentials work;
+// Which older versions go, and when the next one is due: two credentials are valid for a time after a rotation, or until
+// the older ones are revoked. Source of the rule: the rotation design of HyperFleet (a window in which both credentials work;
 // `force_immediate`), and Google's documentation of delayed destruction (`versionDestroyTtl`).
 
 export interface RetirementPolicy {
@@ -129,7 +129,7 @@ export async function retireVersions(
   const { manager, secretName, policy } = input;
   const enabled = await manager.versions(secretName, 'ENABLED');
   const mine = Number(versionNumber(current));
-  // What somebody gave a name is in use under it.
+  // A version with an alias is in use.
   const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
   const left = await withoutRepetitions(input, { enabled, mine, named });
   const revoking = isRevocationDue(input, secret);
@@ -205,7 +205,7 @@ function destroyTtl({
   return destroyAfterSeconds === 0 ? undefined : `${destroyAfterSeconds}s`;
 }
 
-/** Somebody asks for older versions to be revoked, and has not been answered. */
+/** Whether a request to revoke older versions is open. */
 export function isRevocationDue({ revoke }: Pick<StoreInput, 'revoke'>, secret: GcpSecret): boolean {
   return revoke !== '' && secret.annotations?.[REVOKED_ANNOTATION] !== requestHash(revoke);
 }
@@ -218,7 +218,7 @@ function requestHash(request: string): string {
 export function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
   const { policy } = input;
   const said = secret.annotations?.[RETIREMENT_ANNOTATION];
-  // Of another program, or of an earlier version: nothing is asked for that costs further calls.
+  // From another program or an earlier version: make no further calls.
   if (said === undefined) return policy.previousForSeconds !== undefined || policy.destroyAfterSeconds > 0;
   const [text, next = ''] = said.split(' ');
   return text !== policyText(policy) || Date.parse(next) <= input.now();
@@ -268,7 +268,7 @@ export interface StoreInput {
   readonly generation: number;
   /** What becomes of older versions. */
   readonly policy: RetirementPolicy;
-  /** Any text by which somebody asks for older versions to be revoked at once; empty: nobody does. */
+  /** Any new text requests that older versions are revoked at once; empty: no request. */
   readonly revoke: string;
   readonly adopt: boolean;
   /** Unique among runners. */
@@ -276,6 +276,6 @@ export interface StoreInput {
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: (operation: string, message: string, version?: string) => void;
-  /** Takes the call of a step that was left out because it is not permitted. */
+  /** Records the call of a step that was skipped for lack of permission. */
   readonly leftOut: (call: string) => void;
 }

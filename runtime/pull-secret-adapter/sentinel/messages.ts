@@ -2,8 +2,8 @@
  * When Sentinel speaks of a cluster and what it says, in the words of HyperFleet's own Sentinel: `message_decision` (named parameters and a
  * result) and `message_data` (the data of an event), both in CEL.
  *
- * Source of the rule: the Sentinel of HyperFleet. Parameters may name each other; a condition that is not there has empty texts and
- * generation 0; a part of the data that has no value is left out. Unlike there, an expression that can never give a truth value is refused
+ * Source of the rule: the Sentinel of HyperFleet. Parameters may name each other; a missing condition has empty texts and
+ * generation 0; data without a value is omitted. Unlike there, an expression that can never give a truth value is refused
  * before anything runs, and one that has no value for a cluster is counted.
  */
 import { z } from 'zod';
@@ -48,7 +48,7 @@ type Compiled =
 type CompiledMap = readonly (readonly [name: string, node: Compiled])[];
 
 /**
- * Compiles a definition. What has no value for a cluster is left out of its events, and so is a map that would be empty.
+ * Compiles a definition. Events omit values that a cluster does not have, and empty maps.
  *
  * @throws TypeError that names the field
  */
@@ -199,8 +199,8 @@ const messagesSchema = z
 /**
  * Reads and compiles.
  *
- * @param file `message_decision` and `message_data`, each of which may be left out
- * @throws TypeError that names the part: what is there, what is wanted
+ * @param file `message_decision` and `message_data`, both optional
+ * @throws TypeError that names the part, its value and what is expected
  */
 export function readMessages(file: unknown): Messages {
   const { value, problems } = readValue(file, messagesSchema, '');

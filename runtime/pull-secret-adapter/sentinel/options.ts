@@ -12,7 +12,7 @@ import {
   readMessages,
 } from './messages.ts';
 
-/** Every field may be left out; what is left out is as `pullwright sentinel --help` says. */
+/** Every field is optional; `pullwright sentinel --help` lists the defaults. */
 export interface SentinelInput {
   /** `reconcile`: by generation and age. `dependencies`: once the adapters that come first are available. @default {'reconcile'} */
   readonly rule?: 'reconcile' | 'dependencies';
@@ -28,7 +28,7 @@ export interface SentinelInput {
   readonly maxAgeSeconds?: number;
   /** The same for a cluster that is not. @default {10} */
   readonly debounceSeconds?: number;
-  /** Longest pause between events about a cluster of which nobody reports anything new; 0: none. @default {60} */
+  /** Longest pause between events about a cluster without new reports; 0: none. @default {60} */
   readonly repeatLimitSeconds?: number;
   /** When an event is sent, in CEL as HyperFleet's own Sentinel has it, in place of generation and age. @default none */
   readonly messageDecision?: MessageDecision;
@@ -101,7 +101,7 @@ const sentinelFields = z.strictObject({
   repeatLimitSeconds: secondsFrom(0)
     .exactOptional()
     .describe(
-      'Longest pause between events about a cluster of which nobody reports anything new; 0: an event at every poll, as the running system',
+      'Longest pause between events about a cluster without new reports; 0: an event at every poll, as the running system',
     ),
 });
 

@@ -1,8 +1,8 @@
 /**
- * Sentinel: goes over the clusters, decides, publishes. What it sent is seen in what the adapters report; all that it keeps is when it
- * sent what about a cluster, so that it does not say the same at every poll while nobody answers. Losing that costs one event more.
+ * Sentinel: lists the clusters, decides, publishes. The reports of the adapters show what was received. The only state is what was last
+ * sent about each cluster and when, so that unanswered events are not repeated at every poll. Losing it costs one more event.
  *
- * Where nobody reports, the age of a report stands still and the running system publishes at every poll, so the pause before
+ * Without reports, the age of a report stands still and the running system publishes at every poll, so the pause before
  * the next event about the same observation doubles.
  */
 
@@ -79,7 +79,7 @@ interface Sent {
 
 /** Clusters that are worked on at the same time. */
 const PARALLEL = 50;
-/** Whoever has waited longer for its dependencies is no longer expected at any moment. */
+/** A cluster that waits longer for its dependencies no longer counts as waiting. */
 const EXPECTED_MS = 600_000;
 
 export class Sentinel {
