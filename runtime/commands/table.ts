@@ -72,7 +72,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('../diagnose/commands/report.ts')).command,
   },
   sentinel: {
-    summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
+    summary: 'Publish events about HyperFleet clusters that need work (runs in a Deployment)',
     group: 'run',
     load: async () => (await import('../pull-secret-adapter/sentinel/command.ts')).command,
   },
@@ -87,7 +87,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('../../charts/synth.ts')).command,
   },
   test: {
-    summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+    summary: 'Check expectations about pull credentials offline (JUnit for pipelines)',
     group: 'ask',
     load: async () => (await import('../diagnose/commands/test.ts')).command,
   },
@@ -97,7 +97,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./uninstall/command.ts')).command,
   },
   validate: {
-    summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+    summary: 'Validate pull secrets, mirror sets, profiles and fleets before they are applied',
     group: 'ask',
     load: async () => (await import('../diagnose/commands/validate.ts')).command,
   },

@@ -278,7 +278,7 @@ export class HyperfleetApi {
         const { items, total } = listIn(answer, [verb, subject]);
         // Of an API, or a cache before it, that does not look at the number of the page. One document alone may come again.
         const names = namesOf(items);
-        if (items.length > 1 && names === before) throw fault('the same page again, whichever was asked for');
+        if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
         yield items;
         [count, before] = [count + items.length, names];
         if (total !== undefined) lengths.add(total);

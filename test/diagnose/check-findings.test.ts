@@ -144,7 +144,7 @@ const before: readonly Row[] = [
     'an old API server',
     { serverVersion: 'v1.29.4', plan: [policy('ValidatingAdmissionPolicy')] },
     ['kubernetes', 'error'],
-    /is v1\.29\.4; 1\.30 or newer is wanted for ValidatingAdmissionPolicy/,
+    /is v1\.29\.4; 1\.30 or newer is required for ValidatingAdmissionPolicy/,
     /Upgrade/,
   ),
   row(
@@ -550,7 +550,7 @@ test('of a folder the version and the rights are not known, and that is said', (
   const { serverVersion: _version, rights: _rights, ...folder } = { ...NOTHING, live: false };
   const lines = judge(BEFORE_CHECKS, folder, { subject: '' });
   assert.match(lines.find(({ check }) => check === 'kubernetes')?.message ?? '', /not known from a folder/);
-  assert.match(lines.find(({ check }) => check === 'rights')?.message ?? '', /not asked/);
+  assert.match(lines.find(({ check }) => check === 'rights')?.message ?? '', /not checked/);
 });
 
 test('what reports by conditions counts: trouble fails, work in progress warns, silence is not taken for health', () => {

@@ -162,7 +162,7 @@ else {
     assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
     assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
     assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
-    assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not there yet/);
+    assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not installed yet/);
     assert.equal(code, 0, JSON.stringify(findings));
   });
 

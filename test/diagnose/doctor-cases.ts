@@ -279,7 +279,7 @@ export const rows: readonly Row[] = [
       ['manifest unknown', /quay\.io does not have the image/],
       [
         'unauthorized: access to the resource is not authorized',
-        /quay\.io refused, or the image is not there/,
+        /quay\.io refused, or the image does not exist/,
       ],
     ] as const
   ).map(

@@ -122,7 +122,7 @@ test('never says that all is there when a Secret is missing which another one st
   rmSync(file);
   assert.equal(ran.code, 0, ran.stdout);
   assert.match(ran.stdout, /ok +secrets-there +Secret "robot", listed by Pod\/shop\/two, does not exist/);
-  assert.match(ran.stdout, /ok +distribution +PullSecretProfile\/team has not brought Secret "robot"/);
+  assert.match(ran.stdout, /ok +distribution +PullSecretProfile\/team has not synced Secret "robot"/);
 });
 
 test('names the node that the pull secret of the cluster is not brought to', async () => {

@@ -157,7 +157,7 @@ else {
       readonly unread: readonly string[];
     };
     assert.deepEqual(unread, []);
-    const refused = causes.find(({ about }) => about?.includes('refused, or the image is not there'));
+    const refused = causes.find(({ about }) => about?.includes('refused, or the image does not exist'));
     assert.equal(refused?.check, 'registry');
     assert.equal(refused.pods, 1, JSON.stringify(causes));
     const failing = causes.filter(({ pods }) => pods > 0);
@@ -175,7 +175,7 @@ else {
     assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
     assert.match(
       one.stdout,
-      /1 pod in case-\d+: The last pull of an image failed: quay\.io refused, or the image is not there/,
+      /1 pod in case-\d+: The last pull of an image failed: quay\.io refused, or the image does not exist/,
     );
     assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Check the name/);
     const fine = await ask('--all', '-n', 'fine');

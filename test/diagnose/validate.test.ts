@@ -25,7 +25,7 @@ const ROWS: readonly Row[] = [
     reason: 'nothing to say',
     text: SECRET('{"auths":{"a.io":{"auth":"dTpw"}}}'),
     code: 0,
-    says: /^1 judged, 0 errors, 0 warnings\n$/,
+    says: /^1 checked, 0 errors, 0 warnings\n$/,
   },
   {
     name: 'a poisoned Secret',
@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
       )
       .join('---\n'),
     code: 0,
-    says: /2 judged, 0 errors, 0 warnings/,
+    says: /2 checked, 0 errors, 0 warnings/,
   },
   {
     name: 'a provider configuration',
@@ -128,7 +128,7 @@ const ROWS: readonly Row[] = [
     reason: 'the line is that of the place, and neither object nor place is said twice',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors:\n    - source: a.io\n      mirrors: [m.io]\n    - source: b.io\n      mirrors:\n        - n.io\n        - https://n.io\n',
     code: 1,
-    says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server refuses the object \[MirrorInvalid\]\n1 judged, 1 error, 0 warnings\n$/,
+    says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server refuses the object \[MirrorInvalid\]\n1 checked, 1 error, 0 warnings\n$/,
   },
   {
     name: 'a source policy that is none',
@@ -149,14 +149,14 @@ const ROWS: readonly Row[] = [
     reason: 'the API server refuses it, be one of them empty',
     text: 'apiVersion: config.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec:\n  registrySources:\n    allowedRegistries: []\n    blockedRegistries: [bad.io]\n',
     code: 1,
-    says: /^-:5: error: Image\/cluster spec\.registrySources: has blockedRegistries and allowedRegistries[^\n]*\[AllowedAndBlocked\]\n1 judged, 1 error/,
+    says: /^-:5: error: Image\/cluster spec\.registrySources: has blockedRegistries and allowedRegistries[^\n]*\[AllowedAndBlocked\]\n1 checked, 1 error/,
   },
   {
     name: 'an Image of another group',
     reason: 'a dump is full of them, and none says what nodes do',
     text: 'apiVersion: image.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec: {registrySources: 7}\n',
     code: 1,
-    says: /^0 judged/,
+    says: /^0 checked/,
   },
   {
     name: 'a HostedCluster whose mirrors its guest refuses',
@@ -170,14 +170,14 @@ const ROWS: readonly Row[] = [
     reason: 'no node goes by both, so that they do not contradict each other',
     text: 'apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: prod, namespace: clusters}\nspec:\n  imageContentSources: [{source: quay.io/a, mirrors: [m.io/a, n.io/a]}]\n---\napiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors: [{source: quay.io/a, mirrors: [n.io/a, m.io/a], mirrorSourcePolicy: NeverContactSource}]\n',
     code: 0,
-    says: /^2 judged, 0 errors, 0 warnings/,
+    says: /^2 checked, 0 errors, 0 warnings/,
   },
   {
     name: 'nothing of ours',
     reason: 'a silent pass would deceive',
     text: 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
     code: 1,
-    says: /^0 judged/,
+    says: /^0 checked/,
   },
 ];
 
@@ -249,7 +249,7 @@ test('a repository of two clusters: each is judged with its own platform secret,
   assert.equal(shadowed.code, 0, shadowed.stdout);
   assert.match(
     shadowed.stdout,
-    /^[^\n]*stage\/tenant\.yaml:6: warning: .*\[SpellingVariant\]\n4 judged, 0 errors, 1 warning\n$/,
+    /^[^\n]*stage\/tenant\.yaml:6: warning: .*\[SpellingVariant\]\n4 checked, 0 errors, 1 warning\n$/,
   );
   writeFileSync(join(repository, 'prod', 'twice.yaml'), named('openshift-config', 'pull-secret', 'c.io'));
   const twice = await runProcess([process.execPath, main, 'validate', repository]);

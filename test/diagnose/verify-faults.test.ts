@@ -43,7 +43,7 @@ const faults: readonly Fault[] = [
     handle: (_, response) => wants(response, 'Basic realm="x"'),
     auth: endedToken(),
     verdict: 'Expired',
-    says: /ended at 2020-09-13T12:26:40Z/,
+    says: /expired at 2020-09-13T12:26:40Z/,
   },
   {
     name: '403',

@@ -47,7 +47,7 @@ table(
       clusters: 100,
       requests: 2,
       fails:
-        /Cannot list "clusters": the HyperFleet API answered the same page again, whichever was asked for$/,
+        /Cannot list "clusters": the HyperFleet API answered the same page again, whichever was requested$/,
     },
     {
       name: 'one that says besides that there are more',

@@ -65,7 +65,7 @@ test('synth and validate print what the linter finds, with the line of the entry
     assert.equal(judged.code, 0, judged.stdout);
     assert.match(
       judged.stdout,
-      /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 judged, 0 errors, 1 warning/,
+      /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 checked, 0 errors, 1 warning/,
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -579,15 +579,15 @@ function missingSecret({ images }: DoctorInput): { name: string; listedBy: strin
 function missingText(input: DoctorInput): string {
   const missing = missingSecret(input);
   if (missing === undefined) return 'every Secret that is listed exists';
-  return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, and does not stand in the way: the image is tried with other credentials`;
+  return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`;
 }
 
 function notBroughtText(input: DoctorInput): string {
   const missing = missingSecret(input);
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
-  if (giver === undefined) return 'nothing that brings Secrets here reports trouble';
+  if (giver === undefined) return 'nothing that syncs Secrets here reports a problem';
   const { by, secret, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
-  return `${by} has not brought Secret "${secret}", which does not stand in the way: ${says}`;
+  return `${by} has not synced Secret "${secret}", which does not block the pull: ${says}`;
 }
 
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;

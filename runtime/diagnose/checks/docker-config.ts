@@ -81,7 +81,7 @@ const BAD_FIELD: ValidationProblem = {
   severity: 'error',
   code: 'FieldInvalid',
   path: 'HttpHeaders',
-  message: 'is no map of texts: the kubelet discards the whole document',
+  message: 'must be an object with string values: the kubelet discards the whole document',
 };
 
 function entryProblems(

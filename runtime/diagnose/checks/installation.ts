@@ -77,7 +77,7 @@ function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; read
 export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const minor = releaseMinor(serverVersion);
   const { kind, since } = mostWanted(plan);
-  const wanted = `1.${since} or newer is wanted${kind === undefined ? '' : ` for ${kind} v1`}`;
+  const wanted = `1.${since} or newer is required${kind === undefined ? '' : ` for ${kind} v1`}`;
   const where = live ? '' : ' from a folder';
   if (minor === undefined) return warning(`the version of the API server is not known${where}; ${wanted}`);
   const message = `the API server is ${serverVersion}; ${wanted}`;
@@ -122,7 +122,7 @@ export function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   return ofKind(plan, CRD).map((crd): Told => {
     const { name } = crd.metadata;
     const present = there.get(name);
-    if (present === undefined) return ok(`${name} is not there yet: it comes with crds/`);
+    if (present === undefined) return ok(`${name} is not installed yet: it comes with crds/`);
     const missing = definitionOf(crd).versions.filter(
       (version) => !definitionOf(present).versions.includes(version),
     );
@@ -221,7 +221,7 @@ export function priorityLines({ objects, plan, live }: CheckInput): readonly Tol
 
 /** What the account that asks lacks to apply the plan. */
 export function rightsLine({ rights }: CheckInput): Told {
-  if (rights === undefined) return warning('not asked: a folder has no account');
+  if (rights === undefined) return warning('not checked: a folder has no account');
   const denied = rights.filter(({ allowed }) => !allowed);
   if (denied.length === 0)
     return ok(`this account may write all ${rights.length} kinds and places of the plan`);

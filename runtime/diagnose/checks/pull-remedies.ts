@@ -10,12 +10,12 @@ const CREATE_SECRET =
 /** What a cause means, what to do first, and a command for it; `{host}` and the like are filled in. */
 const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: string, command?: string]>> = {
   'no-credential': [
-    '{host} wants a credential and got none',
+    '{host} requires a credential and got none',
     'Put an entry for {host} into a Secret that the pod lists',
     CREATE_SECRET,
   ],
   'auth-required': [
-    '{host} wants a credential, and took none that it got',
+    '{host} requires a credential, and accepted none that it got',
     'Check the entry for {host}: pullwright verify for the image says which credential is refused, and why',
   ],
   'credential-rejected': ['{host} refused the credential', 'Renew the entry for {host}', CREATE_SECRET],
@@ -26,10 +26,10 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
   'permission-denied': [
     '{host} knows the credential, which may not pull this image',
-    'Grant it the right to pull at {host}; or the tag is not there',
+    'Grant it the right to pull at {host}; or the tag does not exist',
   ],
   'denied-or-missing': [
-    '{host} refused, or the image is not there',
+    '{host} refused, or the image does not exist',
     'Check the name of the image, then the entry for {host}: pullwright verify for the image asks both',
   ],
   'not-found': ['{host} does not have the image', 'Correct its tag, or copy it to {host}'],

@@ -282,7 +282,7 @@ export function jobRow(job: KubeObject): StatusRow {
       ? said('Attention', failed.reason, failed.message)
       : succeeded > 0
         ? said('Ready', 'Complete', 'the pull secret is stored')
-        : said('Progressing', 'Running', 'the Job has not ended'),
+        : said('Progressing', 'Running', 'the Job has not finished'),
   );
 }
 

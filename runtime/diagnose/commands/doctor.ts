@@ -149,7 +149,7 @@ const TABLE = {
       'the form of the result; name: only the objects; yaml: only what fixes it, for kubectl apply',
     ),
   },
-  exitCodes: '0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage',
+  exitCodes: '0 no link is broken, 1 one is, or that is unknown, 2 wrong usage',
   examples: ['pullwright doctor deploy/web -n shop', 'pullwright doctor --all -A'],
   permissions: {
     reads: [],

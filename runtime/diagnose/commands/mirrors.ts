@@ -262,7 +262,7 @@ const TABLE = {
   },
   notes: ['Problems of the mirror sets go to stderr.'],
   exitCodes:
-    '0 each image has a place that may be asked, with --probe one that answers, with --in-use no image loses anything, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
+    '0 each image has a usable pull source, with --probe one that answers, with --in-use no image loses anything, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
   examples: [
     'node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management',
   ],

@@ -152,9 +152,9 @@ function described(found: Found): string {
 
 const TABLE = {
   name: 'test',
-  summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+  summary: 'Check expectations about pull credentials offline (JUnit for pipelines)',
   about: [
-    'Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
+    'Checks expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
   ],
   args: [{ name: 'FILE...', help: 'files of expectations' }],
   flags: {
@@ -171,7 +171,7 @@ const TABLE = {
   notes: [
     'A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
   ],
-  exitCodes: '0 all hold, 1 one does not, or could not be judged, 2 wrong usage',
+  exitCodes: '0 all hold, 1 one does not, or could not be checked, 2 wrong usage',
   examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
   permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
 } as const satisfies CommandTable<Flags>;

@@ -39,9 +39,9 @@ import { inForm } from '../views/text.ts';
 
 const TABLE = {
   name: 'validate',
-  summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+  summary: 'Validate pull secrets, mirror sets, profiles and fleets before they are applied',
   about: [
-    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+    'Validates pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
   ],
   args: [
     {
@@ -87,7 +87,7 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
   ))
     io.stderr.write(`${note}\n`);
   const isEmpty = judged === 0 && !values['ignore-others'];
-  if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
+  if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be validated\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }
 

@@ -198,8 +198,8 @@ function conditionsOf(
       reason: soon.size > 0 ? 'RenewCredentials' : 'NothingEnds',
       message:
         soon.size > 0
-          ? `${counted(soon.size, 'credential ends soon or has', 'credentials end soon or have')} ended`
-          : 'no credential ends soon',
+          ? `${counted(soon.size, 'credential expires soon or has', 'credentials expire soon or have')} expired`
+          : 'no credential expires soon',
     },
   ];
 }
@@ -497,7 +497,7 @@ function samplesOf(reader: Reader, ref: Ref, { scope }: Request): readonly Sampl
     ?.summary;
   if (object === undefined || summary?.checkedAt === undefined) return [];
   return [
-    ...at('pullwright_verify_last_run', 'When registries were last asked, in seconds', summary.checkedAt, {
+    ...at('pullwright_verify_last_run', 'When registries were last checked, in seconds', summary.checkedAt, {
       scope,
     }),
     ...verdictsOf(object).flatMap((verdict) => credentialSamples(verdict, scope)),

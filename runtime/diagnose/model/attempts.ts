@@ -355,7 +355,7 @@ function sentTo(sent: Sent, explanation: Explanation, credentials: Credentials):
   if (sent.what === 'nothing') return [{}];
   if (sent.what === 'failure') return [{ notAsked: sent.why }];
   if (sent.what === 'helper')
-    return [{ notAsked: `the credential helper "${sent.helper}" of the node is not asked from here` }];
+    return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot be run from here` }];
   if (sent.what === 'entry') return [withCredential(sent.entry, credentials(sent.entry, 'containers'))];
   // An entry without a user falls through to the file, which has an attempt of its own.
   return explanation.kubelet.tried

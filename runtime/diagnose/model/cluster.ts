@@ -76,7 +76,7 @@ export function reportKeys(objects: readonly KubeObject[], nodes: ReportNodes, n
           : [
               {
                 source: additional.source,
-                message: "cannot be merged: the platform's pull secret is not there",
+                message: "cannot be merged: the platform's pull secret was not found",
               },
             ],
     };

@@ -330,7 +330,7 @@ export function nodeFile(
   const merge = synced ? mergedFrom(store, original) : undefined;
   if (merge === undefined) return plain === undefined ? {} : { node: plain };
   if (global !== undefined) return { node: global, merge: merge.facts };
-  notes.push(`${NAMES.global} is not there yet: its content is merged here as the reconciler would`);
+  notes.push(`${NAMES.global} does not exist yet: its content is merged here as the reconciler would`);
   return { node: merge.source, merge: merge.facts };
 }
 
@@ -381,8 +381,8 @@ export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[])
   if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
   // Without delivery to any node, the label is irrelevant.
   if (puller.node === undefined && store.get(GLOBAL_SECRET) === undefined) return false;
-  const why = found === undefined ? 'is not there' : `lacks the label ${NAMES.nodeLabel}=true`;
-  notes.push(`Node "${node}" ${why}: it is taken to have the pull secret that it booted with`);
+  const why = found === undefined ? 'was not found' : `lacks the label ${NAMES.nodeLabel}=true`;
+  notes.push(`Node "${node}" ${why}: it is assumed to have the pull secret it booted with`);
   return false;
 }
 

@@ -120,12 +120,12 @@ function judged(
   answer: RegistryAnswer | undefined,
   now: Date,
 ): { readonly verdict: PullVerdict; readonly message: string } {
-  if (answer === undefined) return { verdict: 'NotAsked', message: notAsked ?? 'was not asked' };
+  if (answer === undefined) return { verdict: 'NotAsked', message: notAsked ?? 'was not tried' };
   const verdict = VERDICTS.find((known) => known === answer.verdict) ?? 'Unreachable';
   const { expiresAt } = credential === undefined ? {} : credentialExpiry(credential);
   const over = expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime();
   return verdict === 'Invalid' && over
-    ? { verdict: 'Expired', message: `ended at ${expiresAt}: ${answer.message}` }
+    ? { verdict: 'Expired', message: `expired at ${expiresAt}: ${answer.message}` }
     : { verdict, message: answer.message };
 }
 

@@ -290,7 +290,7 @@ function asText(problems: readonly Finding[], judged: number, isTTY: boolean): s
   });
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
-  return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+  return `${[...shown, `${judged} checked, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
 }
 
 // A verification for people: the most severe first, then every credential, then the sums.
@@ -326,7 +326,7 @@ export function verifyText(report: VerifyReport, { paint, columns, warnDays }: V
 /** Beside a time that has come, or comes soon; the verdict says it already where the registry refused for it. */
 function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: VerifyReport): string {
   if (verdict === 'Expired') return '';
-  return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (ended)' : ' (soon)';
+  return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (expired)' : ' (soon)';
 }
 
 /** What cannot be pulled first, with who uses it. */

@@ -84,7 +84,7 @@ function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSam
       : []),
     {
       name: 'pullwright_pull_secret_result',
-      help: 'How the last pass over a cluster ended: 1 for its reason',
+      help: 'Result of the last pass over a cluster: 1 for its reason',
       value: 1,
       labels: { cluster, reason },
     },

@@ -88,7 +88,7 @@ export function apiOf(
     userAgent: `pullwright/${VERSION} (${client.name})`,
     onAnswer: ({ method: verb, status }) =>
       client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
-    onLeftOut: (fields) => client.logger.warn('A document of a list is too large and is left out', fields),
+    onLeftOut: (fields) => client.logger.warn('A document of a list is too large and is skipped', fields),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
     http: openHttpClient(takeProxySettings(io.env), [api]),
   });

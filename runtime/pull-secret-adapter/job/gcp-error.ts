@@ -24,7 +24,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
   'CONSUMER_INVALID RESOURCE_PROJECT_INVALID': [
     'InvalidConfiguration',
-    'the project is not there, or is being deleted; look at spec.gcp.projectId, or restore project "{project}"',
+    'the project does not exist, or is being deleted; check spec.gcp.projectId, or restore project "{project}"',
   ],
   USER_PROJECT_DENIED: [
     'IamPermissionDenied',
@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
     'IamPermissionDenied',
     'the token has too narrow scopes; give the node pool, or the key, the scope cloud-platform',
   ],
-  NOT_FOUND: ['IamPermissionDenied', 'project "{project}" or the secret is not there or not visible'],
+  NOT_FOUND: ['IamPermissionDenied', 'project "{project}" or the secret does not exist or is not visible'],
   SECURITY_POLICY_VIOLATED: [
     'PolicyDenied',
     'a perimeter of VPC Service Controls refuses it; let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',

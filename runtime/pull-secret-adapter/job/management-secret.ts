@@ -78,7 +78,7 @@ async function read(input: ManagementSecretInput): Promise<KubeObject | undefine
     if (!isApiError(error, 403)) throw error;
     throw new JobError(
       'ManagementNamespaceMissing',
-      `Cannot read Secret/${namespace}/${name}: the namespace is not there yet, or it has no RoleBinding for the ServiceAccount of the Job`,
+      `Cannot read Secret/${namespace}/${name}: the namespace does not exist yet, or has no RoleBinding for the ServiceAccount of the Job`,
       error,
     );
   }
@@ -139,7 +139,7 @@ async function explained<T>(input: ManagementSecretInput, work: () => Promise<T>
 
 function explanation(error: unknown): readonly [OutcomeReason, string] {
   if (!isApiError(error)) return ['ManagementClusterUnavailable', 'the API server did not take it'];
-  if (error.status === 404) return ['ManagementNamespaceMissing', 'the namespace is not there yet'];
+  if (error.status === 404) return ['ManagementNamespaceMissing', 'the namespace does not exist yet'];
   if (error.status === 422)
     return ['PullSecretConflict', 'the API server refuses it; look at the Secret that is there'];
   if (error.status !== 403)

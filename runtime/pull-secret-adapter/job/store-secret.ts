@@ -57,7 +57,7 @@ export function assertOurs(
   if (input.replication !== undefined && !sameReplication(input.replication, replicationOf(secret))) {
     throw new JobError(
       'ReplicationMismatch',
-      `Cannot store pull secret "${input.secretName}": its replication is not the wanted one and cannot be changed; remove the secret, or change the policy`,
+      `Cannot store pull secret "${input.secretName}": its replication differs from the policy and cannot be changed; remove the secret, or change the policy`,
     );
   }
 }

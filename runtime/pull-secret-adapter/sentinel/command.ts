@@ -17,9 +17,9 @@ import { Sentinel } from './sentinel.ts';
 
 const TABLE = {
   name: 'sentinel',
-  summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
+  summary: 'Publish events about HyperFleet clusters that need work (runs in a Deployment)',
   about: [
-    'Publishes an event about every cluster that wants work: rule "reconcile" by generation and age, as the running system; rule "dependencies" once the adapters that come first are available, as "cluster.create".',
+    'Publishes an event about every cluster that needs work: rule "reconcile" by generation and age, as the running system; rule "dependencies" once the adapters that come first are available, as "cluster.create".',
   ],
   flags: {
     ...BROKER_FLAGS,

@@ -95,7 +95,7 @@ function record(metrics: Metrics, count: SentinelCount): void {
     { name: 'pullwright_sentinel_clusters', help: 'Clusters of the last whole go', value: count.clusters },
     {
       name: 'pullwright_sentinel_last_poll_timestamp_seconds',
-      help: 'When the last whole go ended',
+      help: 'When the last complete poll finished',
       value: Math.floor(Date.now() / 1000),
     },
   ]);
