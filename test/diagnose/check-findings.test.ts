@@ -171,7 +171,7 @@ const before: readonly Row[] = [
     'a definition that is not there',
     { plan: [crd('things.x.io', ['v1'])] },
     ['crds', 'ok'],
-    /not there yet/,
+    /not installed yet/,
   ),
   row(
     'a definition of older versions',

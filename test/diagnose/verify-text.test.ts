@@ -74,9 +74,9 @@ const rows: readonly Row[] = [
   },
   {
     name: 'an end that has come',
-    reason: 'it is not soon: it is over, though nobody has refused it',
+    reason: 'it is not soon: it is over, though no registry has rejected it',
     ends: '2026-05-01T00:00:00Z',
-    says: /2026-05-01T00:00:00Z \(ended\)/,
+    says: /2026-05-01T00:00:00Z \(expired\)/,
   },
   {
     name: 'an end that comes',
