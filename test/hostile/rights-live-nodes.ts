@@ -92,6 +92,8 @@ export function nodeThefts(
       assert.match(await eventOn('Node', 'worker-2'), REFUSED);
       assert.match(await eventOn('Node', 'worker-1', { reportingInstance: 'worker-2' }), REFUSED);
       assert.match(await eventOn('Pod', 'a', { reason: 'KubeletRestarted' }), REFUSED);
+      assert.match(await eventOn('Pod', 'a', { reportingInstance: 'worker-2' }), REFUSED);
+      assert.match(await eventOn('ServiceAccount', 'a'), REFUSED);
       const [onPod, onNode] = [await eventOn('Pod', 'a'), await eventOn('Node', 'worker-1')];
       assert.equal(onNode, 'allowed');
       if (pods) assert.equal(onPod, 'allowed');

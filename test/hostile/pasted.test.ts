@@ -1,0 +1,117 @@
+/** What is printed to be pasted into a shell or applied: a name in it stays a name, and a right is one by name. */
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { kubectl } from '../../runtime/core/kubernetes/object.ts';
+import { shellWord } from '../../runtime/core/text.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+import { commandsOn } from './evil-commands.ts';
+import { dump } from './evil-words.ts';
+
+const test = suite('what is pasted');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-pasted-'));
+test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+const WORDS = [
+  'x;$(evil)',
+  '`evil`',
+  "'; evil; '",
+  'a b',
+  'a|evil',
+  '$HOME',
+  '~',
+  '*',
+  '&',
+  '#',
+  '!!',
+  '\\',
+  '',
+];
+
+test('a word stands for itself in a shell, and no command has a name that no object can have', async () => {
+  const ran = await runProcess(['/bin/sh', '-c', `printf '%s\\0' ${WORDS.map(shellWord).join(' ')}`]);
+  assert.deepEqual(ran.stdout.split('\0').slice(0, -1), WORDS);
+  for (const word of [...WORDS, '-n', '--all', '$(evil)', 'A'])
+    assert.equal(kubectl(['get', 'secret', word], [word]), undefined, word);
+});
+
+test('no printed line runs a program that a name in the cluster names', async () => {
+  const [from, bin] = [join(folder, 'dump'), join(folder, 'bin')];
+  for (const path of [from, bin]) mkdirSync(path);
+  writeFileSync(join(bin, 'evil'), `#!/bin/sh\n: > '${folder}/ran'\n`);
+  chmodSync(join(bin, 'evil'), 0o755);
+  const shell = (line: string) => runProcess(['/bin/sh', '-c', line], { env: { PATH: bin }, cwd: folder });
+  await shell('evil');
+  assert.ok(existsSync(join(folder, 'ran')), 'a shell would');
+  rmSync(join(folder, 'ran'));
+  for (const word of ['x;$(evil)`evil`', "x';evil;'"]) {
+    // Its objects too are named so, which no API server takes, but a folder may hold.
+    const named = dump(word).replaceAll(/"(?:web|team|secret-team)"/g, () => JSON.stringify(word));
+    writeFileSync(join(from, 'all.json'), dump(word));
+    writeFileSync(join(from, 'named.json'), named);
+    for (const args of commandsOn(from, 'x')) {
+      const { stdout, stderr } = await runInProcess(args, { cwd: folder });
+      for (const [line] of `${stdout}\n${stderr}`.matchAll(/\b(?:kubectl|oc|pullwright) [a-z].*/g)) {
+        await shell(line);
+        assert.equal(existsSync(join(folder, 'ran')), false, `${args.join(' ')}: ${line}`);
+      }
+    }
+  }
+});
+
+test('the YAML of doctor gives the account of a tenant what its pods list, by name', async () => {
+  const image = 'quay.io/shop/web:1';
+  const auth = plantedAuth('pasted');
+  const secret = (namespace: string, name: string, host: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': btoa(JSON.stringify({ auths: { [host]: { auth } } })) },
+  });
+  const waiting = { reason: 'ErrImagePull', message: 'unauthorized' };
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: { nodeName: 'n', imagePullSecrets: [{ name: 'mirror' }], containers: [{ name: 'a', image }] },
+    status: { phase: 'Pending', containerStatuses: [{ name: 'a', state: { waiting } }] },
+  };
+  const mirrors = {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageTagMirrorSet',
+    metadata: { name: 'm' },
+    spec: {
+      imageTagMirrors: [
+        { source: 'quay.io/shop', mirrors: ['m.io/shop'], mirrorSourcePolicy: 'NeverContactSource' },
+      ],
+    },
+  };
+  const file = join(folder, 'mirror.json');
+  const items = [
+    secret('kube-system', 'original-pull-secret', 'quay.io'),
+    secret('shop', 'mirror', 'm.io/shop'),
+    secret('shop', 'of-others', 'x.io'),
+    pod,
+    mirrors,
+  ];
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const { stdout } = await runInProcess(['doctor', '--all', '-A', '-o', 'yaml', '--from', file]);
+  const fixes = parseAllDocuments(stdout).map((one) => one.toJS() as { kind: string; rules?: object });
+  // Which images the provider serves is of the whole cluster: that is not beside them.
+  assert.deepEqual(
+    fixes.map(({ kind }) => kind),
+    ['Role', 'RoleBinding'],
+  );
+  assert.deepEqual(fixes[0]?.rules, [
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ['mirror'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['default'], verbs: ['get'] },
+  ]);
+});
+
+test.run();
