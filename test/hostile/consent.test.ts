@@ -1,16 +1,8 @@
 /** A copy of a Secret takes a grant in the namespace of that Secret: neither an annotation nor a grant elsewhere is one. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import {
-  namespace,
-  profile,
-  ready,
-  scene,
-  source,
-  teams,
-  teamsWith,
-} from '../pull-secret-injection/scene.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { namespace, profile, scene, source, teams, teamsWith } from '../pull-secret-injection/scene.ts';
+import { suite } from '../support/suite.ts';
 
 const test = suite('consent to a copy');
 
@@ -21,38 +13,20 @@ const grant = (place: string): KubeObject => ({
   metadata: { name: 'all', namespace: place },
   spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces: ['*'] },
 });
-const annotated = (name: string): KubeObject => ({
-  ...quay,
-  metadata: { ...quay.metadata, annotations: { [`pullwright.dev/${name}`]: '*' } },
-});
+const annotations = { 'pullwright.dev/grant-namespaces': '*' };
+const annotated = { ...quay, metadata: { ...quay.metadata, annotations } };
 
-interface Row extends Case {
-  readonly objects: readonly KubeObject[];
-  readonly given: boolean;
-}
-
-const rows: readonly Row[] = [
-  { name: 'a grant beside it', reason: 'so is it meant', objects: [quay, grant('platform')], given: true },
-  { name: 'no grant', reason: 'a profile asks for it, no more', objects: [quay], given: false },
-  ...['grant-namespaces', 'granted-by'].map((name) => ({
-    name: `the annotation ${name}`,
-    reason: 'who may annotate a Secret may not give it away',
-    objects: [annotated(name)],
-    given: false,
-  })),
-  {
-    name: 'a grant in the namespace that wants it',
-    reason: 'it is the owner of the source who grants',
-    objects: [quay, grant('team-0')],
-    given: false,
-  },
+const CASES: readonly (readonly [name: string, objects: readonly KubeObject[], copies: number])[] = [
+  ['a grant beside it is one', [quay, grant('platform')], 1],
+  ['a profile alone is none', [quay], 0],
+  ['an annotation of the Secret is none', [annotated], 0],
+  ['a grant in the namespace that wants it is none', [quay, grant('team-0')], 0],
 ];
-
-table(test, rows, ({ objects, given }) => {
-  const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
-  const seen = scene([namespace('platform'), ...teams(1), profile('team', { secrets }), ...objects]);
-  assert.equal(teamsWith(seen, 'reg', 1), given ? 1 : 0);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team'))?.startsWith('True'), given);
-});
+for (const [name, objects, copies] of CASES)
+  test(name, () => {
+    const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+    const seen = scene([namespace('platform'), ...teams(1), profile('team', { secrets }), ...objects]);
+    assert.equal(teamsWith(seen, 'reg', 1), copies);
+  });
 
 test.run();

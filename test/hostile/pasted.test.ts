@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { kubectl } from '../../runtime/core/kubernetes/object.ts';
 import { shellWord } from '../../runtime/core/text.ts';
-import { plantedAuth } from '../support/canary.ts';
+import { encodeObject } from '../../runtime/kube/decode.ts';
+import { toYaml } from '../../runtime/kube/yaml.ts';
+import { source } from '../pull-secret-injection/scene.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
@@ -65,42 +67,28 @@ test('no printed line runs a program that a name in the cluster names', async ()
 });
 
 test('the YAML of doctor gives the account of a tenant what its pods list, by name', async () => {
-  const image = 'quay.io/shop/web:1';
-  const auth = plantedAuth('pasted');
-  const secret = (namespace: string, name: string, host: string) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': btoa(JSON.stringify({ auths: { [host]: { auth } } })) },
-  });
+  const metadata = { namespace: 'shop', name: 'web' };
+  const containers = [{ name: 'a', image: 'quay.io/shop/web:1' }];
+  const spec = { nodeName: 'n', imagePullSecrets: [{ name: 'mirror' }], containers };
   const waiting = { reason: 'ErrImagePull', message: 'unauthorized' };
-  const pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace: 'shop', name: 'web' },
-    spec: { nodeName: 'n', imagePullSecrets: [{ name: 'mirror' }], containers: [{ name: 'a', image }] },
-    status: { phase: 'Pending', containerStatuses: [{ name: 'a', state: { waiting } }] },
-  };
-  const mirrors = {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageTagMirrorSet',
-    metadata: { name: 'm' },
-    spec: {
-      imageTagMirrors: [
-        { source: 'quay.io/shop', mirrors: ['m.io/shop'], mirrorSourcePolicy: 'NeverContactSource' },
-      ],
-    },
-  };
-  const file = join(folder, 'mirror.json');
-  const items = [
-    secret('kube-system', 'original-pull-secret', 'quay.io'),
-    secret('shop', 'mirror', 'm.io/shop'),
-    secret('shop', 'of-others', 'x.io'),
-    pod,
-    mirrors,
+  const status = { phase: 'Pending', containerStatuses: [{ name: 'a', state: { waiting } }] };
+  const imageTagMirrors = [
+    { source: 'quay.io/shop', mirrors: ['m.io/shop'], mirrorSourcePolicy: 'NeverContactSource' },
   ];
-  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const file = join(folder, 'mirror.yaml');
+  const items = [
+    source('kube-system/original-pull-secret', ['quay.io'], ''),
+    source('shop/mirror', ['m.io/shop'], ''),
+    source('shop/of-others', ['x.io'], ''),
+    { apiVersion: 'v1', kind: 'Pod', metadata, spec, status },
+    {
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'ImageTagMirrorSet',
+      metadata: { name: 'm' },
+      spec: { imageTagMirrors },
+    },
+  ];
+  writeFileSync(file, items.map((one) => toYaml(encodeObject(one))).join('---\n'));
   const { stdout } = await runInProcess(['doctor', '--all', '-A', '-o', 'yaml', '--from', file]);
   const fixes = parseAllDocuments(stdout).map((one) => one.toJS() as { kind: string; rules?: object });
   // Which images the provider serves is of the whole cluster: that is not beside them.

@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { runMain } from '../../runtime/commands/main.ts';
 import { mergePullSecrets } from '../../runtime/core/docker-config/merge.ts';
 import { pullStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { withoutUserInfo } from '../../runtime/core/text.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { suite } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump } from './evil-words.ts';
@@ -40,19 +39,8 @@ test('is stripped, and what only looks like it stays', () => {
 });
 
 async function output(args: readonly string[]): Promise<string> {
-  let seen = '';
-  const write = (text: string): void => {
-    seen += text;
-  };
-  await runMain(args, {
-    stdin: Readable.from([]),
-    stdout: { isTTY: false, write },
-    stderr: { isTTY: false, write },
-    env: { NO_COLOR: '1' },
-    cwd: folder,
-    signal: new AbortController().signal,
-  });
-  return seen;
+  const { stdout, stderr } = await runInProcess(args, { cwd: folder });
+  return stdout + stderr;
 }
 
 const from = join(folder, 'dump');
