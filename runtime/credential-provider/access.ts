@@ -52,7 +52,7 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
   ];
 }
 
-/** OpenShift has objects of these names too: the mark tells whose they are, and lets `uninstall` find ours. */
+/** OpenShift has objects of these names too: the mark identifies ours, also for `uninstall`. */
 function ours(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'credential-provider' });
 }

@@ -1,5 +1,5 @@
 /**
- * Where the unit of a kubelet takes more flags without its command being repeated: a variable that stands in the command as a
+ * Where the unit of a kubelet accepts more flags without a repeated command: a variable that is in the command as a
  * word of its own, as `$KUBELET_EXTRA_ARGS` does in the unit of kubeadm.
  *
  * A repeated command would be out of date as soon as the unit changes: a release that drops a flag leaves a kubelet that does
@@ -66,7 +66,7 @@ export interface UnitCommand {
   readonly isVerbatim: boolean;
 }
 
-/** The command that counts; undefined when the unit has none. */
+/** The effective command; undefined when the unit has none. */
 export function kubeletCommand(settings: readonly Setting[]): UnitCommand | undefined {
   const command = valuesOf(settings, 'ExecStart').at(-1);
   if (command === undefined) return undefined;
@@ -146,7 +146,7 @@ export function flagVariable(
 /** Where there is no command. */
 const NONE: UnitCommand = { words: [], isVerbatim: true };
 
-/** What the unit itself sets a variable to, as it is written: `%` stands for itself and for a specifier. */
+/** The raw value that the unit sets a variable to: `%` is itself or begins a specifier. */
 export function unitValue(settings: readonly Setting[], name: string): string | undefined {
   return lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
 }
@@ -193,7 +193,7 @@ export function kubeletArguments(
   });
 }
 
-/** The value with the flags at its end, as a line of a unit. What the value says about specifiers, it goes on saying. */
+/** The value with the flags at its end, as a line of a unit. Specifiers in the value are kept. */
 export function unitLine({ name, value }: FlagVariable, flags: string): string {
   const text = `${name}=${value === '' ? '' : `${value} `}${flags.replaceAll('%', '%%')}`;
   return `Environment="${text.replace(/["\\]/g, '\\$&')}"`;

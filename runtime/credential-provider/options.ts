@@ -31,7 +31,7 @@ export interface CredentialProviderInput {
   readonly mode?: 'auto' | 'own' | 'observe';
   /** Hand the annotation `pullwright.dev/image-pull-secrets` of service accounts over to the provider. @default {false} */
   readonly secretAnnotation?: boolean;
-  /** Options of our executable, as `args` in the kubelet's file. The plugin that OpenShift brings knows none. @default {{}} */
+  /** Options of our executable, as `args` in the kubelet's file. OpenShift's own plugin accepts none. @default {{}} */
   readonly provider?: ProviderSettings;
   /**
    * Put our executable on nodes of OpenShift, in place of the plugin of the same name that OpenShift brings. Reboots the nodes
@@ -54,7 +54,7 @@ export interface CredentialProviderInput {
     readonly report?: boolean;
     /** Let Prometheus read `/metrics` of each installer, on the address of its node. @default {false} */
     readonly metrics?: boolean;
-    /** Take everything back from the nodes; remove `installer` when all pods are ready. @default {false} */
+    /** Uninstall from the nodes; remove `installer` when all pods are ready. @default {false} */
     readonly uninstall?: boolean;
   };
 }

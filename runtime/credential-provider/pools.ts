@@ -10,7 +10,7 @@ import { flagVariable, kubeletCommand, serviceSettings } from './kubelet-unit.ts
 import { machineConfigName, type NodeFile, variableDropIn } from './objects.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile } from './platform.ts';
 
-/** A pool that the Machine Config Operator brings; others take the configs of `worker`. */
+/** A pool that the Machine Config Operator creates; others inherit the configs of `worker`. */
 const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';
 
 export interface Pool {

@@ -90,7 +90,7 @@ export type NodeDecision =
     };
 
 /**
- * Decides for one node. A label that others set stays as it is: by hand is by intent, and is reported when it contradicts.
+ * Decides for one node. A foreign label stays as it is: it was set on purpose, and is reported when it contradicts.
  */
 export function nodeDecision(
   node: NodeFacts,

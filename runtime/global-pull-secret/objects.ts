@@ -9,7 +9,7 @@ import { agentBounds, agentRbac } from './agent-access.ts';
 import { agentDaemonSet, upstreamDaemonSet } from './daemon-set.ts';
 import type { AgentOptions, Enforcement, UpstreamState } from './options.ts';
 
-// Says at write time what the reconciler would say later: an `additional-pull-secret` of the wrong type, or without its key.
+// Reports at write time what the reconciler would report later: an `additional-pull-secret` of the wrong type, or without its key.
 // By default the author gets a warning and the audit log a line; nothing is refused, because a tenant's mistake is no reason
 // to break the tenant's pipeline. `deny` refuses, but spares updates of Secrets that already have another type: a type cannot
 // be changed, so that a refusal would leave no way but deletion.

@@ -35,7 +35,7 @@ export interface PendingRemoval {
   readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share' | 'CopyDeleted';
   /** A sentence without its end: `removes all 3 registries`. */
   readonly message: string;
-  /** Keys that stay for now; none where only nodes know them. */
+  /** Held keys; none where only nodes know them. */
   readonly keys: readonly string[];
   /** When it was first held, RFC 3339. */
   readonly since: string;
@@ -71,7 +71,7 @@ export function heldEntryRemoval(input: RemovalInput): PendingRemoval | undefine
   if (gone.length === 0) return undefined;
   const keys = gone.map(({ key }) => key.written).sort();
   const hash = hashOf(keys, input.after);
-  // What the same change adds is on nodes by the next pass, and makes the share of what it removes smaller: once held, it stays so.
+  // Entries that the same change adds are on nodes by the next pass and lower the removed share: once held, a removal stays held.
   const judged = judge(input, gone) ?? (input.held?.hash === hash ? ofShare(input.before, gone) : undefined);
   if (judged === undefined || input.confirmed.includes(hash)) return undefined;
   const since = input.held?.hash === hash ? input.held.since : input.now.toISOString();
@@ -138,7 +138,7 @@ export const UNJUDGED = 'unjudged';
 const MAX_NAMES = 5;
 
 /**
- * What a removal would take and where it is not taken, for a sentence.
+ * What a removal would remove and where it is held, for a sentence.
  */
 export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 'keys'>): string {
   if (keys.length === 0) return `${message}: those that nodes have stay`;

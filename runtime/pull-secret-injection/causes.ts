@@ -1,6 +1,6 @@
 /**
- * Why a profile is not as it should be, by cause: each has a condition and a count of its own, so that one tenant's trouble neither
- * hides that of everybody else nor counts as the platform's.
+ * Why a profile is not ready, by cause: each has a condition and a count of its own, so that one tenant's problem neither
+ * hides those of others nor counts as the platform's.
  */
 
 export interface Cause {

@@ -113,7 +113,7 @@ export interface PullSecretInjectionInput {
   readonly audit?: boolean;
   /** SidecarSets inject also where no matching set brings a container. @default {false} */
   readonly withoutContainers?: boolean;
-  /** How many copies of a profile or SidecarSet one change may take away without a confirmation: it is held when it takes more than both. */
+  /** How many copies of a profile or SidecarSet one change may remove without a confirmation: it is held when it removes more than both. */
   readonly removals?: {
     /** @default {0.2} */
     readonly share?: number;

@@ -172,7 +172,7 @@ function overriddenRepositories(
   return [...new Set(repositories)];
 }
 
-/** What a look-up of a catalog's digest said. `failed`: it is not known whether the image is there. */
+/** Result of a look-up of a catalog's digest. `failed`: unknown whether the image exists. */
 export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
 
 /**
@@ -194,9 +194,9 @@ export type CatalogState =
   | { readonly error: string };
 
 /**
- * Takes the first candidate that is there. Gives the one to ask about next when it is not known yet, or an error when none is
- * there. A failed look-up ends the search among the overrides (another version would be a silent downgrade), not before the
- * reason is said; at the default place it is the reason.
+ * Chooses the first candidate that exists. Returns the one to look up next while that is unknown, or an error when none is
+ * there. A failed look-up ends the search among the overrides (another version would be a silent downgrade) and is reported;
+ * at the default source it is the error.
  */
 export function chooseCandidate(
   catalog: Catalog,

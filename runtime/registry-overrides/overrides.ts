@@ -58,7 +58,7 @@ export function formatImageOverrides(
 /**
  * Reads a value of `--registry-overrides`, as Go's string-to-string flags do: with exactly one `=` the whole text is one
  * pair, without the quotes around it; with more it is one CSV record. Gives undefined for text that the flag refuses. The
- * default `=` gives the empty pair, which nothing that reads the map takes for a rule.
+ * default `=` gives the empty pair, which no reader of the map treats as a rule.
  */
 export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | undefined {
   const equals = text.split('=').length - 1;

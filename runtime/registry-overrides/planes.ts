@@ -66,7 +66,7 @@ export function collectOverrideMap(
 
 /**
  * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is tried
- * last whatever the policy says. ImageTagMirrorSets do not count, as in HyperShift.
+ * last whatever the policy says. ImageTagMirrorSets are ignored, as in HyperShift.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
   return overrideRules(collectOverrideMap(objects, { icsp: true, idms: true }) ?? []);
@@ -210,7 +210,7 @@ function byStream(image: string, entries: readonly MirrorEntry[]): PlaneAnswer {
   };
 }
 
-/** Problems of the objects that are no refusal: what {@link collectMirrors} says of entries that do nothing or contradict. */
+/** Problems short of a rejection: what {@link collectMirrors} reports on entries without effect or in conflict. */
 export function entryWarnings(objects: readonly KubeObject[]): readonly MirrorProblem[] {
   return collectMirrors(objects).problems.filter(({ severity }) => severity === 'warning');
 }

@@ -54,7 +54,7 @@ export async function lookUpRelease<T>(
 
 /**
  * The address of `image`, a component of a release, for what has no container runtime: its first mirror, rewritten as
- * `--registry-overrides` says. An image that no rule covers stays as it is; so does one whose every mirror is blocked.
+ * `--registry-overrides` says. An image without a rule stays as it is; so does one whose every mirror is blocked.
  */
 export function translateImage(image: string, { mirrors, overrides }: ReleasePlaces): string {
   if (!parseImageReference(image).ok) return image;

@@ -90,7 +90,7 @@ export function removeAll(places: HostPlaces & { readonly authDir: string }, log
   removeConfigs(root + configDir, (name) => OWN_FILE.test(name) || OWN_LEFTOVER.test(name));
   const record = readRecord(recordFile(places));
   if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
-  // The kubelet does not ask any more, so that no pull takes what is there.
+  // The kubelet no longer calls the provider, so no pull uses these files.
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });

@@ -159,7 +159,7 @@ function planEntries(input: InstallInput): InstallPlan {
   const setting = environment ? `EnvironmentFile=-${environment.path}` : unitLine(place, flags);
   return {
     ok: true,
-    // The flags stand in a comment as well, so that the drop-in says in any case what it points at.
+    // The flags are in a comment as well, so that every drop-in shows the files that it points at.
     dropIn: `[Service]\n# ${flags}\n${setting}\n`,
     config: { path, text },
     environment,

@@ -22,7 +22,7 @@ import { executablePath, type GoodPlan, type InstallPlan, ownPointers } from './
 import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
 import { askWanted, type Env } from './wanted.ts';
 
-// What the provider's runs on this node failed with lately: read from its notes, and said to those who look.
+// Recent failures of the provider's runs on this node, read from its notes.
 
 const MOST_BYTES = 16_384;
 const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const;
@@ -101,7 +101,7 @@ export class FailureNews {
   }
 }
 
-/** The Event on the pod, where its owner looks; on the node where no pod is known. */
+/** The Event on the pod, for its owner; on the node where the pod is unknown. */
 export function failureEvent(note: FailureNote): Said {
   const { namespace, pod, podUid, message } = note;
   const said = { type: 'Warning', reason: PROVIDER_FAILED, action: 'Pull', note: message } as const;
@@ -172,7 +172,7 @@ function eventOf(happened: NodeEvent): Said | undefined {
   }
 }
 
-/** What a person must act on is worth an Event; what goes on by itself is not. */
+/** An Event is written only for what needs a person. */
 function eventOfState({ ready, busy, reason, message }: NodeState): Said | undefined {
   if (ready || busy === true || reason === 'Starting') return undefined;
   return { type: 'Warning', reason, action: 'Install', note: message };

@@ -180,7 +180,7 @@ export class Proof {
     );
     this.#tried = { key, state: failure && { ready: false, ...failure } };
     const wanted = this.#wanted;
-    // What was tried is no longer what is installed: the next look tries that.
+    // The installed state has changed since the trial: the next pass tries the new one.
     if (wanted?.key === key) this.#publish(this.#tried.state ?? wanted.state);
   }
 }

@@ -67,7 +67,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   });
 }
 
-/** The kubelet's service; undefined where systemd has none of the name, or there is no bus, as in a folder. */
+/** The kubelet's service; undefined where systemd has none of the name, or without a bus, as in a folder. */
 async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedService | undefined> {
   try {
     return await systemdOverBus({ socket: busSocket }).service(unit);

@@ -56,7 +56,7 @@ export async function findApiServer(options: ProviderOptions): Promise<ApiServer
   const { caFile, kubeconfigs, caFiles } = options;
   let address = addressOfEnv(textIn(options.apiServerEnv));
   let ca = caFile === undefined ? undefined : pem(textIn(caFile));
-  // As few as it takes: with both there is nothing to ask a kubeconfig.
+  // Read as few files as needed: with both, no kubeconfig.
   for (const path of caFile !== undefined && ca === undefined ? [] : kubeconfigs) {
     if (address !== undefined && ca !== undefined) break;
     const cluster = await clusterIn(path);
@@ -179,7 +179,7 @@ function textIn(path: string): string | undefined {
 
 // GET requests to the API server with the pod's own token: certificate verified, whatever the environment says, one retry,
 // one budget for all. What only a failure needs is loaded then.
-// It is no Kubernetes client: that would take longer to load than the whole run.
+// Not a Kubernetes client: loading one would take longer than the whole run.
 
 /** The answer of the API server: parsed JSON for 200, else what its Status object says. */
 export type ApiAnswer =
@@ -224,7 +224,7 @@ async function proxyOf(url: string, env: Environment): Promise<Redacted<string> 
   return proxy === undefined ? undefined : redact(proxy);
 }
 
-/** Asks `server`, and gives up when `signal` is aborted. */
+/** Sends the request to `server`, until `signal` is aborted. */
 export function apiClient(
   server: ApiServer,
   token: Redacted<string>,

@@ -203,7 +203,7 @@ function reportOf(
   };
 }
 
-/** Keys and field names stay, every text value goes. */
+/** Keeps keys and field names, removes every string value. */
 function redactedContent(text: string): unknown {
   return JSON.parse(text, (_, value: unknown) =>
     typeof value === 'string' ? '[redacted]' : value,

@@ -29,7 +29,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** Control characters, as what they are not: a look-up of their Unicode class takes longer than all lines of a run. */
+/** Control characters, by negation: a look-up of their Unicode class takes longer than all lines of a run. */
 const CONTROL = /[^ -~\u00a0-\uffff]/g;
 
 /** What the lines of a run are about. */

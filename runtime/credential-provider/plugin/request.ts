@@ -31,7 +31,7 @@ export function parseRequest(text: string): ProviderRequest {
   if (!isRecord(value)) throw unreadable('it is no JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
   const token = textField(fields, 'serviceAccountToken');
-  // What names neither is taken for one: a person may write it by hand.
+  // A request without either is accepted: a person may write it by hand.
   const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;
   const kind = textField(fields, 'kind') || KIND;
   if (kind !== KIND) throw notARequest('kind');
@@ -129,5 +129,5 @@ export function responseText(
   return `${JSON.stringify(response)}\n`;
 }
 
-/** What is answered when there is nothing to say, even without a request. */
+/** The empty answer, also without a request. */
 export const EMPTY_RESPONSE: string = responseText({ apiVersion: DEFAULT_VERSION, image: '' }, false);

@@ -52,7 +52,7 @@ function noPath(message: string): PullwrightError {
   return new PullwrightError(message, { code: 'AuthFilePath', retryPolicy: 'terminal' });
 }
 
-/** Never rejects: what goes wrong is a line in the log and exit code 1, after which the kubelet goes on without us. */
+/** Never rejects: a failure is a line in the log and exit code 1, after which the kubelet continues without our credentials. */
 export async function provide(view: NodeView, options: ProviderOptions, log: Log): Promise<ProvideResult> {
   log.info('Running credential provider');
   try {
@@ -88,10 +88,10 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
     );
     return answer(keepImagesPrivate && existsSync(path));
   }
-  // The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
-  // about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
+  // The secrets could not be read. A denial is final, because owners revoke access that way. Any other error says nothing
+  // about the pod: the pull uses the node's own auth file, and the entry for the exact image lets a container restart
   // whose ServiceAccount has pulled the image before.
-  // Where another account of the namespace has left a file for the image, CRI-O takes it whatever is answered. A pull with it
+  // Where another account of the namespace has left a file for the image, CRI-O uses it whatever the answer. A pull with it
   // must not be recorded as one without credentials, which would open the image to every pod on the node.
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
   const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));

@@ -155,7 +155,7 @@ function notRead(answer: { readonly code: number; readonly message: string }): P
   );
 }
 
-/** Stands in the printed Role where nothing says which secrets the pod uses. */
+/** Placeholder in the printed Role where the pod's secrets are unknown. */
 const ANY_NAME = 'NAME-OF-THE-PULL-SECRET';
 
 /**

@@ -5,7 +5,7 @@ import type { MatchImageVerdict } from '../merge.ts';
 
 export type ConditionType = 'Validated' | 'MachineConfigRendered';
 
-/** There are no nodes of the Machine Config Operator. No other program says this. */
+/** There are no nodes of the Machine Config Operator. Only Pullwright uses this reason. */
 export const NO_POOL = 'NoMachineConfigPool';
 
 const SUCCESS: Readonly<Record<ConditionType, string>> = {

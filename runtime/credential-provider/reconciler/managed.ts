@@ -45,7 +45,7 @@ const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get
 /** A status of unknown origin: the object has no managedFields. Rendered objects carry our mark instead. */
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
-  // Our own of a moment ago, or of a dump: where there is no pool, nothing is rendered that could say it.
+  // Written by us a moment ago, or from a dump: without a pool nothing is rendered that has our mark.
   if (conditionsOf(object).some(({ reason }) => reason === NO_POOL)) return false;
   return !rendered.some((one) => one?.metadata.labels?.[OWNER_LABEL] !== undefined);
 }
@@ -58,8 +58,8 @@ function conditionsOf({ status }: KubeObject): readonly Readonly<Record<string, 
 const FILES = ['spec', 'config', 'storage', 'files'];
 
 /**
- * The program that has taken the files of a rendered object over after we wrote them, and holds others in it: to write them
- * again would be a fight that restarts kubelets. What a person changed is not taken over, it is put right.
+ * The program that replaced the files of a rendered object after we wrote them: writing them again would be a fight
+ * that restarts kubelets. Changes of a person do not count: they are reverted.
  */
 export function takenBy(present: KubeObject | undefined, wanted: KubeObject): string | undefined {
   if (present === undefined || sameFiles(present, wanted)) return undefined;

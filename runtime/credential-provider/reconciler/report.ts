@@ -75,7 +75,7 @@ const SUMMARY: readonly SummaryRow<RolloutFacts>[] = [
   ],
 ];
 
-/** No pool is no failure where a DaemonSet brings the provider. */
+/** A missing pool is not a failure where a DaemonSet installs the provider. */
 function failed({ own, ...facts }: RolloutFacts): ConditionText | undefined {
   const passes = isInstalled({ own, ...facts });
   return own.find(({ status, reason }) => status === 'False' && !(passes && reason === NO_POOL));
@@ -227,7 +227,7 @@ export function reportNodes(report: NodesReportInput): Result {
       ...(statusWriter(object) === undefined ? [statusPatch(object, own, reader.now)] : []),
       status.status,
     ],
-    // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
+    // Held entries set no Event by themselves, and owners of NodePools read the Events of those.
     events: [
       ...own
         .filter(({ status: value }) => value === 'False')

@@ -95,7 +95,7 @@ export interface Target {
   readonly nodePools: readonly NodePool[];
 }
 
-/** All of them; none where there are no pools. `assumed`: the platform where the cluster does not say. */
+/** All targets; none without pools. `assumed`: the platform where the cluster has none. */
 export function targetsOf(
   reader: Reader,
   assumed: string | undefined,
@@ -132,7 +132,7 @@ function platformOf(reader: Reader): string | undefined {
   return type === '' ? undefined : type;
 }
 
-/** The pool's own kubelet unit says best where its kubelet looks. */
+/** The pool's own kubelet unit is the best evidence of the file that its kubelet reads. */
 function fileOfUnit(
   pool: Pool,
   platform: PlatformFile,
@@ -183,7 +183,7 @@ function hostedTarget(
   };
 }
 
-/** NodePools refer to one ConfigMap, so that our executable comes in it. Without a file the kubelet asks no provider. */
+/** NodePools refer to one ConfigMap, so that our executable comes in it. Without a file the kubelet calls no provider. */
 function hostedMachineConfig(
   pool: string,
   files: readonly NodeFile[],

@@ -64,7 +64,7 @@ export async function openTurns(options: ApiServerOptions, around: Surroundings)
   });
 }
 
-/** Tells about the node. A report that takes long is no longer worth it. */
+/** Reports on the node. A slow report is abandoned. */
 export async function openReporter(options: ApiServerOptions, around: Daemon): Promise<NodeReporter> {
   const [{ NodeReporter }, { AGENT_WORDS }] = await Promise.all([
     import('../../node/report.ts'),
@@ -80,7 +80,7 @@ export async function openReporter(options: ApiServerOptions, around: Daemon): P
   });
 }
 
-/** Watches the two secrets. Comes back when they are known, or when that takes too long. */
+/** Watches the two secrets. Resolves when they are known, or at the deadline. */
 export async function openWatch(options: ApiServerOptions, around: Surroundings): Promise<SecretWatch> {
   const { SecretWatch } = await import('./sources.ts');
   const { env, clock, log, notice } = around;

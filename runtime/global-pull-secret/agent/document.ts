@@ -153,7 +153,7 @@ export interface WantedDocument {
   readonly removes: boolean;
   readonly ledgerDuring: OwnedDigests;
   readonly ledgerAfter: OwnedDigests;
-  /** What the source no longer has and stays for now. */
+  /** Entries that the source no longer has and that are held. */
   readonly held?: PendingRemoval;
 }
 

@@ -9,7 +9,7 @@ import { counted } from '../../core/text.ts';
 import type { NodeIdentity, NodeWords, Said } from '../../node/report.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState, stateConditions } from '../../node/task.ts';
 
-/** Gives the PullStatus of a node and its status. The Node owns it, so that it goes when the Node goes. */
+/** Gives the PullStatus of a node and its status. The Node owns it, so that it is deleted with the Node. */
 export function nodeStatus(
   node: NodeIdentity,
   state: NodeState,

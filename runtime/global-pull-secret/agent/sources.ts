@@ -284,7 +284,7 @@ function tooLarge(path: string, size: number): PullwrightError {
   });
 }
 
-// Which of the two pull secrets counts, and what it says: from the watch while it is ahead, else from the mounts.
+// Which of the two pull secrets is in effect, and its content: from the watch while it is ahead, else from the mounts.
 
 export interface SecretPlaces {
   readonly globalFile: string;
@@ -302,7 +302,7 @@ export interface ChosenSource {
   readonly source: MountedSecret;
 }
 
-/** Which source counts, and what it says; undefined where both are mounted and neither exists. */
+/** The source in effect, and its content; undefined where both are mounted and neither exists. */
 export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSource | undefined {
   const read = (name: SourceName): MountedSecret =>
     newest(name, readSource(options[`${name}File`]), options, mounts);

@@ -35,7 +35,7 @@ import {
   type SecretPlaces,
 } from './sources.ts';
 
-// What a look at a node may not do by itself, and what it says of it: removals that are held, entries that cannot be used.
+// Problems that a pass reports instead of writing: held removals, invalid entries.
 
 export interface GuardOptions {
   /** The share that a source without the mark may lose. @default {the writer of the source has checked its removals} */

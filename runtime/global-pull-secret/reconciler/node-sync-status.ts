@@ -42,7 +42,7 @@ export interface NodeBehind {
   readonly why: string;
 }
 
-/** What is known of the nodes that take part. */
+/** The known state of the participating nodes. */
 export interface NodeTruth {
   readonly nodes: number;
   /** In the order of their names. */
@@ -70,7 +70,7 @@ export function truthOf(reader: Reader, input: TruthInput): NodeTruth | undefine
   return nodeTruth(reader, names, source.digest);
 }
 
-/** Whether agents are told to report: by our options, or where git brings the DaemonSet, by what it starts. */
+/** Whether agents report: by our options, or by the arguments of a DaemonSet that a GitOps tool applies. */
 function agentsReport(
   { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
   daemonSet: KubeObject | undefined,

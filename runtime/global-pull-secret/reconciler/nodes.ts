@@ -126,7 +126,7 @@ export interface NodesPlan {
   readonly truth?: NodeTruth;
 }
 
-/** Which nodes to take, beside what their pools say. */
+/** Which nodes to include, beside what their pools define. */
 export interface NodeChoice {
   readonly platforms: readonly string[];
   /** @default {in a stand-alone cluster all Linux nodes, in a hosted one none} */
@@ -206,7 +206,7 @@ function factsOf(
   };
 }
 
-/** A label to release is a part without it: what was ours and is no longer named comes off. */
+/** To release a label, apply without it: server-side apply removes fields that were ours. */
 function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[] {
   const { uid, name } = node.metadata;
   if (uid === undefined || (decision.act !== 'own' && decision.act !== 'release')) return [];

@@ -16,7 +16,7 @@ import { configHash } from '../eligibility.ts';
 import { HASH_LABEL } from '../options.ts';
 import type { SystemSecrets } from './plan.ts';
 
-/** Why HyperShift's operator refuses the additional secret, the end of a sentence; undefined when it takes it. */
+/** Why HyperShift's operator rejects the additional secret, as the end of a sentence; undefined when it accepts it. */
 export function upstreamRefusal(secret: PullSecret | undefined): string | undefined {
   if (secret?.value === undefined) return 'it has no ".dockerconfigjson"';
   if (secret.problem !== undefined) return `it ${secret.problem.message}`;

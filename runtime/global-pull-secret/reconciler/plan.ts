@@ -82,7 +82,7 @@ interface PlatformInput {
   readonly namespace: string | undefined;
   /** `original-pull-secret` as it is. */
   readonly copy: PullSecret | undefined;
-  /** What nodes have of the platform's: the copy, or where it is gone, their merge; undefined where neither says. */
+  /** The platform's entries on nodes: from the copy, or without it, from their merge; undefined without both. */
   readonly before: readonly DockerConfigEntry[] | undefined;
   readonly removal: RemovalContext;
 }
@@ -406,7 +406,7 @@ function nothingAdded(state: string): EntryStatus {
 }
 
 function globalDecision(merge: MergeResult, known: boolean): ValueDecision {
-  // A merge whose parts are not known (upstream made it) is better than none while the tenant's secret cannot be read.
+  // A merge of unknown parts (made by upstream) is better than none while the tenant's secret cannot be read.
   if (!merge.ok || (merge.additionalProblem !== undefined && !known)) return KEEP;
   return { act: 'write', value: toBase64(merge.text), registries: merge.entries.map(({ key }) => key) };
 }

@@ -159,7 +159,7 @@ function readSecrets(reader: Reader): SystemSecrets {
   };
 }
 
-/** What nodes should get: what is there, where it stays or already says so. */
+/** The desired content of nodes: the present one, where it stays or is already equal. */
 function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret | undefined {
   const decided = plan.global.act === 'remove' ? plan.original : plan.global;
   if (decided.act !== 'write') return secrets.global ?? secrets.original;
@@ -193,7 +193,7 @@ function ownedWrites(
   options: GlobalPullSecretOptions,
 ): Writes {
   const { original, global } = plan;
-  // Where nothing is known there is nothing to bring to nodes yet, and what is there stays.
+  // Nothing is known yet: nothing is synced to nodes, and present objects stay.
   const usable = original.act === 'write' || global.act !== 'keep';
   const written = [global, original].find((decision) => decision.act === 'write');
   const agent = agentObjects(reader, options, {

@@ -96,7 +96,7 @@ function problemSaid(problem: ReconcileError): ConditionText {
   return { reason: problem.code, message: problemText(problem) };
 }
 
-/** Who looks at a condition has no log at hand: it must say what to do. */
+/** Readers of a condition may have no access to logs: it must say what to do. */
 function problemText({ message, hint }: ReconcileError): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }

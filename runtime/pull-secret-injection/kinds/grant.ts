@@ -76,7 +76,7 @@ export function grantsTo(
     const found = goGlob(pattern, namespace);
     return found.ok && found.match;
   });
-  // The name counts as the label that the API server sets, whatever a manifest in a folder says.
+  // The name overrides the label of a manifest in a folder, because the API server sets that label.
   return (
     isNamed || (selector !== undefined && selects(selector, { ...labels, [NAMESPACE_NAME_LABEL]: namespace }))
   );

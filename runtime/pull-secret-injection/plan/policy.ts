@@ -43,7 +43,7 @@ export interface PolicyOptions {
   readonly excludedNamespaces: readonly string[];
   /** Pods of other namespaces are left alone. @default all */
   readonly onlyNamespaces?: readonly string[];
-  /** Accounts whose pods would be refused when they name what the account does not list. @default {[]} */
+  /** Accounts whose pods are rejected for a name that the account does not list. @default {[]} */
   readonly enforcing?: readonly EnforcingAccount[];
 }
 

@@ -116,7 +116,7 @@ export function reconcileAccounts(reader: Reader, name: string, options: Injecti
   return { apply: reports.map(({ apply }) => apply), status: reports.map(({ status }) => status) };
 }
 
-/** What a profile says of accounts whose pods it leaves out. Their owners are told in a PullStatus: it is no trouble of the platform's. */
+/** The report of a profile on accounts whose pods it skips. Their owners get a PullStatus: the platform cannot fix it. */
 export function accountConditions(
   reader: Reader,
   profile: PullSecretProfile,

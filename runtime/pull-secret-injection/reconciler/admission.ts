@@ -20,7 +20,7 @@ const REF: Ref = {
   name: WEBHOOK_NAME,
 };
 
-/** What should be true of the configuration. The rendered one is only added to: without it there is no webhook to speak of. */
+/** The desired configuration. The rendered one is only extended: without it there is no webhook. */
 export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
   const configuration = reader.get(REF);
   const { resourceVersion, uid } = configuration?.metadata ?? {};

@@ -52,7 +52,7 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** `write`: as in `object`; `keep`: what stands there stays; `drop`: nothing of ours may stand there. */
+/** `write`: as in `object`; `keep`: the present object stays; `drop`: ours is removed. */
 interface CopyDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject | undefined;
@@ -175,8 +175,8 @@ function copyObject(
   };
 }
 
-// Whose Secret of a name stands in a namespace when several profiles ask for it.
-// The profile that holds the copy keeps the name until it lets go: it no longer asks for the name here, its source was taken back, or it
+// Which profile owns the Secret of a name in a namespace when several profiles request it.
+// The profile that holds the copy keeps the name until it no longer requests it here, its source was withdrawn, or it
 // names its successor. A free name goes to a profile that could write it now: granted, present, not suspended. The oldest comes
 // first, so that no profile takes a name by its own `order`.
 
@@ -203,7 +203,7 @@ function claimsOf({ distribution, namespace, options }: CopyContext, name: strin
   });
 }
 
-/** The source itself stands there: it is no copy of itself. */
+/** The namespace holds the source itself, which needs no copy. */
 function isSource(namespace: string, secret: ProfileSecret): boolean {
   return secret.sources.some((source) => source.namespace === namespace && source.name === secret.name);
 }
@@ -247,7 +247,7 @@ export interface Copy {
    * Secret has the name; `yield`: another profile has the name and decides.
    */
   readonly action: 'write' | 'keep' | 'drop' | 'foreign' | 'yield';
-  /** What stands there, or will; with `yield`, that of the other profile, which asks for the same. */
+  /** The present or desired object; with `yield`, that of the other profile, which requests the same. */
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
   /** The copy is not what the profile asks for. */
@@ -262,7 +262,7 @@ export function copiesFor(context: CopyContext): readonly Copy[] {
     .flatMap((one) => one.secrets.flatMap((secret) => copyOf(context, one, secret) ?? []));
 }
 
-/** Whether its profile cannot be read now: the copy stays, unless its source was taken back. */
+/** Whether its profile cannot be read now: the copy stays, unless its source was withdrawn. */
 function isKeptUnread(context: CopyContext, copy: SecretObject): boolean {
   return context.distribution.unreadable.has(writerOf(copy) ?? '') && !isRevoked(context, copy);
 }
@@ -276,7 +276,7 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
     .map(({ metadata }) => secretRef(name, metadata.name));
 }
 
-/** What this reconciler wrote in the namespace. What was taken along from another one, marks included, is none of it. */
+/** Copies that this reconciler wrote in the namespace. One copied from another namespace, marks included, does not count. */
 export function ownCopies(reader: Reader, namespace: string): readonly SecretObject[] {
   const key = keyText({ scope: reader.scope.name, namespace, name: 'namespace' });
   const labels = { [OWNER_LABEL]: RECONCILER_NAME };
@@ -285,7 +285,7 @@ export function ownCopies(reader: Reader, namespace: string): readonly SecretObj
     .filter(({ metadata }) => metadata.annotations?.[KEY_ANNOTATION] === key) as readonly SecretObject[];
 }
 
-/** Copies whose source was taken back by its owner, whatever else is true of them. */
+/** Copies whose source was withdrawn by its owner, whatever else applies to them. */
 export function revokedIn(context: ConsentContext): readonly (Ref & { readonly uid: string })[] {
   const { name } = context.namespace.metadata;
   return ownCopies(context.reader, name).flatMap((copy) => {
@@ -304,7 +304,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   if (length === 0) return undefined;
   if (isSource(ref.namespace ?? '', secret)) {
     if (length === 1) return undefined;
-    // The source stands there itself and is never changed: what other sources give cannot be merged into it.
+    // The namespace holds the source itself, which is never changed: other sources cannot be merged into it.
     const message = `Secret "${ref.namespace}/${ref.name}" is itself one of ${length} sources of that name: pods there get its entries alone; give the copy another name`;
     return { ...base, action: 'yield', trouble: { reason: 'SourceInPlace', message } };
   }
@@ -362,7 +362,7 @@ function terminating(ref: Ref, present: SecretObject | undefined): Trouble | und
   return { reason: 'Terminating', message };
 }
 
-/** What becomes of a claim that has not got the name. Its own trouble comes first: who has none learns who is in the way. */
+/** The result of a claim without the name: its own problem first, else the profile that holds the name. */
 function yielded(
   context: CopyContext,
   claim: Claim,
@@ -386,7 +386,7 @@ function yielded(
   return { action: 'yield', trouble: { reason: 'Collision', message } };
 }
 
-/** Two profiles that ask for the same are no collision. */
+/** Two profiles that request the same content do not collide. */
 function asksForSame(a: ProfileSecret, b: ProfileSecret): boolean {
   return a.onCollision === b.onCollision && JSON.stringify(a.sources) === JSON.stringify(b.sources);
 }

@@ -24,7 +24,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
   if (isTerminating(namespace)) return { retain: 'all', remove: revokedIn({ reader, namespace, options }) };
   const context = { reader, distribution: distributionIn(reader), namespace, options };
   const copies = copiesFor(context);
-  // What the owner of the namespace can do nothing about is said once, by the profile.
+  // What the owner of the namespace cannot fix is reported once, by the profile.
   const troubled = copies.flatMap(({ trouble, ...copy }) =>
     trouble !== undefined && isTenants(trouble.reason) ? [{ ...copy, trouble }] : [],
   );

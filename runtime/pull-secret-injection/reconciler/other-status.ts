@@ -59,14 +59,14 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
   const isKruises = kruiseInjects(reader);
   const { ownNamespace: namespace } = options;
   if (object === undefined || (isKruises && reader.get(namespaceRef(namespace)) === undefined)) return {};
-  // A set that says where its secrets come from brings them.
+  // A set that names the sources of its secrets delivers them.
   const one = distributionIn(reader).distributors.find((candidate) => candidate.name === bringerName(object));
   const isBringing = one !== undefined && !one.suspended && one.secrets.length > 0;
   const count = isBringing ? countNamespaces(reader, one, options) : undefined;
   const held = heldCondition(object, heldRemoval(reader, object, options));
   const causes = count === undefined ? [] : causeConditions(count);
   const { apiVersion, kind } = object;
-  // As of a profile: an event for each cause, the counts as metrics, and another look.
+  // As for a profile: an event for each cause, the counts as metrics, and a requeue.
   const isQuiet = count === undefined && held.length === 0;
   const told: Result = isQuiet
     ? {}

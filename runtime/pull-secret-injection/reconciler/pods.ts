@@ -78,7 +78,7 @@ function webhookState(reader: Reader): InjectionState {
     .list({ role: 'hosted', ...ENDPOINT_SLICES })
     .flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : []))
     .map((endpoint: { conditions?: { ready?: boolean } } | null) => endpoint?.conditions?.ready);
-  // A slice that does not say counts as ready, as for kube-proxy.
+  // A slice without the field counts as ready, as for kube-proxy.
   const ready = endpoints.filter((isReady) => isReady !== false).length;
   if (ready === 0)
     return no(
@@ -264,8 +264,8 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
   return [other];
 }
 
-// A pod that is made up to try whether new pods get the names of a profile or a SidecarSet: in the first namespace that it
-// selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
+// A pod for a server-side dry run, to test whether new pods get the names of a profile or a SidecarSet: in the first namespace
+// that it selects, with labels that it selects, without anything that a quota or a policy for pods would reject.
 
 /** The question, and the known part of the answer. */
 export interface TriedPod {
@@ -273,14 +273,14 @@ export interface TriedPod {
   readonly trials: NonNullable<Result['dryRuns']>;
 }
 
-/** Which pod to try: labels that are selected, the names it should come back with, and whether a namespace is meant. */
+/** Which pod to try: selected labels, the names that it should get, and whether a namespace is selected. */
 interface Attempt {
   readonly labels: Labels | undefined;
   readonly wants: readonly string[];
   readonly isMeant: (namespaceLabels: Labels) => boolean;
 }
 
-/** Tries a pod of a profile, while everything that can be looked at says that names are injected: else there is nothing to try. */
+/** Tries a pod of a profile, unless the observed state already shows that names are not injected. */
 export function tryPods(
   reader: Reader,
   { selector, namespaceSelector, secrets }: PullSecretProfile,
@@ -296,8 +296,8 @@ export function tryPods(
 }
 
 /**
- * The same for a SidecarSet with its pin put in, whose `Ready` says it. Sets look at each other: where another one stands in for this one,
- * or none brings a container, nothing is tried.
+ * The same for a pinned SidecarSet, reported in its `Ready`. Nothing is tried where another set replaces this one,
+ * or none adds a container.
  */
 export function trySet(
   reader: Reader,

@@ -35,7 +35,7 @@ import {
   serves,
 } from './view.ts';
 
-// What is said of copies, by cause, of a profile as of a SidecarSet that says where its secrets come from.
+// Reports on copies by cause, for a profile or a SidecarSet that names the sources of its secrets.
 
 /** A condition for each cause. */
 export function causeConditions(count: Count): readonly ConditionInput[] {
@@ -100,7 +100,7 @@ function injectingOf(
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
-/** Secrets that pods are given the names of and that others bring: they are looked for where pods will look. */
+/** Secrets whose names pods get and that other tools deliver: looked up in the namespaces of the pods. */
 function presentCondition(
   profile: PullSecretProfile,
   { selected, absent }: Count,
@@ -157,7 +157,7 @@ function isPending({ injecting }: Summary): boolean {
   return injecting.reason === 'PolicyPending';
 }
 
-/** What the platform must do something about comes first; nothing concludes well from what cannot be told. */
+/** Problems that the platform must fix come first; an unknown state never counts as good. */
 const SUMMARY: readonly SummaryRow<Summary>[] = [
   ['stalled', ({ held }) => heldText(held)],
   ['stalled', ({ profile }) => (profile.suspended ? SUSPENDED : undefined)],
@@ -319,7 +319,7 @@ function isCurrent(reader: Reader, copy: Copy): boolean {
 
 /** Copies are on their way: counted again after this long. */
 export const COUNT_AGAIN_MS = 1000;
-/** Everything is well: counted again after this long, for what no event tells. */
+/** When all is well, counts are refreshed after this time, for changes without an event. */
 export const RECOUNT_MS = 10_000;
 
 /** The profile object. */
@@ -340,7 +340,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   const { profile } = read;
   const count = countNamespaces(reader, profile, options);
   const removal = heldRemoval(reader, object, options);
-  // In a folder there is no API server to ask.
+  // A folder has no API server.
   const isTried = creationTimestamp !== undefined && profile.injects && !profile.suspended;
   const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
   const facts: Summary = {
@@ -365,7 +365,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
     ...statusOf(reader, object, conditions, {
       ...countsOf(profile, count),
       ...rememberedOf(reader, object, profile, options),
-      // A status is merged: what is not said stays.
+      // A status is merged: omitted fields stay.
       ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
         ? {}
         : { heldRemoval: removal?.hash ?? '' }),

@@ -47,13 +47,13 @@ import {
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
-/** A profile counts what the namespaces do: when they are done, and now and then until that. A count looks at all of them. */
+/** A profile counts results of its namespaces once they are done, and now and then before: each count reads all of them. */
 const COUNT_DEBOUNCE_MS = 500;
 /** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
 const PROMPT_NAMESPACES = 200;
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Everything that is read; what lies in namespaces, where some are named, in these alone. */
+/** Everything that is read; namespaced objects only in the named namespaces, if any are named. */
 function readsOf(options: InjectionOptions): readonly Watch[] {
   const hosted = (apiVersion: string, kind: string, rest: Partial<Watch> = {}): Watch => ({
     role: 'hosted',
@@ -280,7 +280,7 @@ class Keys {
     return [this.key('policy'), ...sets.map(({ metadata }) => this.key(`sidecarset/${metadata.name}`))];
   }
 
-  /** Profiles, and SidecarSets that bring Secrets: each says what became of its copies. */
+  /** Profiles, and SidecarSets that deliver Secrets: each reports on its copies. */
   profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Request[] {
     const bringing = distributionIn(this.#reader).distributors.filter(isSidecarSet);
     return [
@@ -291,7 +291,7 @@ class Keys {
     ];
   }
 
-  /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
+  /** The counts in the profiles. With many namespaces they are delayed by a second, so that not every copy causes a full count. */
   counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
     return this.#namespaces().length <= PROMPT_NAMESPACES ? this.profiles(concerned) : [];
   }

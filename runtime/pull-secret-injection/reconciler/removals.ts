@@ -68,7 +68,7 @@ export const REMOVAL_HELD = 'RemovalHeld';
 /** Since when a removal is held: the transition of the condition, which therefore stays until the last copy is gone. */
 function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
   const { kind, metadata } = object;
-  // Of a SidecarSet, whose status is Kruise's where Kruise injects, it is said beside it.
+  // The status of a SidecarSet is Kruise's where Kruise injects: then the PullStatus has the condition.
   const about = { kind, namespace: options.ownNamespace, name: metadata.name };
   const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
   const { status } = (isBeside ? reader.get(pullStatusRef('hosted', about)) : object) ?? {};
@@ -77,7 +77,7 @@ function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions
   return held?.lastTransitionTime;
 }
 
-/** Which copies stay for now, and how to say that they may go. */
+/** Which copies are held, and how to confirm their removal. */
 export function heldCondition(
   { kind, metadata }: KubeObject,
   removal: HeldRemoval | undefined,
@@ -114,7 +114,7 @@ export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly
   });
 }
 
-/** The removal that is held for one profile or SidecarSet, or that was and is confirmed; undefined when nothing stands in the way of it. */
+/** The held removal of one profile or SidecarSet, or one that was held and is confirmed; undefined when nothing is held. */
 export function heldRemoval(
   reader: Reader,
   bringer: KubeObject,

@@ -56,7 +56,7 @@ export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configurati
 /** Who distributes: a profile, or a SidecarSet that names a source namespace. */
 export type Distributor = PullSecretProfile;
 
-/** What a SidecarSet is called among profiles, whose names have no slash. */
+/** Name of a SidecarSet among profiles, whose names have no slash. */
 export const SET_PREFIX = 'sidecarset/';
 
 /** What copies call the profile or SidecarSet. */
@@ -74,7 +74,7 @@ const readByName = new Map<string, { readonly text: string; readonly read: ReadP
 /** As many as one policy holds, and some more. */
 const REMEMBERED_PROFILES = 2000;
 
-/** Reads one profile, once per object, and gives the same again as long as it says the same: a new status is nothing new. */
+/** Reads one profile, once per object, and returns the same value while the spec is equal: a new status changes nothing. */
 export function profileOf(object: KubeObject): ReadProfile {
   return remembered(readProfiles, object, () => {
     const { name, annotations, creationTimestamp } = object.metadata;

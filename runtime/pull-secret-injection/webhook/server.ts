@@ -40,7 +40,7 @@ export interface AdmissionRequest {
   readonly object: Readonly<Record<string, unknown>>;
 }
 
-/** What is answered. Requests are never refused: what cannot be done is said in a warning. */
+/** The response. Requests are never denied: failures are warnings. */
 export interface AdmissionAnswer {
   /** JSON patch; absent or empty: nothing changes. */
   readonly patch?: readonly AddOperation[];
@@ -94,7 +94,7 @@ export interface WebhookServerOptions {
 
 export interface WebhookServer {
   readonly port: number;
-  /** Why the API server does not take the certificate that is served. Said in the log when it changes. */
+  /** Why the API server rejects the served certificate. Logged when it changes. */
   trouble(): string | undefined;
   /** Answers open requests, then stops. */
   close(): Promise<void>;

@@ -62,7 +62,7 @@ function isOver({ metadata, status }: AdmittedPod): boolean {
 export interface AdmissionInput {
   readonly pod: AdmittedPod;
   readonly namespace: string;
-  /** Undefined when the namespace is not known: nothing that looks at its labels matches. */
+  /** Undefined for an unknown namespace: no selector on its labels matches. */
   readonly namespaceLabels: Labels | undefined;
   readonly plan: InjectionPlan;
   readonly options: InjectionOptions;

@@ -46,7 +46,7 @@ export interface Admitted {
   readonly refused: readonly string[];
 }
 
-/** Leaves out what is declared and refused. An object that a cluster has given is in it, whatever its schema says today. */
+/** Drops rejected objects that come from files. An object read from a cluster stays, whatever its present schema. */
 export function admit(objects: readonly KubeObject[]): Admitted {
   const faults = schemaFaults(objects.filter(({ metadata }) => metadata.creationTimestamp === undefined));
   if (faults.length === 0) return { objects, problems: [], refused: [] };

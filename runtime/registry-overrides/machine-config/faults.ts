@@ -1,5 +1,5 @@
 /**
- * What makes the operator refuse everything that a cluster asks for, in the order in which it finds it.
+ * What makes the operator reject the whole configuration of a cluster, in the order in which it checks.
  *
  * Source of the rule: the Machine Config Operator's `validateRegistriesConfScopes` and `updatePolicyJSON`. It stops at the first
  * fault; here all are found, so that they can be corrected together.

@@ -116,11 +116,11 @@ function texts(value: unknown): readonly string[] | undefined {
   return value.map((item) => (typeof item === 'string' ? item : ''));
 }
 
-/** An object, and the file where it stands; without a file where it comes from a cluster. */
+/** An object, and its file; without a file when it comes from a cluster. */
 export interface Located {
   readonly object: KubeObject;
   readonly file?: string | undefined;
-  /** The same, from the folder on that was given; absent where that is no longer known. */
+  /** The same, relative to the given folder; absent when unknown. */
   readonly within?: string;
 }
 
@@ -165,7 +165,7 @@ export function clustersIn(
   return [{ name: 'management', objects: own }, ...declared, ...others];
 }
 
-/** `<namespace>/<name>` of the hosted cluster in whose folder a file lies. */
+/** `<namespace>/<name>` of the hosted cluster whose folder contains the file. */
 function hostedFolder({ file = '', within = file }: Located): string | undefined {
   return /(?:^|\/)hosted\/([^/]+\/[^/]+)\//.exec(within)?.[1];
 }
@@ -298,7 +298,7 @@ function hostOf(scope: string): string {
   return host.includes('/') ? '' : host;
 }
 
-/** Whether the operator takes `scope` as an insecure, blocked or allowed registry. It looks at wildcards only. */
+/** Whether the operator accepts `scope` as an insecure, blocked or allowed registry. It checks wildcards only. */
 export function isScope(scope: string): boolean {
   if (scope === '') return false;
   if (!scope.includes('*')) return true;

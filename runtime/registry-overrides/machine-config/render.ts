@@ -132,7 +132,7 @@ function rankOf(sources: readonly string[]): ReadonlyMap<string, number> {
   return ranks;
 }
 
-/** Scopes without mirrors take those of the first source that they lie in: digest sources go before tag sources, wide before narrow. */
+/** Scopes without mirrors get those of the first source that contains them: digest before tag sources, wide before narrow. */
 function handDown(
   drafts: ReadonlyMap<string, Draft>,
   sources: ReadonlyMap<string, number>,
@@ -333,7 +333,7 @@ export function headText(search: readonly string[]): string {
   return `unqualified-search-registries = [${search.map(quoted).join(', ')}]\nshort-name-mode = ""\nadditional-layer-store-auth-helper = ""\n`;
 }
 
-/** What the operator's template has where the Image object says nothing. */
+/** Defaults of the operator's template for fields that the Image object does not set. */
 export const TEMPLATE_SEARCH: readonly string[] = ['registry.access.redhat.com', 'docker.io'];
 
 function tableText(rule: MirrorRule): string {
@@ -359,7 +359,7 @@ function quoted(text: string): string {
 
 // One run of the operator: from the objects of a cluster to the files of its nodes, or to the refusal of all of them.
 // Source of the rule: the Machine Config Operator's `syncImageConfig` and `registriesConfigIgnition`, recorded in
-// test/conformance/cases/mco-registries. One bad entry anywhere refuses everything, and nodes keep the files that they have.
+// test/conformance/cases/mco-registries. One invalid entry rejects everything, and nodes keep their files.
 
 export const REGISTRIES_CONF = '/etc/containers/registries.conf';
 export const POLICY_JSON = '/etc/containers/policy.json';

@@ -17,7 +17,7 @@ import { recordOf } from '../../core/record.ts';
 
 /** The merged order, and the first pair that the lists put in opposite orders, if any. */
 export interface MergedOrder {
-  /** Without the source where that comes last: the runtime asks it last anyway. */
+  /** Without the source where that is last: the runtime tries it last anyway. */
   readonly order: readonly string[];
   readonly conflict?: readonly [string, string];
 }
@@ -86,7 +86,7 @@ function sorted(graph: Graph): MergedOrder {
   return conflict === undefined ? { order: queue } : { order: queue, conflict };
 }
 
-/** What would have to come before `name`, which is next only because nothing else is; a mirror listed twice is no conflict. */
+/** What would have to precede `name`, which is next only for lack of others; a mirror listed twice does not conflict. */
 function conflictAt(
   graph: Graph,
   name: string,

@@ -132,7 +132,7 @@ function tableOf(rule: MirrorRule): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A TOML basic string. What comes from a mirror set needs no escape; what comes from elsewhere may. */
+/** A TOML basic string. Values of a mirror set need no escapes; other values may. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }

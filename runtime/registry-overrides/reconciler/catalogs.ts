@@ -1,5 +1,5 @@
 /**
- * The catalogs of one hosted cluster: which images they take, and the objects that say so.
+ * The catalogs of one hosted cluster: their images, and the objects that set them.
  *
  * An override of a whole registry with a path means one thing to HyperShift and another in its documentation: the place of
  * HyperShift is tried first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
@@ -42,7 +42,7 @@ import {
 } from '../olm-catalogs.ts';
 import { deploymentRef } from './deployments.ts';
 
-// Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it.
+// The image of each catalog of a hosted cluster, as far as annotations and registries determine it.
 // A look-up asks with the pull secret of the hosted cluster it is for, read anew each time: with one file for all, the answer
 // said nothing of what the nodes of that cluster may pull.
 
@@ -205,7 +205,7 @@ export const STREAM: Omit<Ref, 'namespace'> = {
   name: CATALOG_STREAM,
 };
 
-/** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
+/** Plans the catalogs of `cluster`. Invalid annotations change nothing: present objects stay, and the error is reported. */
 export function planCatalogs(
   reader: Reader,
   cluster: KubeObject,
@@ -228,7 +228,7 @@ export function planCatalogs(
   return { ...NO_CATALOGS, ...base, ...managementObjects(reader, catalogs, chosen, mode) };
 }
 
-/** What is there stays while it is not known what should be in it. */
+/** Present objects stay while their desired content is unknown. */
 function keptObjects(reader: Reader): readonly Ref[] {
   const stream = { ...STREAM, namespace: reader.scope.controlPlaneNamespace };
   const sources = reader.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
@@ -313,7 +313,7 @@ function catalogFields(
   const containers = named(pod?.containers, CATALOG_CONTAINERS.container, image);
   const initContainers = named(pod?.initContainers, CATALOG_CONTAINERS.initContainer, image);
   return {
-    // Server-side apply cannot take away what another manager set: an empty list is no trigger.
+    // Server-side apply cannot remove fields of another manager: an empty list does not trigger.
     ...(TRIGGERS_ANNOTATION in (deployment.metadata.annotations ?? {}) ? { metadata: triggers([]) } : {}),
     spec: { template: { spec: { ...containers('containers'), ...initContainers('initContainers') } } },
   };
@@ -362,7 +362,7 @@ function guestObjects(
 
 /**
  * Whether the ImageStream `catalogs` should exist: only where the cluster has the API and no catalog image is set by annotation.
- * The existing system looks at the annotation of one catalog; since all or none must be set, any of them says the same.
+ * The existing system reads the annotation of one catalog; since all or none must be set, any of them will do.
  */
 export function catalogStreamWanted(hasImageStreams: boolean, imagesAreSet: boolean): boolean {
   return hasImageStreams && !imagesAreSet;

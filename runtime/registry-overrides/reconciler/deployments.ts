@@ -24,7 +24,7 @@ export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-s
 
 const MANAGER = 'pullwright-registry-overrides';
 
-/** What was seen the last time: told by the status, so that the decision stays a function of the world. */
+/** What was seen the last time, from the status, so that the decision depends on cluster state alone. */
 export type Memory = Readonly<Record<string, string>>;
 
 export interface DeploymentPlan {

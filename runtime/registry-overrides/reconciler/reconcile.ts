@@ -112,7 +112,7 @@ export function registryOverridesReconciler(options: OptionsByScope): Reconciler
 
 function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const cluster = clusterOf(reader);
-  // Without its HostedCluster nothing is known about what it wants; the engine drops the scope when it is gone.
+  // Without its HostedCluster the desired state is unknown; the engine drops the scope when it is gone.
   if (cluster === undefined) return { retain: 'all' };
   const { selection, mode, problems } = wishesOf(cluster, options);
   const sets = readMirrorSets(reader, options, selection);
