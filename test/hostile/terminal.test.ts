@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from 'yaml';
-import type { CommandIo } from '../../runtime/cli/command.ts';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
-import { runMain } from '../../runtime/commands/main.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { suite } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump, EVIL } from './evil-words.ts';
@@ -23,32 +22,8 @@ mkdirSync(join(folder, 'dump'));
 writeFileSync(join(folder, 'dump', 'all.json'), dump());
 const from = join(folder, 'dump');
 
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function run(args: readonly string[], isTTY: boolean): Promise<Ran> {
-  const seen = { stdout: '', stderr: '' };
-  const stream = (name: 'stdout' | 'stderr') => ({
-    isTTY,
-    columns: 80,
-    write: (text: string) => {
-      seen[name] += text;
-    },
-  });
-  const io: CommandIo = {
-    stdin: Readable.from([]),
-    stdout: stream('stdout'),
-    stderr: stream('stderr'),
-    env: isTTY ? {} : { NO_COLOR: '1' },
-    cwd: folder,
-    signal: new AbortController().signal,
-  };
-  const code = await runMain(args, io);
-  return { code, ...seen };
-}
+const run = (args: readonly string[], isTTY: boolean) =>
+  runInProcess(args, { isTTY, env: isTTY ? {} : { NO_COLOR: '1' }, cwd: folder });
 
 /** What the command's own colours and moves leave behind is what others could have put there. */
 function obeyed(text: string): string | undefined {

@@ -12,15 +12,16 @@ export interface InProcessRun {
 }
 
 /**
- * Runs `args` as `pullwright` would, with no terminal and an empty environment, or in the surroundings that are given. What it prints as JSON
+ * Runs `args` as `pullwright` would, with no terminal and an empty environment, or in the surroundings that are given, of which `isTTY` makes it a terminal. What it prints as JSON
  * is held against its schema.
  */
 export async function runInProcess(
   args: readonly string[],
-  given: Partial<CommandIo> = {},
+  { isTTY, ...given }: Partial<CommandIo> & { readonly isTTY?: boolean } = {},
 ): Promise<InProcessRun> {
   const seen = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') => ({
+    ...(isTTY === undefined ? {} : { isTTY, columns: 80 }),
     write: (text: string) => {
       seen[name] += text;
     },
