@@ -1,4 +1,4 @@
-/** Whether what npm installs is what somebody looked at. Pure. */
+/** Whether npm installs exactly the reviewed packages. Pure. */
 import { recordOf, textOf } from '../runtime/core/record.ts';
 
 const INTEGRITY = /^sha512-[\w+/]{86}==$/;

@@ -163,7 +163,7 @@ function article(type: string): string {
   return ARTICLES[type] ?? type;
 }
 
-/** What is there: short texts and numbers as they are, but nothing that stands where somebody may have pasted a credential. */
+/** The present value: short texts and numbers as they are, but nothing from a field that may hold a pasted credential. */
 function shown(value: unknown, path: readonly PropertyKey[]): string {
   if (value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';

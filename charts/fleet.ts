@@ -61,7 +61,7 @@ function accountMistakes(
   ];
 }
 
-/** A reconciler whose way to hosted clusters nobody has said: HyperShift makes no kubeconfig but that of an administrator. */
+/** A reconciler without configured access to hosted clusters: the only kubeconfig that HyperShift makes is an administrator's. */
 export function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
   return fleet.tops.flatMap((cluster, index) => {
     const secret = cluster.reconciler?.kubeconfigSecret ?? fleet.defaults?.kubeconfigSecret;
@@ -343,7 +343,7 @@ function unknownSystem(name: string): string {
   return `unknown system, ${suggestion(name, known)}`;
 }
 
-/** Whoever wrote more of the way to a mistake wrote the mistake: the cluster, or the defaults. */
+/** Where a mistake is written: in the cluster or the defaults, whichever holds more of its path. */
 function originOf(path: FieldPath, place: SectionPlace): FieldPath {
   const written = depth(asMap(place.cluster.systems), path);
   return depth(place.defaults, path) > written

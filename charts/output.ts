@@ -248,18 +248,16 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
 }
 
 // Holds a rendered tree against a folder, and writes it there: what is ours and no longer wanted goes, what is not ours stays.
-// A file is ours when its first line names the very path it stands at. So there is no index that two branches could both
-// change, a copy of a rendered file under another name belongs to whoever made it, and a folder can hold anything else.
-// A file is ours when its first line names the path where it stands. An index file would be changed by every branch that adds a
+// A file is ours when its first line names its own path. An index file would be changed by every branch that adds a
 // cluster; a plain marker would claim the copies that people make.
 
 /** How a folder differs from a tree. Paths with `/`, relative to the folder, sorted. */
 export interface TreeDifference {
   readonly added: readonly string[];
   readonly changed: readonly string[];
-  /** Ours, and no longer wanted. */
+  /** Ours, and no longer rendered. */
   readonly stale: readonly string[];
-  /** Wanted, but somebody else's file (or a symbolic link, or a folder) stands there. */
+  /** Rendered, but a foreign file (or a symbolic link, or a folder) has the path. */
   readonly inTheWay: readonly string[];
   readonly unchanged: number;
 }
@@ -274,7 +272,7 @@ export function headerOf(path: string): string {
 /**
  * Compares without writing. A folder that does not exist is empty.
  *
- * @throws PullwrightError `UnsafeName` for a path that leads out of the folder, whoever made it
+ * @throws PullwrightError `UnsafeName` for a path that leads out of the folder
  */
 export function compareTree(folder: string, tree: ManifestTree): TreeDifference {
   for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
@@ -338,8 +336,7 @@ function stateOf(folder: string, path: string, wanted: { text: string; listed: b
 }
 
 /**
- * What stands at the path, or in place of a folder above it. A link above is what must go: what it points to belongs to somebody
- * else, and the file at its other end too.
+ * What is in the way at the path or a folder above it. Of a link above, only the link itself must go: its target is not ours.
  */
 function blockerOf(folder: string, path: string): string | undefined {
   const parts = path.split('/');
@@ -369,7 +366,7 @@ function firstLine(text: string): string {
   return (text.split('\n', 1)[0] ?? '').replace(/\r$/, '');
 }
 
-/** Plain files below `folder`. Symbolic links are not followed; folders that begin with a dot are somebody else's. */
+/** Plain files below `folder`. Symbolic links are not followed; folders that begin with a dot are foreign. */
 function listFiles(folder: string): Set<string> {
   const found = new Set<string>();
   const walk = (relative: string): void => {

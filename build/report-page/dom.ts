@@ -30,7 +30,7 @@ function add(element: HTMLElement, children: readonly Child[]): void {
 
 const LONGEST = 180;
 
-/** A name that somebody else chose: on one line, nothing unseen in it, and no longer than can be read. */
+/** An untrusted name: on one line, without invisible characters, cut to a readable length. */
 export function name(text: string): string {
   const line = onOneLine(text);
   if (line.length <= LONGEST) return line;
@@ -65,7 +65,7 @@ export function reference(text: string): HTMLElement {
 
 const FILLS = new WeakMap<HTMLDetailsElement, () => void>();
 
-/** A part that is folded: what nobody opens is not made. */
+/** A folded part, filled when it is first opened. */
 export function folded(details: HTMLDetailsElement, fill: () => void): HTMLDetailsElement {
   FILLS.set(details, fill);
   details.addEventListener('toggle', fill);

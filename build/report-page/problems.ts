@@ -49,7 +49,7 @@ function card(problem: PageCause, open: boolean, cluster: string | undefined): H
       ),
     ),
   );
-  // What nobody opens costs nothing.
+  // Filled when opened.
   const fill = (): void => {
     if (body.childElementCount === 0) fillCases(body, grouped(cases), 0);
   };

@@ -75,7 +75,7 @@ function nodeRules(): readonly PolicyRule[] {
       verbs: ['get', 'patch'],
     },
     { apiGroups: [''], resources: ['nodes'], verbs: READ },
-    // The rendered configs of the pools have names that nobody knows in advance.
+    // The names of the pools' rendered configs are not known in advance.
     {
       apiGroups: ['machineconfiguration.openshift.io'],
       resources: ['machineconfigpools', 'machineconfigs'],

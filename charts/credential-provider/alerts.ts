@@ -1,4 +1,4 @@
-/** What should wake somebody. Each is explained in `docs/runbooks/credential-provider.md`. */
+/** Alerts. Each is explained in `docs/runbooks/credential-provider.md`. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';

@@ -1,4 +1,4 @@
-/** What should wake somebody: nodes that do not get their credentials. */
+/** Alerts: nodes that do not get their credentials. */
 import type { Alert } from '../shared/monitoring.ts';
 
 /** By the gauges of the reconciler, one series per cluster. */

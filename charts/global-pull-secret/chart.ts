@@ -152,7 +152,7 @@ function syncObjectsIn(
   if (config.mode === 'observe' || (cluster.delivery === 'reconciler' && !isBound)) return [];
   const enforce = config.enforce ?? 'warn';
   const agent = agentOf(config, cluster.image);
-  // They bind the reconciler's account too, so that it brings them nowhere; their names are our own, so nobody else does.
+  // They bind the reconciler's account too, so it must not deliver them. Their names are our own, so no other program does.
   if (deliveryOf(cluster) === 'reconciler')
     return [...agentBounds(agent), ...additionalSecretPolicies(enforce)];
   return syncObjects({ agent: { ...STANDALONE_AGENT, ...agent }, enforce });

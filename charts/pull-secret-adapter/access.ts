@@ -1,8 +1,8 @@
 /**
  * What the adapter may run and write in its own namespace, beyond what RBAC can say: Jobs of our program as their one account, with the Secret
- * of a cluster and no other, such Secrets, and what it remembers of clusters. Whoever has the adapter's token could else read, through a pod,
- * every Secret that lies beside it, be whichever service account lives there, and by a variable, a folder or an authority
- * of his own turn the Job's program and its account in the cloud to other ends.
+ * of a cluster and no other, such Secrets, and what it remembers of clusters. Otherwise a stolen token of the adapter could read, through a pod,
+ * every Secret of the namespace, run as each of its ServiceAccounts, and by a variable, a volume or a CA
+ * misuse the Job's program and its cloud account.
  */
 
 import { parseArgs } from 'node:util';

@@ -1,4 +1,4 @@
-/** What is worth waking somebody for. Each is explained in `docs/runbooks/pull-secret-adapter.md`. */
+/** Alerts. Each is explained in `docs/runbooks/pull-secret-adapter.md`. */
 import type { Alert } from '../shared/monitoring.ts';
 
 const DEAD = 'pullwright_adapter_events_total{outcome="dead"}';

@@ -169,7 +169,7 @@ function podFiles(input: Installation, isAdapter: boolean): PodFiles {
   };
 }
 
-/** Readable by whatever user the platform gives the pod: nobody else is in it. */
+/** Readable by any user that the platform gives the pod: no other user runs in it. */
 function secretVolume(name: string, secretName: string): Volume {
   return { name, secret: { secretName, defaultMode: 0o444 } };
 }
@@ -393,7 +393,7 @@ function pod(
   };
 }
 
-/** Of the pods of Jobs: nobody speaks to them. */
+/** Of the pods of Jobs: no ingress. */
 function jobNetworkPolicy(input: Installation): KubeObject {
   return networkPolicy({
     metadata: {

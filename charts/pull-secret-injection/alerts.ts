@@ -1,4 +1,4 @@
-/** What should wake somebody: namespaces that lack a Secret, and pods that cannot start for want of one. */
+/** Alerts: namespaces that lack a Secret, and pods that cannot start without one. */
 import type { Alert } from '../shared/monitoring.ts';
 
 /** By the gauges of the reconciler. A pod that runs although it lacks names is no reason to wake anybody. */

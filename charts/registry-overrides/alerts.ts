@@ -1,4 +1,4 @@
-/** What should wake somebody: mirrors that do not arrive, and catalogs that nobody has. */
+/** Alerts: mirrors that are not rolled out, and catalogs that are not found. */
 import type { Alert } from '../shared/monitoring.ts';
 
 /** By the gauges of the reconciler, one series per hosted cluster. */

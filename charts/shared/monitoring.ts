@@ -1,4 +1,4 @@
-/** PrometheusRule, ServiceMonitor and PodMonitor of the Prometheus Operator: symptoms that are worth waking somebody for. */
+/** PrometheusRule, ServiceMonitor and PodMonitor of the Prometheus Operator: symptoms that are worth a page. */
 
 import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';

@@ -91,7 +91,7 @@ export interface ReconcilerSettings {
   /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'pullwright-kubeconfig'} */
   readonly kubeconfigSecret?: string;
   /**
-   * Networks that may be contacted whoever chose the name that leads there: loopback for API servers, private ones for registries
+   * Networks that may be contacted even under untrusted host names: loopback for API servers, private ones for registries
    * without a credential. @default none
    */
   readonly allowAddresses?: readonly string[];
@@ -99,7 +99,7 @@ export interface ReconcilerSettings {
 
 /** HyperShift's own, of `system:admin`. */
 export const ADMIN_KUBECONFIG = 'admin-kubeconfig';
-/** Of an account that whoever runs the hosted cluster gave us; nobody is administrator because a fleet says nothing. */
+/** Of an account made for us in the hosted cluster; administrator rights are never a default. */
 export const OWN_KUBECONFIG = 'pullwright-kubeconfig';
 
 const HEALTH_PORT = 8081;

@@ -25,7 +25,7 @@ export interface VerifyInput {
   readonly concurrency?: number;
   /** Registries that may have any address, a private one although only pods name them. @default {[]} */
   readonly allowHosts?: readonly string[];
-  /** Networks, such as `10.1.0.0/16`, that may be contacted whoever chose the name that leads there. @default {[]} */
+  /** Networks, such as `10.1.0.0/16`, that may be contacted even under untrusted host names. @default {[]} */
   readonly allowAddresses?: readonly string[];
   /** Registries (`host:port`) that are spoken to without TLS. @default {[]} */
   readonly plainHosts?: readonly string[];

@@ -38,7 +38,7 @@ export interface VerifyInstallation {
   readonly concurrency: number;
   /** Hosts that may have any address. */
   readonly allowHosts: readonly string[];
-  /** Networks that may be contacted whoever chose the name that leads there. */
+  /** Networks that may be contacted even under untrusted host names. */
   readonly allowAddresses: readonly string[];
   /** `host:port` spoken to without TLS. */
   readonly plainHosts: readonly string[];
@@ -219,7 +219,7 @@ function reportRules(): readonly PolicyRule[] {
   ];
 }
 
-// What should wake somebody: credentials that are refused, that end, and checks that do not run.
+// Alerts: credentials that are rejected or expire, and checks that do not run.
 
 /** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
 export const VERIFY_ALERTS: readonly Alert[] = [

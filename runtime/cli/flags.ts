@@ -333,7 +333,7 @@ export const LOG_FLAGS: {
 
 // The flag for networks that are meant.
 
-/** Networks that may be contacted whoever chose the name that leads there. */
+/** Networks that may be contacted even under untrusted host names. */
 export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
   checked(
     text({

@@ -3,8 +3,8 @@ import { onOneLine, printable, withoutCommands, wrapped } from '../core/text.ts'
 import type { CommandIo } from './command.ts';
 
 /**
- * Stands before each sequence that is ours. Nobody outside can know it, and terminals and measures of width pass over it: it has
- * the form of an operating system command.
+ * Prefix of our own sequences. It is secret, and terminals and width measures skip it: it has the form of an operating system
+ * command.
  */
 const MARK = `\u001b]${globalThis.crypto.randomUUID()}\u0007`;
 
@@ -17,7 +17,7 @@ export function control(sequence: string): string {
 }
 
 /**
- * The same places to write to, where no character of somebody else's choice is obeyed: only sequences made by {@link control}
+ * The same streams, with untrusted control characters escaped: only sequences made by {@link control}
  * stay, and nothing passes for a command to the CI system that keeps the log. What is JSON or our YAML stays the same value, since the
  * escapes are those of both.
  */
@@ -81,7 +81,7 @@ export function capped(lines: readonly string[], most: number, hint: string): re
 
 // What was found wrong beside the answer of a command.
 
-/** Who reads more of them at night? Whoever wants them all has them in a file. */
+/** On a terminal; 2>FILE keeps all lines. */
 const MOST_LINES = 200;
 
 /**

@@ -15,9 +15,9 @@ type Environment = Readonly<Record<string, string>>;
 const QUIET: Environment = { BUN_GC_TIMER_DISABLE: '1', MIMALLOC_SCAVENGER: '0' };
 
 /**
- * The collector lets garbage grow by the memory of the machine, and thousands of requests leave much of it. It is told of a small
- * machine, so that it collects in time; what is in use may be as much as it needs. And the last tier of the compiler is left out: for
- * work that comes in bursts of seconds it costs more time and memory than its code saves. Whoever sets them has the last word.
+ * The garbage collector lets garbage grow with the memory of the machine, and thousands of requests leave much of it. A small
+ * memory size makes it collect in time, and does not limit memory in use. The last compiler tier is off: for bursts of seconds
+ * it costs more time and memory than its code saves. Variables that the user sets take precedence.
  */
 const SMALL: Environment = {
   BUN_JSC_forceRAMSize: String(100 * 1024 * 1024),

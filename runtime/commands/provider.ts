@@ -73,7 +73,7 @@ function parsedOf(args: readonly string[]): ParsedArguments | undefined {
   }
 }
 
-/** A line that nobody takes must not fail a pull. */
+/** A closed stderr must not fail a pull. */
 function writeError(line: string): void {
   try {
     writeWhole(2, line);

@@ -74,7 +74,7 @@ function renderLogfmt(line: Fields): string {
     .join(' ');
 }
 
-/** Needs no quotes: no blank, no sign of logfmt, and nothing that a terminal obeys or that nobody sees. */
+/** Needs no quotes: no blank, no logfmt delimiter, and no terminal control or invisible character. */
 const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
 
 function logfmtValue(value: unknown): string {

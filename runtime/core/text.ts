@@ -13,7 +13,7 @@ export function shellWord(text: string): string {
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * `text` with each character that a terminal would obey, or that nobody could see, as `\u001b`: also a JSON escape, so that
+ * `text` with each terminal control or invisible character as `\u001b`: also a JSON escape, so that
  * JSON stays the same value. Newlines and tabs stay.
  */
 export function printable(text: string): string {
@@ -39,7 +39,7 @@ export function withoutUserInfo(text: string): string {
 }
 
 /**
- * `value` with every text in it on one line: for what is rendered as text for people, where a newline that somebody else chose would
+ * `value` with every text in it on one line: for what is rendered as text for people, where a newline from outside would
  * begin a line. Only arrays and plain objects are gone through; keys stay, since programs ask for them.
  */
 export function oneLined<T>(value: T): T {
@@ -124,14 +124,14 @@ export function jsonText<Printed = never>(value: NoInfer<Printed>): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-// What somebody who mistyped a word may have meant.
+// Suggestions for mistyped words.
 
 /**
  * The word of `known` that is nearest to `word`, at most two letters away (added, missing, changed, or two that changed places
  * count as one); undefined when none is near.
  */
 export function nearWord(word: string, known: readonly string[]): string | undefined {
-  // Nobody mistypes a word of that length: it is a value in the wrong place, and the comparison is quadratic.
+  // A word of that length is a misplaced value and no typo, and the comparison is quadratic.
   if (word.length > LONGEST) return undefined;
   // Of a short word two letters are all of it.
   const most = word.length < 4 ? 1 : 2;

@@ -28,7 +28,7 @@ export interface Replacement {
   readonly before: KubeObject;
   readonly desired: KubeObject;
   readonly refusal: ApiError;
-  /** It is ours and nobody else's. */
+  /** It is ours alone. */
   readonly mayDelete: boolean;
 }
 
@@ -74,7 +74,7 @@ function cannotChange({ before, desired, refusal }: Replacement): PullwrightErro
   return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
-/** Made again when it has gone; somebody's finalizer takes its time. */
+/** Being deleted, with a finalizer pending: created again when it is gone. */
 function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   const finalizers = (metadata.finalizers ?? []).join(', ');
   return new PullwrightError(
@@ -115,7 +115,7 @@ async function send(change: Sent, author: Author, cluster: Cluster): Promise<Com
   return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
 }
 
-/** The object is somebody else's, and there is no mode in which it is only looked at. */
+/** The object has another owner, and no option makes us only observe it. */
 const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask for this here';
 
 /** Sends a JSON patch of a list that others write too. Never rejects. */
@@ -165,7 +165,7 @@ async function removeObject(
   { ref, before }: Extract<ChangeSet, { verb: 'removed' }>,
   cluster: Cluster,
 ): Promise<Committed> {
-  // Already on its way; a finalizer of somebody else is in no hurry.
+  // Already being deleted; a foreign finalizer may take its time.
   if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
   try {
     await cluster.client.remove(ref, { uid: ref.uid });
@@ -212,7 +212,7 @@ function settledFor(change: Applying, written: KubeObject, author: Author): stri
   return isSettled ? authorText(author) : undefined;
 }
 
-/** An object is there that the cache did not show: ours, from a moment ago, or somebody's. */
+/** An object exists that the cache did not show: our own, created a moment ago, or a foreign one. */
 async function meetObject(
   change: Applying,
   present: KubeObject,
@@ -234,7 +234,7 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     const written =
       change.plain === true && before !== undefined
         ? await patchPlainly(cluster, ref, plainPatch(desired, before, manager), manager)
-        : // What we made is ours whoever edits it; of what others made, only what nobody else claims, or what a person gave us.
+        : // Objects that we created are ours after any edit; in others, only unclaimed fields, or those a person assigned to us.
           await cluster.client.apply(withUid(desired, before), {
             manager,
             force: !isPart || change.take === true,
@@ -311,7 +311,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
   });
 }
 
-/** The status of an object, by server-side apply; false when there is nothing to say or nobody to say it of. */
+/** The status of an object, by server-side apply; false when there is no status or no object. */
 export async function commitStatus(
   { ref, status }: { readonly ref: Ref; readonly status: Readonly<Record<string, unknown>> },
   author: Author,
@@ -354,8 +354,8 @@ function canonical(value: unknown): string {
 const REMEMBERED = 10_000;
 
 /**
- * Somebody else's object has the name (which no cache shows where no read covers it), the account may not, a policy or a quota says no.
- * Forgotten when a later write goes through.
+ * A foreign object has the name (which no cache shows where no read covers it), or RBAC, a policy or a quota refuses.
+ * Forgotten when a later write succeeds.
  */
 export class RefusedWrites {
   readonly #refused = new Map<string, ReconcileError>();

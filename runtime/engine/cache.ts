@@ -1,4 +1,4 @@
-/** One informer, the objects that it has, and who hears of them. */
+/** One informer, its objects and its subscribers. */
 
 import { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -46,7 +46,7 @@ export class CachedSource implements Source, InformerSink {
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can tell of a deletion before the answer to our last write of the object is read. */
   readonly #deletedUids = new Set<string>();
-  /** By what they want to hear of: '' for everything, else a {@link watchPlaceOf}. */
+  /** By what they subscribe to: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
@@ -159,7 +159,7 @@ export class CachedSource implements Source, InformerSink {
 
   set(object: KubeObject): void {
     const id = idOf(object);
-    // Known before it is told, or who hears of it would not find it here.
+    // Update the store before notifying subscribers.
     this.#objects.set(id, object);
     const kept = this.#shared.keep(object);
     if (kept !== object && this.#objects.get(id) === object) this.#objects.set(id, kept);
@@ -175,7 +175,7 @@ export class CachedSource implements Source, InformerSink {
     this.#objects.delete(idOf(object));
   }
 
-  /** The very version that an answer brought before the watch told of it: nothing is to be made of it again. */
+  /** The version was already received in a response, before its watch event: not notified again. */
   #seen(object: KubeObject): KubeObject | undefined {
     const known = this.#objects.get(idOf(object));
     const { uid, resourceVersion } = object.metadata;
@@ -264,7 +264,7 @@ function idOf({ apiVersion, kind, metadata }: KubeObject): string {
   return `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
 }
 
-// What one cluster holds, as far as somebody asked: informers that several reconcilers and scopes share, over one store.
+// Cache of one cluster: informers that several reconcilers and scopes share, over one store.
 
 export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
@@ -308,7 +308,7 @@ export class ClusterCache {
     return source;
   }
 
-  /** Ends the sources that nobody listens to any more. */
+  /** Ends the sources without subscribers. */
   sweep(): void {
     for (const [id, source] of this.#sources) {
       if (source.listeners > 0) continue;
@@ -318,15 +318,15 @@ export class ClusterCache {
   }
 
   /**
-   * Takes what a write or a look gave back, so that the next look sees it before the watch tells. Whoever reads it is told at
-   * once: when the watch tells the same version, it is no news to anybody.
+   * Stores the object that a write or a read returned, so that the next read sees it before its watch event. Subscribers are
+   * notified at once, and not again by the watch event of the same version.
    *
-   * @param knownTo who wrote it and needs not hear of it
+   * @param knownTo the author of the write, which is not notified
    */
   observe(answer: KubeObject, knownTo?: string): void {
     const object = leanObject(answer);
     let kept: KubeObject | undefined;
-    // Whoever's selectors it matches has more of it than who is about to lose it.
+    // A source whose selectors match holds more of it than one that is about to drop it.
     const sources = [...this.#sources.values()].filter((source) => source.concerns(object));
     const losing = sources.filter(({ selection }) => !matchesSelectors(selection, object));
     for (const source of losing.length === 0 ? sources : [...losing, ...sources]) {
@@ -347,16 +347,16 @@ export class ClusterCache {
     this.#sources.clear();
   }
 
-  /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
+  /** Sources of one object are not in step: the newest version wins, and all subscribers are notified, whichever source saw it. */
   #keep(object: KubeObject): KubeObject {
-    // Who reads it whole must never be given less, not for the moment until its own watch tells.
+    // Readers of the whole object must never get less, not even until the event of their own watch.
     const isLess =
       isLightened(object) && [...this.#sources.values()].some((source) => source.hasWhole(object));
     if (!isLess && this.#storeNewer(object)) this.#tell(object);
     return this.store.get(storeName(object)) ?? object;
   }
 
-  /** Nobody is told: what is left says the same of all that is wanted of it. */
+  /** Without notification: the fields that remaining subscribers read are the same. */
   #replace(before: KubeObject, less: KubeObject): KubeObject {
     const known = this.store.get(storeName(before));
     const isRead = [...this.#sources.values()].some((source) => source.hasWhole(before));
@@ -424,7 +424,7 @@ export interface Selection {
   readonly values?: 'on-demand';
 }
 
-/** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */
+/** Notified of every change that a source covers. `knownTo`: the author of the write, which has seen the response. */
 export type ChangeListener = (object: KubeObject, knownTo?: string) => void;
 
 export interface Source {

@@ -51,7 +51,7 @@ export function keyText(key: Request): string {
   return `${key.scope}|${key.namespace ?? ''}|${key.name}`;
 }
 
-/** Who writes, for whoever is told of the write: one key of one reconciler. */
+/** Author of a write, for notifications: one key of one reconciler. */
 export function authorText({ reconciler, key }: Author): string {
   return `${reconciler} ${keyText(key)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Notices that somebody else undoes our writes: the same object set to the same content again and again. Two programs that
- * correct each other load the API server, roll pods, and help nobody; so the younger one gives in and says who it is.
+ * Detects another writer that undoes our writes: the same object set to the same content again and again. Two programs that
+ * correct each other load the API server and roll pods; so the younger one stops and names the other.
  */
 
 import { PullwrightError } from '../core/errors.ts';
@@ -94,8 +94,8 @@ export interface Correction {
 }
 
 /**
- * Writes, unless somebody undoes it again and again. What did not get through corrected nothing: an API server that refuses for a while is no
- * other manager.
+ * Writes, unless another manager undoes it again and again. A refused write does not count: an API server that refuses for a
+ * while is no other manager.
  *
  * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
  */
@@ -178,7 +178,7 @@ export class Cluster {
   }
 }
 
-/** Somebody else may write by now. */
+/** Another process may be the leader by now. */
 export function notLeader(): PullwrightError {
   return new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
 }

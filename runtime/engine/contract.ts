@@ -128,7 +128,7 @@ export interface Reader {
   /** The last answer; undefined when there is none yet, and in a folder. */
   dryRun(one: AdmissionDryRun): AdmissionDryRunResult | undefined;
   /**
-   * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: somebody else's has the name,
+   * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: a foreign object has the name,
    * which no read shows.
    */
   refusal(ref: Ref): ReconcileError | undefined;
@@ -142,7 +142,7 @@ export interface Reader {
 export interface ApplyObject {
   readonly role: Role;
   readonly object: KubeObject;
-  /** Take over an object of this name that somebody else made. Without it, such an object is a `ForeignObject` problem. */
+  /** Take over a foreign object of this name. Without it, such an object is a `ForeignObject` problem. */
   readonly forceOwnership?: boolean;
   /**
    * Made by a plain create and changed by a merge patch, under the same field manager, which costs the API server two thirds of
@@ -151,7 +151,7 @@ export interface ApplyObject {
   readonly plain?: boolean;
 }
 
-/** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */
+/** A few fields of a foreign object. Carries the uid that was seen, so that it never creates. */
 export interface FieldPatch {
   readonly part: Ref & { readonly uid: string };
   /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */

@@ -22,8 +22,8 @@ import type { Manager } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 import type { ObjectStore } from './store.ts';
 
-// Tells people how hosted clusters fare: counts as metrics, an event on the HostedControlPlane of each that is in trouble, and a
-// PullStatus beside the Lease of this process. A log is read by nobody who asks `status`.
+// Reports the state of hosted clusters: counts as metrics, an event on the HostedControlPlane of each failing one, and a
+// PullStatus beside the Lease of this process, which `pullwright status` reads.
 
 /** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
 export const PASSING_FAILURES = 5;

@@ -6,7 +6,7 @@ const OURS = 'pullwright.dev/';
 
 const lightened = new WeakSet<KubeObject>();
 
-/** Whether the object is less than the API server has. Whoever reads it by name has all of it. */
+/** Whether the object is less than the API server has. A read by name gives all of it. */
 export function isLightened(object: KubeObject): boolean {
   return lightened.has(object);
 }

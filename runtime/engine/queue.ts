@@ -5,8 +5,8 @@
 import { exponentialMs } from '../core/back-off.ts';
 
 // The delays of client-go's default controller rate limiter: per key exponential, overall a token bucket; the longer one counts.
-// A 403 is tried again every ten seconds and not ever more rarely: rights are usually missing because somebody is just
-// installing or repairing them.
+// A 403 is retried every ten seconds without further back-off: rights are usually missing while they are being installed or
+// repaired.
 const BACK_OFF = { firstMs: 5, maxMs: 1_000_000 };
 const RETRIES_PER_SECOND = 10;
 const BURST = 100;

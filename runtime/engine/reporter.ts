@@ -56,7 +56,7 @@ export class Reporter {
     return next;
   }
 
-  /** Takes back what was reported of keys that nobody looks at any more. */
+  /** Withdraws the reports of keys that are no longer reconciled. */
   close(): void {
     for (const source of this.#sampled) this.#options.metrics.samples(source, []);
     this.#sampled.clear();

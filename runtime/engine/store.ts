@@ -33,7 +33,7 @@ export function place(namespace: string | undefined, name: string): string {
 export class SortedObjects {
   #places: string[];
   #objects: KubeObject[];
-  /** Somebody holds the array: the next change goes into a copy. */
+  /** A reader holds the array: the next change goes into a copy. */
   #lent = false;
   readonly #byNamespace = new Map<string, readonly KubeObject[]>();
 

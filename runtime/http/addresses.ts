@@ -1,5 +1,5 @@
 /**
- * Which addresses may be contacted under a name that somebody else chose: a registry in an image's name, an API server in a
+ * Which addresses may be contacted under an untrusted host name: a registry in an image's name, an API server in a
  * kubeconfig. Without a guard such a name could make us knock at the node's own ports, at the services of a cluster or at the metadata
  * service of a cloud, and tell what was heard.
  */

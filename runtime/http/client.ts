@@ -7,7 +7,7 @@ import { HttpError, type HttpFailure, httpErrorOf, MAY_WORK_ELSEWHERE } from './
 import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
-  /** Whether `host[:port]` may be spoken to without TLS. @default {nobody} */
+  /** Whether `host[:port]` may be contacted without TLS. @default {TLS everywhere} */
   readonly plain?: (host: string) => boolean;
   /**
    * The addresses to connect to, in their order; undefined for those of the host itself. Asked for every request, that of a
@@ -25,7 +25,7 @@ const STEPS = 10;
 /**
  * Calls `run` after `ms`, and after ten turns of the event loop at least. Gives the way to cancel. What counts is the time in which this process
  * attended to what came: where it has too little processor, a turn of its event loop may take seconds. What was answered meanwhile lies there unread,
- * and whoever counted those seconds would take a good server for a silent one, ask it again, and have less time still.
+ * and counting those seconds would take a healthy server for a silent one, and retry with even less time.
  */
 export function afterAttended(ms: number, run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -95,7 +95,7 @@ export class HttpClient {
    * The whole answer as text, within the deadline.
    *
    * @param limitBytes of the body, counted as it arrives
-   * @throws HttpError when there is no answer, or it is too long, torn, or packed in a way that nobody asked for
+   * @throws HttpError when there is no answer, or it is too long, truncated, or in an encoding that was not requested
    */
   ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
     return this.read(request, async (answer) => {
@@ -271,7 +271,7 @@ export interface RetryOptions<T> {
   readonly tries: number;
   /** Pause after try `round` (0 is the first), on top of what the server asks for; see `rules/back-off.ts`. */
   readonly waitMs: (round: number) => number;
-  /** A server that wants to be left alone for longer is not asked again here: whoever called has a rhythm of its own. */
+  /** A longer Retry-After is not waited for here: the caller has its own schedule. */
   readonly longestWaitMs: number;
   /** Undefined when another try is of no use; else how long the server wants to be left alone, if it says. */
   readonly again: (tried: Tried<T>) => { readonly afterMs?: number | undefined } | undefined;

@@ -166,7 +166,7 @@ class MessageAnswer implements HttpAnswer {
     this.status = message.statusCode ?? 0;
     this.body = message;
     this.#method = method;
-    // A body that breaks off is seen by whoever reads it; one that nobody reads must not end the process.
+    // The reader of a body sees that it breaks off; an unread body must not end the process.
     message.on('error', () => undefined);
   }
 

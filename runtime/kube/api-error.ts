@@ -183,7 +183,7 @@ const TERMINATING: RefusalWords = {
   hint: 'Nothing can be made there until it is gone and made again',
 };
 
-/** Somebody else's admission refuses: nothing of ours changes when that changes, so it is asked again. */
+/** Refused by foreign admission control: no event reports when that changes, so the request is retried. */
 const ADMISSION: readonly string[] = ['QuotaExceeded', 'AdmissionDenied'];
 
 /** Rights that are given back are noticed soon, however long they were missing: not left to a back-off that grows. */

@@ -107,7 +107,7 @@ export interface Connection {
   readonly ca?: string;
   /** Name to verify instead of the host of `server`. */
   readonly serverName?: string;
-  /** Where the server may be, when somebody else chose it. @default anywhere */
+  /** Allowed addresses of the server, when its name is untrusted. @default anywhere */
   readonly addresses?: AddressPolicy;
   /** `http://[user:password@]host:port` to go through. */
   readonly proxy?: Redacted<string>;

@@ -95,7 +95,7 @@ export function encodeObject(object: unknown): unknown {
   return encoded ?? object;
 }
 
-// Objects without what nobody here reads, so that a cache of many is small.
+// Objects without the fields that are never read, so that a large cache stays small.
 
 /** Kinds of ours of which a field that the API server dropped must not go unseen. */
 const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);

@@ -188,7 +188,7 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
  */
 export type Ownership = 'applied' | 'written';
 
-/** Whether somebody other than `manager` owns the field too, so that it stays when `manager` gives it up. */
+/** Whether another field manager owns the field too, so that it stays when `manager` releases it. */
 export function isOwnedByAnother(
   object: KubeObject,
   path: readonly FieldStep[],
@@ -313,7 +313,7 @@ export function plainPatch(desired: KubeObject, live: KubeObject, manager: strin
   return abandoned(live, desired, manager, 'written').reduce<object>(withNull, named);
 }
 
-/** `patch` with null at `path`; an element of a list is left to whoever wants it. */
+/** `patch` with null at `path`; list elements are left alone. */
 function withNull(patch: object, [step, ...rest]: readonly FieldStep[]): object {
   if (typeof step !== 'string') return patch;
   const below = (patch as Map)[step] ?? {};

@@ -1,6 +1,6 @@
 /**
  * Events for people (events.k8s.io/v1). An event has a name made of what it says, so that the same event is one object however
- * often it is said and whoever says it: repeated, it becomes a series; after a restart, nothing is sent.
+ * often and by which process it is sent: repeated, it becomes a series; after a restart, nothing is sent.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * A kubeconfig that comes out of a Secret was written by somebody else: it may hold an https server and inline CA,
+ * A kubeconfig from a Secret is untrusted: it may hold an https server and inline CA,
  * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
  */
 import { isIP } from 'node:net';

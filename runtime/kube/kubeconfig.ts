@@ -214,7 +214,7 @@ const REFUSAL_MS = 1000;
 function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['credentials'] {
   let config = first;
   let answer: Promise<Credentials> | undefined;
-  // By a clock that nobody sets back.
+  // A monotonic clock.
   let readAt = performance.now();
   let refusedAt = Number.NEGATIVE_INFINITY;
   return async (refused) => {

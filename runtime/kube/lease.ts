@@ -135,7 +135,7 @@ export class LeaderElection {
       return mine;
     } catch (error) {
       const failure = asPullwrightError(error);
-      // Somebody else was faster.
+      // Another candidate was faster.
       if (isApiError(error, 409)) return false;
       if (failure.message !== this.#lastError) this.#options.onError?.(failure);
       this.#lastError = failure.message;

@@ -11,7 +11,7 @@ import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './client.ts';
 
-// The addresses of an API server that a kubeconfig out of a Secret names: whoever may write that Secret chose them.
+// Addresses of an API server from a kubeconfig in a Secret: untrusted, chosen by the writer of that Secret.
 
 /** What is wrong with an address that is refused. */
 export const REFUSED_SERVER =
@@ -82,7 +82,7 @@ const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
-/** Where nobody has answered for so long, one try tells as much as five. */
+/** After so long without an answer, further tries are pointless. */
 const SILENCE_MS = 10_000;
 /** More than the largest object that an API server stores has as JSON. */
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -247,7 +247,7 @@ export class Requester {
     const { credentials } = this.#options.connection;
     const answer = await this.#once(call, send, await credentials(false));
     if (answer.status !== 401) return answer;
-    // The token may have been renewed since it was read. A body that nobody reads would hold the connection.
+    // The token may have been renewed since it was read. An unread body would hold the connection.
     answer.discard?.();
     return this.#once(call, send, await credentials(true));
   }

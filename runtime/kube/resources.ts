@@ -106,7 +106,7 @@ interface ResourceList {
   }[];
 }
 
-/** Whether there may be an object of this name in this namespace; of others nobody needs to ask. */
+/** Whether name and namespace are valid, so that a request for the object makes sense. */
 export function mayExist({ name, namespace }: ObjectRef): boolean {
   return isPathSegment(name) && (namespace === undefined || isPathSegment(namespace));
 }

@@ -241,7 +241,7 @@ export const KUBERNETES_SCHEMA: SchemaOptions = {
 
 // Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases without end.
 
-/** What the library is told, whoever asks: it would compare each key with all others. */
+/** Options of every parse: with `uniqueKeys` the library would compare each key with all others. */
 const OPTIONS = { ...KUBERNETES_SCHEMA, uniqueKeys: false, prettyErrors: false } as const;
 
 /**
@@ -296,7 +296,7 @@ export function parseYaml(text: string): unknown {
 const MOST_LETTERS = 1024 * 1024;
 
 /**
- * As {@link parseYaml}, for a text that somebody else wrote: at most a mebibyte.
+ * As {@link parseYaml}, for an untrusted text: at most 1 MiB.
  */
 export function parseShortYaml(text: string): unknown {
   if (text.length > MOST_LETTERS)
@@ -313,7 +313,7 @@ function isNothing(contents: unknown): boolean {
 export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplicateObjects'> &
   Pick<ToStringOptions, 'indentSeq' | 'lineWidth' | 'singleQuote'> & { readonly sortMapEntries?: boolean };
 
-/** Line breaks of YAML 1.1 that newer YAML does not know, and characters that a terminal obeys or that nobody sees. */
+/** Line breaks of YAML 1.1 that newer YAML does not know, and terminal control or invisible characters. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**

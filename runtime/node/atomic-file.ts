@@ -83,8 +83,8 @@ export interface ReplaceOptions {
   /** Permission bits of a file that is not there yet; one that is there keeps its own. @default {0o600} */
   readonly mode?: number;
   /**
-   * True for what nobody else may have had a say in: a file that is there gives way with its mode and owner, who may be anybody
-   * that was there first. @default {false}
+   * True for files that must be ours alone: an existing file, whose owner is unknown, is replaced together with its mode and
+   * owner. @default {false}
    */
   readonly fresh?: boolean;
   /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
@@ -104,7 +104,7 @@ export interface ReplaceOptions {
 export function readWhole(path: string): FileContent | undefined {
   let fd: number;
   try {
-    // Without O_NONBLOCK, opening a pipe that somebody put there would wait for ever.
+    // Without O_NONBLOCK, opening a pipe would block for ever.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;

@@ -178,8 +178,8 @@ export function windowOf(node: string, windowMs: number): Window {
 }
 
 /**
- * The change with a place in the window of now: who shortens the window, or takes it away, does not wait for a place in the longer one.
- * A longer window moves nobody, and a wait after a failure is not of the window.
+ * The change, rescheduled to the present window: after the window is shortened or removed, no node waits for its time in the longer one.
+ * A longer window delays no change, and a wait after a failure does not depend on the window.
  *
  * @param change what is under way
  */
@@ -221,11 +221,11 @@ export interface Turn {
 }
 
 /**
- * The turn of a node that asks at `now`, when the next free one is `next` (undefined: nobody has asked yet). A turn that is
+ * The turn of a node that asks at `now`, when the next free one is `next` (undefined: no booking yet). A turn that is
  * further away than all nodes together can have pushed it was booked by a clock that differs, and is not believed.
  *
  * @param asked `own`: the turn of this node, where it was the last to book. Once that has come the restart of it is over, since
- *   the node asks again, and there is nobody to wait for
+ *   the node asks again, and there is no node to wait for
  */
 export function bookTurn(asked: {
   readonly now: number;

@@ -23,7 +23,7 @@ import type { NodeEvent, NodeState } from './task.ts';
 import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
 
 // Ends an agent whose loop stands still: something that it waits for will never come. Its container is started again, and goes on
-// from the journal. A probe by the kubelet would need a port, which somebody else may hold.
+// from the journal. A probe by the kubelet would need a port, which may be in use.
 
 /** What a sign of life is. */
 export interface Heart {
@@ -129,7 +129,7 @@ export async function runDaemon(
     format: settings.logFormat,
     level: () => settings.logLevel,
   });
-  // A promise of a library that nobody waits for must not take the program down in the middle of a restart.
+  // An unawaited promise of a library must not end the program in the middle of a restart.
   process.on('unhandledRejection', (error) =>
     log.error('Unexpected failure', { error: describeError(error) }),
   );
@@ -275,7 +275,7 @@ function collectGarbage(): void {
 
 export interface LoopOptions {
   readonly folder: StateFolder;
-  /** Called while the lock is held, so that the journal that it reads is nobody else's. */
+  /** Called while the lock is held, so that no other process writes the journal. */
   readonly engine: (publish: (state: NodeState) => void) => NodeEngine;
   readonly wake: Wake;
   readonly clock: Clock;

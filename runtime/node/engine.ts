@@ -131,7 +131,7 @@ export class NodeEngine {
       return this.#troubled(asProblem(error));
     }
     this.#options.publish(state);
-    // Asked for beside the write, so that where nobody else waits the restart follows at once.
+    // Requested during the write, so that the restart follows at once when no other node waits.
     if (step.do === 'write' && this.#journal.change?.restart === true) turns?.granted(signal);
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };

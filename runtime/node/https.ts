@@ -57,7 +57,7 @@ export class HttpsServer {
       },
     );
     this.#tls.on('connection', (socket: Socket) => this.#admit(socket));
-    // A client that does not like the certificate, or is none of TLS: nobody's fault here.
+    // A client that rejects the certificate, or does not speak TLS: no error of this server.
     this.#tls.on('tlsClientError', () => undefined);
   }
 
@@ -152,7 +152,7 @@ export class HttpsServer {
   }
 }
 
-// A serving certificate from files that somebody else renews (cert-manager, service-ca). A mounted Secret is swapped by a
+// A serving certificate from files that cert-manager or service-ca renews. A mounted Secret is swapped by a
 // symbolic link, which file watchers miss now and then, so the files are also looked at in intervals. A pair that does not
 // fit together, as between the writes of its two files, is not taken: the old one goes on serving.
 
@@ -214,7 +214,7 @@ export function expiry(pair: CertificatePair): Date {
   return new Date(new X509Certificate(pair.cert).validTo);
 }
 
-/** Why nobody takes the certificate now: it is over, or has not begun. */
+/** Why the certificate is invalid now: expired, or not yet valid. */
 export function untimely(pair: CertificatePair, now: Date): string | undefined {
   const { validFrom, validTo } = new X509Certificate(pair.cert);
   const [from, to] = [new Date(validFrom), new Date(validTo)];

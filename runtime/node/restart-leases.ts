@@ -1,6 +1,6 @@
 /**
  * Books the turn of a node at the restart, in one Lease that the fleet shares: its `renewTime` is the next free turn, its
- * `acquireTime` that of the node which booked last. The rule is runtime/node/checkpoint.ts. A booking holds nothing, so that a node that dies before its turn keeps nobody waiting.
+ * `acquireTime` that of the node which booked last. The rule is runtime/node/checkpoint.ts. A booking holds nothing, so that a node that dies before its turn blocks no other node.
  *
  * Who cannot reach the API server waits for a share of a window that its name decides: a broken control plane must not keep
  * credentials from the nodes.
@@ -98,7 +98,7 @@ export class BookedTurns implements Turns {
     }
   }
 
-  /** Milliseconds until the turn, or undefined when somebody else was faster. */
+  /** Milliseconds until the turn, or undefined when another node was faster. */
   async #try(client: KubeClient, nodes: number): Promise<number | undefined> {
     const { clock, lease: ref, nodeName } = this.#options;
     const lease = await client.get(ref);
@@ -119,7 +119,7 @@ export class BookedTurns implements Turns {
     };
     try {
       await client.replace({ ...lease, spec }, MANAGER);
-      // By the clock that nobody sets: one that is set during the request would make the wait as long as its jump.
+      // By the monotonic clock: a wall clock that is set during the request would change the wait by its jump.
       return Math.max(0, turn.at - now - (clock.monotonic() - asked));
     } catch (error) {
       if (isApiError(error, 409)) return undefined;

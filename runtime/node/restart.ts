@@ -24,12 +24,12 @@ export interface UnitHealth {
 
 export type RestartEnd =
   | {
-      readonly ok: true /** False when somebody else had restarted the unit since the write. */;
+      readonly ok: true /** False when another program restarted the unit since the write. */;
       readonly restarted: boolean;
     }
   | { readonly ok: false; readonly kind: FailureKind | 'stopped'; readonly error: PullwrightError };
 
-/** Result words of systemd that mean: somebody else is busy with the unit. */
+/** Results of systemd jobs that mean: another job works on the unit. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'The unit did not become ready within its own start timeout',
   canceled: 'Another job replaced this one: look for another program that restarts the unit',

@@ -185,7 +185,7 @@ function limitedMs(restarts: readonly number[], now: number, { maxRestarts }: Po
   return oldest === undefined || oldest > now ? 0 : oldest + RESTARTS_COUNT_FOR_MS - now;
 }
 
-/** The write did not happen yet, or somebody undid it. */
+/** The write did not happen yet, or was undone. */
 function rewrite(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
   if (seen.wanted?.digest !== change.wanted) {

@@ -1,6 +1,6 @@
 /**
  * What a node program shows of itself: probes on loopback, and metrics with TLS where Prometheus reaches them. Neither is what the
- * program is for: a port that somebody else holds is said once and tried again, and the credentials go on.
+ * program is for: a port in use is reported once and retried, and credentials are served meanwhile.
  */
 import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';

@@ -38,7 +38,7 @@ import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './checkpoint.ts';
 import type { OwnedEntries } from './task.ts';
 
 // Who owns what is written on a node. The kubelet runs as root what it finds, and reads its credentials as root, so that
-// nobody else may own these files; an earlier version, or a container started with another user, may have left them so.
+// no other user may own these files; an earlier version, or a container started with another user, may have left them so.
 
 const ROOT = 0;
 
@@ -53,7 +53,7 @@ export function giveToRoot(path: string): boolean {
   if (process.geteuid?.() !== ROOT) return false;
   let fd: number;
   try {
-    // A descriptor, so that what was judged is what is changed. A pipe that somebody put there is not waited for.
+    // A descriptor, so that the checked file is the changed one. O_NONBLOCK, so that a pipe does not block.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) return false;
@@ -241,12 +241,12 @@ function parseJson(content: FileContent | undefined): unknown {
 
 // At most one program at a time works on a file of a node, also when two pods share nothing but the folder.
 // The lock is a listening socket in the folder: the kernel closes it with its owner, however that one dies, so a lock is
-// stale exactly when nobody answers. Process ids would mean nothing here, since every pod has its own.
+// stale exactly when no process answers. Process ids would mean nothing here, since every pod has its own.
 // A listening socket and no file: two agents on one node share neither process ids nor a network, the runtimes have no flock,
 // and the kernel stops answering for a socket when its owner dies in whatever way.
 
 export interface Hold {
-  /** Whether the lock is still ours: somebody may have removed it. */
+  /** Whether the lock is still ours: it may have been removed. */
   held(): boolean;
   release(): void;
 }
@@ -286,7 +286,7 @@ async function tryTake(path: string): Promise<Hold | undefined> {
   };
 }
 
-/** Somebody else holds the lock. */
+/** Another process holds the lock. */
 export interface Busy {
   /** Resolves when the holder is gone. */
   readonly busy: Promise<void>;
@@ -314,7 +314,7 @@ function listen(path: string): Promise<() => void> {
   });
 }
 
-/** Who holds the lock; undefined when nobody does, and it is worth trying again at once. */
+/** The holder of the lock; undefined when it is free, and worth trying again at once. */
 async function holder(path: string): Promise<Busy | undefined> {
   const ino = inodeOf(path);
   if (ino === undefined) return undefined;
@@ -342,7 +342,7 @@ function moveStaleAway(path: string, ino: number): void {
     renameSync(path, moved);
     if (inodeOf(moved) !== ino) linkSync(moved, path);
   } catch {
-    // Somebody else moved it first.
+    // Another process moved it first.
   }
   unlinkQuietly(moved);
 }

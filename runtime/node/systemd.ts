@@ -510,7 +510,7 @@ interface LostJob {
   readonly cause: unknown;
 }
 
-/** Results of jobs, kept whether they arrive before or after somebody asks. */
+/** Results of jobs, kept whether they arrive before or after they are awaited. */
 class JobEnds {
   readonly #results = new Map<string, string>();
   #wanted: { readonly path: string; readonly tell: (result: string) => void } | undefined;

@@ -62,7 +62,7 @@ export type NodeEvent =
       readonly unit: string;
       readonly attempt: number;
       readonly ms: number;
-      /** False when the unit had been restarted by somebody else since the write, or ran untouched. */
+      /** False when another program restarted the unit since the write, or no restart was needed. */
       readonly byUs: boolean;
     }
   | {
@@ -78,7 +78,7 @@ export type NodeEvent =
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
   | { readonly event: 'swept'; readonly files: number }
-  /** An earlier version, or a container with another user, had left the file to somebody else than root. */
+  /** An earlier version, or a container with another user, had left the file with an owner other than root. */
   | { readonly event: 'given-to-root'; readonly file: string }
   /** The file holds credentials, and others than its owner could read it. */
   | { readonly event: 'made-private'; readonly file: string };

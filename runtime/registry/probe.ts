@@ -15,7 +15,7 @@ export interface ProbeResult {
   readonly message: string;
   readonly digest?: string;
   readonly retryAfterSeconds?: number;
-  /** Nobody answered at all. */
+  /** The host did not answer at all. */
   readonly silence?: true;
 }
 

@@ -43,7 +43,7 @@ export class RegistryError extends Error {
   readonly failure: RegistryFailure;
   /** For `RateLimited`: what the registry asked for, in seconds. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether nobody answered at all, so that other questions to the same host need not be asked. */
+  /** Whether the host did not answer at all, so that further requests to it are pointless. */
   readonly silence: boolean;
 
   constructor(failure: RegistryFailure, message: string, retryAfterSeconds?: number, silence = false) {
@@ -83,7 +83,7 @@ export function registryGuard(policy: AddressPolicy | undefined): AddressGuard {
 export interface TransportOptions {
   /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
   readonly allowHosts?: readonly string[];
-  /** Networks that may be contacted whoever named the host. */
+  /** Networks that may be contacted even under untrusted host names. */
   readonly allowNetworks?: Networks;
   /** `host:port` spoken to without TLS. Only for hosts that a person named. */
   readonly plainHosts?: readonly string[];

@@ -147,7 +147,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
 }
 
-/** Registries are asked only where somebody said so: by a file with credentials, or in the options of a cluster. */
+/** Registries are contacted only where configured: by a file with credentials, or in the options of a cluster. */
 async function lookUpOf(
   { registryAuthfile: authfile, allowAddresses }: LiveSettings,
   env: CommandIo['env'],
@@ -327,7 +327,7 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   if (!lost) await release(run);
   await Promise.all(servers.map((server) => server.close()));
   log.info('stopped');
-  // Whoever runs us starts us again, with nothing half done in memory.
+  // The kubelet restarts the container, with nothing half done in memory.
   return lost && !io.signal.aborted ? 1 : 0;
 }
 

@@ -115,7 +115,7 @@ function isDir(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Parses only what somebody reads: a dump of a cluster holds far more. */
+/** Parses only the kinds that reconcilers read: a dump of a cluster holds far more. */
 function inputReader(kinds: readonly string[], io: CommandIo): (path: string) => Promise<Folder> {
   const wanted = new Set(kinds);
   return (path) => readFolder(path, wanted, io.stdin);

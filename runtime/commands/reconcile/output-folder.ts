@@ -152,7 +152,7 @@ function fileOf(role: string, object: KubeObject): string {
   return `${role}/${folder}/${pathPart('kind', object.kind).toLowerCase()}-${pathPart('name', name)}.yaml`;
 }
 
-/** A digest is no base64, so that nobody can apply it as a credential. */
+/** A digest is not valid base64, so that it cannot be applied as a credential. */
 function digested(value: unknown, key: Uint8Array): unknown {
   if (value instanceof Redacted) {
     const digest = createHmac('sha256', key)
@@ -197,7 +197,7 @@ function removeStale(to: OutputFolder, files: ReadonlyMap<string, string>): void
     );
   }
   const earlier = new TextDecoder().decode(reveal(index.bytes)).split('\n');
-  // Whoever may write here may have written the index too: what no run of ours would have written is not removed by its word.
+  // The index is untrusted, as every writer of the folder can change it: only paths that a run can have written are removed.
   const ours = earlier.filter((file) => /^(?:hosted|management)\/\w[\w.-]*\/\w[\w.-]*\.yaml$/.test(file));
   for (const file of ours) if (!files.has(file)) to.remove(file);
 }

@@ -92,7 +92,7 @@ export const TEMPLATE_KINDS: readonly string[] = [
 /**
  * What stands in the store after the run counts: copies that were made, and the policy that was compiled.
  *
- * @param isOff the configuration says that nobody injects
+ * @param isOff injection is off in the configuration
  */
 export function templatePulls(store: ObjectStore, isOff: boolean): readonly TemplatePull[] {
   const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];

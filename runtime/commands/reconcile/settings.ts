@@ -13,7 +13,7 @@ export interface LiveSettings {
   /** Only this hosted cluster, `<namespace>/<name>`. */
   readonly hostedCluster: string | undefined;
   readonly kubeconfigSecret: string;
-  /** Networks of API servers and registries, whoever chose the names that lead there. */
+  /** Networks of API servers and registries that may be contacted even under untrusted host names. */
   readonly allowAddresses: readonly string[];
   /** How often kubeconfigs are looked at again. */
   readonly refreshMs: number;

@@ -262,7 +262,7 @@ const USUAL: readonly string[] = [
   'default',
   'builder',
   'deployer',
-  // Made for our webhook by whoever issues certificates.
+  // Issued for our webhook by cert-manager or service-ca.
   'pullwright-webhook-tls',
 ];
 const CONTENTS: readonly (readonly [apiVersion: string, kind: string])[] = [

@@ -158,7 +158,7 @@ function judge(object: KubeObject, around: Surroundings): Judged {
   return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
 }
 
-/** An object of somebody else, of which some fields may be ours. */
+/** A foreign object, of which some fields may be ours. */
 function judgeForeign(object: KubeObject): Judged {
   const managers = managersToRelease(object);
   if (managers.length === 0) return { none: true };

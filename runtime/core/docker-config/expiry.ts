@@ -1,5 +1,5 @@
 /**
- * When a credential ends, as far as it says so itself. Nobody is asked.
+ * When a credential expires, as far as it says so itself. No registry is contacted.
  *
  * Source of the rule: RFC 7519 (`exp` of a JSON Web Token: tokens of service accounts, refresh tokens of Azure's registry);
  * Amazon ECR's authorization token (base64 of a JSON object with `expiration`, in seconds); Google's access tokens, which are

@@ -59,7 +59,7 @@ export interface Ring {
 /** An entry, and what its key is compared by. */
 export interface IndexedEntry {
   readonly entry: KeyringEntry;
-  /** Host that whoever wrote the key meant. */
+  /** Host that the key is meant for. */
   readonly registry: string;
   /** Undefined when nothing can match. */
   readonly url: SchemelessUrl | undefined;

@@ -52,8 +52,8 @@ export const OWNERSHIP_UNKNOWN: string =
   'does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"';
 
 /**
- * Whether nobody can tell who writes an object that an operator may write: `kubectl get -o yaml` leaves managedFields out unless it
- * is told otherwise. An API server always has them, and what has a mark of ours, or an owner that is an operator's, tells enough.
+ * Whether the writer of an object is unknown, and may be an operator: `kubectl get -o yaml` omits managedFields by default.
+ * An API server always has them; a mark of ours or an operator as owner is evidence enough.
  */
 export function isOwnershipUnknown(mode: OwnershipMode, object: KubeObject | undefined): boolean {
   if (mode !== 'auto' || object === undefined || object.metadata.managedFields !== undefined) return false;

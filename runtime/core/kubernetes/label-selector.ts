@@ -8,7 +8,7 @@ import { isRecord } from '../record.ts';
 
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
-/** Set by the API server on every namespace; nobody can set it to another value. */
+/** Set by the API server on every namespace; no other value is accepted. */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 
 /** One requirement of a selector. */

@@ -70,7 +70,7 @@ export interface SecretObject extends KubeObject {
   readonly data?: Readonly<Record<string, Redacted<string>>>;
 }
 
-/** Whether `object` is one. Groups have a slash, and Secrets of their own, whose values nobody has wrapped. */
+/** Whether `object` is a core/v1 Secret. Other API groups (with a slash) may define a Secret too; its values are not wrapped. */
 export function isSecret(object: KubeObject): object is SecretObject {
   return object.kind === 'Secret' && !object.apiVersion.includes('/');
 }
@@ -147,7 +147,7 @@ export function isNamespaceName(value: unknown): value is string {
   return typeof value === 'string' && LABEL.test(value);
 }
 
-// Containers of what has a template of pods, as a cluster or a folder has them: of a folder nobody has judged the types.
+// Containers of a pod or pod template, from a cluster or a folder. Types in a folder have not been validated.
 
 /**
  * The containers of the template; none where there is no such list.

@@ -145,7 +145,7 @@ export function imagePullSecretsOf(names: readonly string[] = []): Pick<PodSpec,
 
 /**
  * `object` with `imagePullSecrets` in its pod template, when it is a Deployment, a DaemonSet, a Job or a CronJob. Other objects
- * come back as they are. In pods and not in ServiceAccounts: their list is replaced as a whole by whoever writes it, and
+ * come back as they are. In pods and not in ServiceAccounts: every writer replaces their list as a whole, and
  * OpenShift writes it.
  */
 export function withImagePullSecrets(object: KubeObject, names: readonly string[] = []): KubeObject {
@@ -295,7 +295,7 @@ export interface NetworkSettings {
   /** Namespaces whose pods may read metrics. @default {['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring']} */
   readonly monitoringNamespaces?: readonly string[];
   /**
-   * Networks of the API server, as pods see them: the webhook speaks to nobody else, and is asked by nobody else.
+   * Networks of the API server, as pods see them: the only traffic that the webhook sends or accepts.
    * @default anywhere, by port
    */
   readonly apiServer?: readonly string[];

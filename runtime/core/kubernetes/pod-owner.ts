@@ -15,7 +15,7 @@ function replacesPods({ apiVersion, kind }: { readonly apiVersion: string; reado
 }
 
 /**
- * How somebody gets another pod in place of one whose list of Secrets cannot be changed.
+ * How to replace a pod, whose list of Secrets is immutable.
  */
 export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
   const owner = ownerReferences.find(({ controller }) => controller === true);

@@ -160,7 +160,7 @@ export interface ManifestProblem {
 export interface Manifests {
   readonly manifests: readonly Manifest[];
   readonly problems: readonly ManifestProblem[];
-  /** Documents of kinds that nobody reads, passed over unparsed. */
+  /** Documents of kinds that are not needed, skipped unparsed. */
   readonly skipped: number;
 }
 
