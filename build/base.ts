@@ -82,7 +82,7 @@ function checkArchive(archive: string, name: string, locked: Locked): void {
     {
       code: 'BaseChecksum',
       retryPolicy: 'terminal',
-      hint: 'Somebody changed the archive on its way: do not build with it',
+      hint: 'The archive was changed in transit: do not build with it',
     },
   );
 }

@@ -34,7 +34,7 @@ function problemOf(path: string, entries: Readonly<Record<string, unknown>>): re
   const at = `package-lock.json: ${path}`;
   if (link === true) return [`${at} is a link to a folder: expected a package of the registry`];
   if (resolved !== undefined)
-    return [`${at} comes from a place of its own: expected the registry, which says no place`];
+    return [`${at} has an address of its own: expected the registry, without address`];
   if (inBundle === true) {
     const above = path.lastIndexOf('/node_modules/');
     const archive = above > 0 ? recordOf(entries[path.slice(0, above)]) : {};

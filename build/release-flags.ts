@@ -26,7 +26,7 @@ export function signingOf(values: Flags): Signing | undefined {
   if (key === undefined && snapshot) return undefined;
   if (key === undefined || image === undefined)
     throw new PullwrightError(
-      `Cannot release without ${key === undefined ? '--key: nobody could tell the release from another' : '--image: a signature names the repository that nodes pull from'}`,
+      `Cannot release without ${key === undefined ? '--key: an unsigned release cannot be verified' : '--image: a signature names the repository that nodes pull from'}`,
       {
         code: 'NotSigned',
         hint: 'Give --key FILE and --image registry.example.com/pullwright/pullwright, or --snapshot for a trial',

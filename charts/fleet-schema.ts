@@ -154,7 +154,7 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
     allowAddresses: z
       .array(networkField())
       .exactOptional()
-      .describe('Networks that may be contacted whoever chose the name that leads there'),
+      .describe('Networks that may be contacted even under untrusted host names'),
   })
   .describe('Pods of the reconciler');
 
@@ -169,7 +169,7 @@ const network: z.ZodType<NetworkSettings, NetworkSettings> = z
       .array(networkField())
       .min(1)
       .exactOptional()
-      .describe('Networks of the API server, as pods see them: the webhook speaks to nobody else'),
+      .describe('Networks of the API server, as pods see them: the only peers of the webhook'),
     egress: z
       .array(networkField())
       .min(1)

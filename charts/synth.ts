@@ -357,7 +357,7 @@ function onDisk<T>(to: string, work: () => T): T {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder, expected a file',
-  ENOTDIR: 'a file stands where a folder is wanted',
+  ENOTDIR: 'a file exists where a folder is expected',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',

@@ -159,7 +159,7 @@ function otherBytes(pin: PinnedPackage, address: string, found: string): Pullwri
     {
       code: 'BaseChecksum',
       retryPolicy: 'terminal',
-      hint: 'Somebody changed the package on its way: do not build with it',
+      hint: 'The package was changed in transit: do not build with it',
     },
   );
 }

@@ -219,7 +219,7 @@ function mirrorsPart({
         {},
         h('ol', {}, ...mirrors.map(({ location, pullFrom }) => h('li', {}, code(location), ` ${pullFrom}`))),
       ),
-      h('td', {}, blocked ? 'never asked' : 'asked last'),
+      h('td', {}, blocked ? 'never tried' : 'tried last'),
     ),
   );
   return part(

@@ -19,7 +19,7 @@ export function pullGraph(pull: ReportPull, runtimes: readonly string[]): HTMLEl
       step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', ...kubeletContent(pull)),
       ...(runtimes.length > 0 && !runtimes.includes('cri-o')
         ? []
-        : [step('plain', 'CRI-O asks, in this order', placesList(places, skipped))]),
+        : [step('plain', 'CRI-O tries, in this order', placesList(places, skipped))]),
       ...(runtimes.includes('containerd')
         ? [step('plain', 'containerd asks, in this order', hostsList(pull))]
         : []),
@@ -111,7 +111,7 @@ function entryText({ key, source }: EntryOfPull): readonly (HTMLElement | string
 }
 
 function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped']): HTMLElement {
-  if (places.length + skipped.length === 0) return h('p', { class: 'none' }, 'nothing is asked');
+  if (places.length + skipped.length === 0) return h('p', { class: 'none' }, 'nothing is tried');
   return h(
     'ol',
     { class: 'places' },

@@ -7,7 +7,7 @@ export const GLOBAL_PULL_SECRET_ALERTS: readonly Alert[] = [
     name: 'PullSecretNotOnNodes',
     expression: 'pullwright_eligible_nodes - pullwright_synced_nodes > 0',
     for: '15m',
-    summary: '{{ $value }} nodes of {{ $labels.scope }} do not have the wanted pull secret',
+    summary: '{{ $value }} nodes of {{ $labels.scope }} do not have the desired pull secret',
     description:
       'Their pods of DaemonSet kube-system/global-pull-secret-syncer are not ready. The log of such a pod says why: a kubelet that does not come up again was given back its old file.',
   },

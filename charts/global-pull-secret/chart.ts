@@ -23,7 +23,7 @@ const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
 export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPullSecretInput> = {
   name: 'global-pull-secret',
-  summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
+  summary: "Merges the tenant's additional pull secret with the platform's and syncs it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
   check: (config, cluster) => checkShape(config, deliveryOf(cluster)),

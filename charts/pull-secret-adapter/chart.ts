@@ -108,7 +108,7 @@ export class PullSecretAdapter extends ObjectGroup {
 
 export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSecretAdapterInput> = {
   name: 'pull-secret-adapter',
-  summary: 'Brings pull secrets of HyperFleet clusters to Google Secret Manager and HyperShift',
+  summary: 'Syncs pull secrets of HyperFleet clusters to Google Secret Manager and HyperShift',
   config: schema,
   kinds: ['management', 'standalone'],
   objects: (config, { image, imagePullSecrets = [], network }) =>

@@ -8,7 +8,7 @@ export const PULL_SECRET_INJECTION_ALERTS: readonly Alert[] = [
     expression:
       'max by (scope, profile) (pullwright_profile_namespaces{state="selected"}) - on (scope, profile) max by (scope, profile) (pullwright_profile_namespaces{state="current"}) - on (scope, profile) max by (scope, profile) (pullwright_profile_namespaces{state="blocked"}) > 0',
     for: '30m',
-    summary: '{{ $value }} namespaces lack what profile {{ $labels.profile }} of {{ $labels.scope }} brings',
+    summary: '{{ $value }} namespaces lack Secrets of profile {{ $labels.profile }} of {{ $labels.scope }}',
     description:
       'Copies that are there stay as they are. The reason is in the conditions of the profile (kubectl get pullcreds). Namespaces whose own owners have to act are not counted; they are in kubectl get pullstatus -A.',
   },

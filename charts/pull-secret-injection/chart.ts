@@ -43,7 +43,7 @@ export function sectionProblems(
 
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
   name: 'pull-secret-injection',
-  summary: 'Adds pull secrets to pods at admission, and brings the Secrets to the namespaces that need them',
+  summary: 'Adds pull secrets to pods at admission, and copies the Secrets to the namespaces that need them',
   config: schema,
   kinds: ['standalone', 'hosted'],
   check: sectionProblems,

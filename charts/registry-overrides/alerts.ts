@@ -33,7 +33,7 @@ export const REGISTRY_OVERRIDES_ALERTS: readonly Alert[] = [
     name: 'RegistryCatalogsMissing',
     expression: 'pullwright_override_catalogs{result="failed"} > 0',
     for: '30m',
-    summary: '{{ $value }} catalogs of {{ $labels.scope }} are at no registry that was asked',
+    summary: '{{ $value }} catalogs of {{ $labels.scope }} were found at no registry',
     description:
       'What was in place before stays; new operators cannot be installed from a catalog that has none. The PullStatus names the image: pullwright mirrors IMAGE --probe says what each place answers.',
   },

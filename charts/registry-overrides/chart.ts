@@ -24,7 +24,7 @@ export interface RegistryOverridesInput {
   readonly catalogs?: boolean;
   /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too. @default {true} */
   readonly tagMirrors?: boolean;
-  /** Whether registries are asked for the catalogs, with the hosted cluster's own pull secret. @default {false} */
+  /** Whether catalogs are looked up in registries, with the hosted cluster's own pull secret. @default {false} */
   readonly askRegistries?: boolean;
 }
 
@@ -72,7 +72,7 @@ export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> =
   askRegistries: z
     .boolean()
     .exactOptional()
-    .describe("Whether registries are asked for the catalogs, with the hosted cluster's own pull secret"),
+    .describe("Whether catalogs are looked up in registries, with the hosted cluster's own pull secret"),
 });
 
 export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {

@@ -75,7 +75,7 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   ],
   'global-pull-secret': [
     {
-      title: 'Nodes without the wanted pull secret',
+      title: 'Nodes without the desired pull secret',
       about: 'Zero a few minutes after a change.',
       expr: 'sum by (scope) (pullwright_eligible_nodes - pullwright_synced_nodes)',
       legend: '{{scope}}',
@@ -108,7 +108,7 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   'pull-secret-injection': [
     {
       title: 'Namespaces of profiles',
-      about: 'Current ones hold all that a profile brings; blocked ones wait for their own owners.',
+      about: 'Current ones hold all Secrets of a profile; blocked ones wait for their own owners.',
       expr: 'max by (scope, profile, state) (pullwright_profile_namespaces)',
       legend: '{{scope}} {{profile}} {{state}}',
     },
@@ -153,7 +153,7 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
     },
     {
       title: 'Catalogs by where their image was found',
-      about: 'Failed ones are at no registry that was asked.',
+      about: 'Failed ones were found at no registry.',
       expr: 'sum by (result) (pullwright_override_catalogs)',
       legend: '{{result}}',
     },
@@ -167,7 +167,7 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
     },
     {
       title: 'Events',
-      about: 'Dead ones were given up, and wait in the dead letter queue.',
+      about: 'Dead ones failed for good, and wait in the dead letter queue.',
       expr: 'sum by (outcome) (increase(pullwright_adapter_events_total[15m]))',
       legend: '{{outcome}}',
     },
@@ -246,7 +246,7 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       unit: 's',
     },
     {
-      title: 'Time since registries were asked',
+      title: 'Time since the last check of registries',
       about: 'A day at most.',
       expr: 'time() - max by (scope) (pullwright_verify_last_run)',
       legend: '{{scope}}',

@@ -11,9 +11,9 @@ import { VERIFY_ALERTS, type VerifyInstallation, verifyObjects } from './objects
 
 /** The section, as it is written. Every field may be left out. */
 export interface VerifyInput {
-  /** When registries are asked, as cron writes it. @default {'17 * * * *'} */
+  /** Schedule of the registry checks, in cron syntax. @default {'17 * * * *'} */
   readonly schedule?: string;
-  /** Namespaces whose images are asked for. @default all; in a management cluster without discovery, its control planes */
+  /** Namespaces whose images are checked. @default all; in a management cluster without discovery, its control planes */
   readonly namespaces?: readonly string[];
   /** Pull secrets in them that may be read, by name. @default any; in a management cluster `pull-secret` */
   readonly secretNames?: readonly string[];
@@ -44,8 +44,8 @@ export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
     .string()
     .regex(/^(@(hourly|daily|weekly|monthly)|\S+( +\S+){4})$/, 'expected five fields such as "17 * * * *"')
     .exactOptional()
-    .describe('When registries are asked, as cron writes it'),
-  namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are asked for'),
+    .describe('Schedule of the registry checks, in cron syntax'),
+  namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are checked'),
   secretNames: z
     .array(dnsName())
     .min(1)
@@ -69,8 +69,8 @@ export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
   allowAddresses: z
     .array(networkField())
     .exactOptional()
-    .describe('Networks that may be contacted whoever chose the name that leads there'),
-  plainHosts: z.array(host).exactOptional().describe('Registries (host:port) that are spoken to without TLS'),
+    .describe('Networks that may be contacted even under untrusted host names'),
+  plainHosts: z.array(host).exactOptional().describe('Registries (host:port) that are contacted without TLS'),
   caConfigMap: dnsName()
     .exactOptional()
     .describe('ConfigMap whose key "ca.crt" is trusted instead of the certificates of the system'),

@@ -243,7 +243,7 @@ export const VERIFY_ALERTS: readonly Alert[] = [
     expression: 'time() - max by (scope) (pullwright_verify_last_run) > 86400',
     for: '1h',
     severity: 'info',
-    summary: 'Nobody has asked the registries about pull credentials for {{ $value | humanizeDuration }}',
-    description: 'Look at the Jobs of CronJob pullwright-verify. What is known is as old as that.',
+    summary: 'Pull credentials have not been checked for {{ $value | humanizeDuration }}',
+    description: 'Look at the Jobs of CronJob pullwright-verify. The last results are as old as that.',
   },
 ];

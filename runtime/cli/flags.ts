@@ -338,7 +338,7 @@ export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
   checked(
     text({
       value: 'CIDR',
-      help: 'a network such as 10.1.0.0/16 that may be contacted, whoever chose the name that leads there',
+      help: 'a network such as 10.1.0.0/16 that may be contacted even under untrusted host names',
     }),
     (value) =>
       value === undefined || isNetwork(value) ? undefined : 'an address or a network such as 10.1.0.0/16',

@@ -27,7 +27,7 @@ const TABLE = {
   name: 'completion',
   summary: 'Print a completion script for bash, zsh or fish',
   about: [
-    'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl.',
+    'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are read with kubectl.',
   ],
   args: [{ name: SHELLS.join('|'), help: 'the shell' }],
   flags: {},

@@ -12,7 +12,7 @@ export interface TableEntry {
 
 export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   adapter: {
-    summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
+    summary: 'Sync pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
     group: 'run',
     load: async () => (await import('../pull-secret-adapter/adapter/command.ts')).command,
   },

@@ -278,7 +278,7 @@ function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObjec
 /** The cache knows it by now, and the next pass judges it; unless no read covers it. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
-  return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
+  return new PullwrightError(`Cannot create "${describeObject(ref)}": another client created it meanwhile`, {
     code: 'MadeMeanwhile',
     retryPolicy: 'waiting',
     afterMs: 50,

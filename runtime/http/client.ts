@@ -200,7 +200,7 @@ function isPacked(answer: HttpAnswer): boolean {
 
 function packed(answer: HttpAnswer): Error {
   answer.discard();
-  return failed('AnswerUnreadable', 'the answer is compressed, which was not asked for');
+  return failed('AnswerUnreadable', 'the response is compressed, which was not requested');
 }
 
 function failed(failure: HttpFailure, message: string): Error {
@@ -245,7 +245,7 @@ export function redirectOf(
   const location = answer.header('location') ?? '';
   const target = location !== '' && URL.canParse(location, url) ? new URL(location, url) : undefined;
   if (target === undefined || target.username !== '' || target.password !== '')
-    throw new HttpError('RedirectRefused', 'the server redirects to a place that is no URL');
+    throw new HttpError('RedirectRefused', 'the server redirects to an invalid URL');
   const stays = target.origin === new URL(url).origin;
   const kept = Object.entries(headers).filter(
     ([name]) => stays || !FOR_ONE_ORIGIN.includes(name.toLowerCase()),

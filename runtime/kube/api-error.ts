@@ -31,25 +31,25 @@ const RULES: readonly Rule[] = [
     pattern: new RegExp(`exceeded quota: (${NAME}(?:,${NAME})*)(?:,|$)`),
     code: 'QuotaExceeded',
     state: 'the ResourceQuota "$1" is used up',
-    hint: 'Raise it, or remove what it counts; it is tried again',
+    hint: 'Raise it, or remove what it counts; it is retried',
   },
   {
     pattern: new RegExp(`admission webhook "(${NAME})" denied the request`),
     code: 'AdmissionDenied',
     state: 'the admission webhook "$1" refuses it',
-    hint: 'Exempt it there, or ask whoever runs the webhook for the reason; it is tried again',
+    hint: 'Exempt it there, or ask the owner of the webhook for the reason; it is retried',
   },
   {
     pattern: new RegExp(`ValidatingAdmissionPolicy '(${NAME})' with binding '(${NAME})' denied request`),
     code: 'AdmissionDenied',
     state: 'the ValidatingAdmissionPolicy "$1" (binding "$2") refuses it',
-    hint: 'Exempt it there, or make what the policy wants; it is tried again',
+    hint: 'Exempt it there, or satisfy the policy; it is retried',
   },
   {
     pattern: new RegExp(`failed calling webhook "(${NAME})"`),
     code: 'AdmissionUnreachable',
     state: 'the admission webhook "$1" does not answer the API server',
-    hint: 'Look whether the pods behind it run; it is tried again',
+    hint: 'Check that the pods behind it run; it is retried',
   },
 ];
 

@@ -219,7 +219,7 @@ export function untimely(pair: CertificatePair, now: Date): string | undefined {
   const { validFrom, validTo } = new X509Certificate(pair.cert);
   const [from, to] = [new Date(validFrom), new Date(validTo)];
   if (now >= to)
-    return `its certificate ended at ${to.toISOString()}, and the API server does not take it: see to who renews it`;
+    return `its certificate expired at ${to.toISOString()}, and the API server rejects it: check the renewal by service-ca or cert-manager`;
   return now < from
     ? `its certificate is not valid before ${from.toISOString()}: see to the clocks, and to who made it`
     : undefined;

@@ -231,7 +231,7 @@ export function logState(log: Logger, state: NodeState): void {
   const fields: Fields = { reason: state.reason, detail: state.message };
   if (state.reason === NODE_HOLDS_REMOVAL) log.warn('A removal is held', fields);
   else if (state.ready) log.info('Node is in sync', fields);
-  else if (state.busy === true) log.info('Node is being brought in sync', fields);
+  else if (state.busy === true) log.info('Node is being synced', fields);
   else log.warn('Node is not in sync', fields);
 }
 

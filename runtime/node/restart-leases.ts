@@ -103,7 +103,7 @@ export class BookedTurns implements Turns {
     const { clock, lease: ref, nodeName } = this.#options;
     const lease = await client.get(ref);
     if (lease === undefined)
-      throw new PullwrightError(`Cannot book a turn: Lease/${ref.namespace}/${ref.name} is not there`, {
+      throw new PullwrightError(`Cannot book a turn: Lease/${ref.namespace}/${ref.name} not found`, {
         code: 'NoLease',
         hint: 'Apply the manifests that came with this version',
       });

@@ -540,7 +540,7 @@ function isUncertain(error: unknown): boolean {
 
 /** @param what was waited for */
 export function stopped(what: string): PullwrightError {
-  return new PullwrightError(`Cannot wait for ${what}: this program is told to stop`, { code: 'Stopped' });
+  return new PullwrightError(`Cannot wait for ${what}: this program is stopping`, { code: 'Stopped' });
 }
 
 function overdue(job: LostJob): PullwrightError {

@@ -106,7 +106,7 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
   write: ['Writing', 'The file differs from what is wanted'],
   restart: ['Restarting', 'The unit is being restarted'],
   'roll-back': ['RollingBack', 'The unit did not come up with the new content; the old content is put back'],
-  recover: ['Recovering', 'The old content is back; the unit is being brought up with it'],
+  recover: ['Recovering', 'The old content is back; the unit is being restarted with it'],
 };
 
 /** The state that goes with a step that is about to be taken. */

@@ -76,7 +76,7 @@ export class RegistryClient {
     if (asked !== undefined && asked.startsWith('sha256:') && digest !== asked)
       throw new RegistryError(
         'Damaged',
-        `"${reference.domain}" answers with another digest than was asked for`,
+        `"${reference.domain}" returned another digest than requested`,
       );
     return { digest };
   }
@@ -186,7 +186,7 @@ export class RegistryClient {
       case 403:
         throw new RegistryError('Forbidden', `"${domain}" does not allow to pull "${repository}": ${what}`);
       case 404:
-        throw new RegistryError('NotFound', `"${repository}" is not there (manifest unknown): ${what}`);
+        throw new RegistryError('NotFound', `"${repository}" not found (manifest unknown): ${what}`);
       case 429:
         throw new RegistryError(
           'RateLimited',

@@ -178,9 +178,9 @@ export class RegistryTransport {
       case 'CertificateNotTrusted':
         return new RegistryError('Untrusted', `the certificate of "${host}" does not verify: ${error.code}`);
       case 'TlsFailed':
-        return new RegistryError('Untrusted', `"${host}" does not speak TLS as wanted: ${error.code}`);
+        return new RegistryError('Untrusted', `"${host}" does not speak TLS as expected: ${error.code}`);
       case 'RedirectRefused':
-        return new RegistryError('Refused', `"${host}" is asked no further: ${error.message}`);
+        return new RegistryError('Refused', `"${host}" is not contacted: ${error.message}`);
       case 'TlsWanted':
         return new RegistryError('Refused', error.message);
       default:

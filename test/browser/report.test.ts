@@ -34,7 +34,7 @@ inBrowsers(test, (browser, title) => {
     assert.deepEqual(await page.locator('.step h3').allTextContents(), [
       'Pod',
       'kubelet chooses',
-      'CRI-O asks, in this order',
+      'CRI-O tries, in this order',
     ]);
   });
 

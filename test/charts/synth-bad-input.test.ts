@@ -52,7 +52,7 @@ const BAD: readonly Bad[] = [
     reason: 'a slip',
     args: ['--to', 'file'],
     code: 1,
-    says: /^Cannot write to "file": a file stands where a folder is wanted\n$/,
+    says: /^Cannot write to "file": a file exists where a folder is expected\n$/,
     before: () => writeFileSync(join(scratch, 'file'), ''),
   },
   {
@@ -60,7 +60,7 @@ const BAD: readonly Bad[] = [
     reason: 'not writable',
     args: ['--to', 'file/below'],
     code: 1,
-    says: /^Cannot write to "file\/below": a file stands where a folder is wanted\n$/,
+    says: /^Cannot write to "file\/below": a file exists where a folder is expected\n$/,
   },
   {
     name: 'a foreign file in the way',

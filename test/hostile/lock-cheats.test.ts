@@ -55,7 +55,7 @@ const rows: readonly Row[] = [
     name: 'a place of its own',
     reason: 'with a checksum that fits what lies there',
     cheat: (packages) => change(packages, { resolved: 'https://packages.example.com/zod.tgz' }),
-    says: [/zod comes from a place of its own/],
+    says: [/zod has an address of its own/],
   },
   {
     name: 'a link',

@@ -76,10 +76,10 @@ else {
     await webhook.port();
     await eventually(async () => assert.equal((await readyz()).trim(), 'ok'));
     host.place(host.certificate('over', new Date(Date.now() - 60_000)));
-    await eventually(async () => assert.match(await readyz(), /its certificate ended at/), SOON);
+    await eventually(async () => assert.match(await readyz(), /its certificate expired at/), SOON);
     assert.match(
       webhook.log(),
-      /"level":"warn","msg":"webhook is not ready","problem":"its certificate ended/,
+      /"level":"warn","msg":"webhook is not ready","problem":"its certificate expired/,
     );
     host.place(host.certificate('next'));
     await eventually(async () => assert.equal((await readyz()).trim(), 'ok'), SOON);

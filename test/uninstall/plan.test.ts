@@ -186,7 +186,7 @@ const rows: readonly Row[] = [
       }),
     ],
     removed: [],
-    kept: [/belong to whoever made them/],
+    kept: [/have other owners/],
   },
   {
     name: 'a definition that OpenShift brings stays, whatever its labels say',

@@ -70,7 +70,7 @@ const TABLE = {
       help: 'how often the kubeconfigs of hosted clusters are looked at again',
     }),
     'registry-authfile': file({
-      help: "docker config.json with which registries are asked for the catalogs' digests, after the pull secret of each hosted cluster; without it (and without the option askRegistries) none is asked, and catalogs that no annotation names are left alone",
+      help: "docker config.json for looking up the catalogs' digests in registries, after the pull secret of each hosted cluster; without it (and without the option askRegistries) no registry is contacted, and catalogs that no annotation names are left alone",
     }),
     'lease-namespace': text({
       value: 'NAME',
@@ -86,7 +86,7 @@ const TABLE = {
     'metrics-port': port({ default: 'off', help: 'the port of /metrics' }),
     ...LOG_FLAGS,
   },
-  exitCodes: '0 done, 1 something could not be read, judged or written, 2 wrong usage',
+  exitCodes: '0 done, 1 something could not be read, validated or written, 2 wrong usage',
   examples: ['pullwright reconcile --from examples/fleet/hosted --management examples/fleet/management'],
   permissions: {
     reads: [],

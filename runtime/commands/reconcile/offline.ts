@@ -175,7 +175,7 @@ async function write(
     );
     if (flags['with-secrets'] && (io.platform ?? process.platform) === 'win32')
       io.stderr.write(
-        `Whoever may read "${to}" may read these Secrets: Windows knows no file mode 0600, files have the rights of their folder\n`,
+        `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the rights of their folder\n`,
       );
   }
 }

@@ -72,7 +72,7 @@ const TABLE = {
       'get, list, delete every kind that is rendered or applied (cluster-admin)',
       'patch daemonsets/global-pull-secret-syncer, daemonsets/credential-provider-installer (kube-system)',
       'list pods (kube-system)',
-      'patch nodes, deployments (gives up own fields)',
+      'patch nodes, deployments (releases own fields)',
     ],
   },
 } as const satisfies CommandTable<FlagTable>;
@@ -190,7 +190,7 @@ function assertNothingCameBack({ stages }: UninstallPlan): void {
   if (object === undefined) return;
   throw new PullwrightError(`Cannot finish: "${nameOf(object)}" came back after it was removed`, {
     code: 'CameBack',
-    hint: 'Somebody makes it: a GitOps tool, or the reconciler of the management cluster. Stop that, then run this again',
+    hint: 'It is created again by a GitOps tool, or by the reconciler of the management cluster. Stop that, then run this again',
   });
 }
 

@@ -196,7 +196,7 @@ function reasonToKeep(object: KubeObject, around: Surroundings): string | undefi
   if (kind === CREDENTIAL_PROVIDER.kind && !around.isProviderOurs)
     return 'the Machine Config Operator looks after it';
   if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
-    return 'its objects belong to whoever made them; delete it when nobody needs them';
+    return 'its objects have other owners; delete it when they are no longer needed';
   const operator = platformOperator(object);
   if (operator !== undefined) return `the ${operator} looks after it`;
   if (kind === 'Namespace') return reasonToKeepNamespace(metadata.name, around);

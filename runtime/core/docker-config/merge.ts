@@ -406,7 +406,7 @@ function leftOutVerdicts(names: readonly string[]): readonly EntryStatus[] {
     verdict: 'Rejected',
     reason: 'FieldInvalid',
     message:
-      'is left out: it is no map of texts, and the kubelet or CRI-O would give up the whole document for it',
+      'is ignored: it must be an object with string values, or the kubelet or CRI-O rejects the whole document',
   }));
 }
 

@@ -387,7 +387,7 @@ function notJson(plain: string): readonly [ConfigProblem['reason'], string] | un
   const text = plain.trim();
   if (text === '') return ['Empty', 'is empty'];
   if (ENCRYPTED.test(text))
-    return ['Encrypted', 'is encrypted by SOPS: what it holds cannot be judged before it is decrypted'];
+    return ['Encrypted', 'is encrypted by SOPS: its content cannot be validated before it is decrypted'];
   if (text === '**SOPS**')
     return ['Masked', 'is "**SOPS**", which flux build prints in place of a value that SOPS encrypts'];
   return undefined;

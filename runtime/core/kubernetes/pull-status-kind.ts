@@ -8,7 +8,7 @@ import type { KubeObject } from './object.ts';
 import { MAX_VERDICTS, PULL_STATUS_KIND } from './pull-status.ts';
 
 const verdict = z.strictObject({
-  subject: z.string().max(1024).describe('What is judged: a registry, an image, a node, a namespace'),
+  subject: z.string().max(1024).describe('Subject: a registry, an image, a node, a namespace'),
   verdict: z
     .enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending'])
     .describe('The judgement: Rejected and Shadowed have no effect, Pending may have one later'),

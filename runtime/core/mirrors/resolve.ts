@@ -221,7 +221,7 @@ function isInvalid(refusal: Refusal | undefined): boolean {
 
 const GIVEN_UP = {
   reason: 'GivenUp',
-  message: 'The runtime gives up on the image before it asks any place',
+  message: 'The runtime rejects the image before it tries any pull source',
 } as const;
 
 /** The runtime looks rules up for the name of an image, so that a source with a tag or a digest decides about none. */
@@ -309,7 +309,7 @@ function refusalOf(
   if (isCanonical(reference)) return blockAt(index, comparedPart(index, reference));
   return {
     reason: 'InvalidReference',
-    message: `"${reference}" is no image reference, and the runtime gives up on the image: write source and mirror with the same parts (port, repository)`,
+    message: `"${reference}" is not a valid image reference, and the runtime rejects the image: write source and mirror with the same parts (port, repository)`,
   };
 }
 

@@ -31,7 +31,7 @@ export async function tenantsOf(path: string | undefined): Promise<unknown> {
 
 const TABLE = {
   name: 'adapter',
-  summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
+  summary: 'Sync pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
   about: [
     'Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where HyperShift reads it, by a Job; reports to the HyperFleet API.',
   ],
