@@ -69,7 +69,7 @@ export interface Command {
   /** One line for the list of commands. */
   readonly summary: string;
   readonly permissions: Permissions;
-  /** What help, completion and the reference are made of; made when it is asked for, as the kubelet's plugin never asks. */
+  /** What help, completion and the reference are made of; made on demand, as the kubelet's plugin never needs it. */
   spec(): Promise<CommandSpec>;
   run(args: readonly string[], io: CommandIo): Promise<ExitCode>;
 }
@@ -81,7 +81,7 @@ export interface Permissions {
   /** Paths or flag names in angle brackets, such as `<--from>`. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Hosts spoken to: `none`, or a description. */
+  /** Hosts that are contacted: `none`, or a description. */
   readonly hosts: readonly string[];
   /** API verbs, as `verb resource[/name] (namespace)`. */
   readonly api: readonly string[];

@@ -16,12 +16,12 @@ export interface FileFinding {
   readonly file: string;
   readonly line?: number;
   readonly column?: number;
-  /** The object and the place in it; empty where the file itself is meant. */
+  /** The object and the field; empty for the file itself. */
   readonly subject: string;
   readonly message: string;
 }
 
-/** What stands before the words of a finding, if anything. */
+/** Prefix of a finding's text, if any. */
 export function findingText({ subject, message }: Pick<FileFinding, 'subject' | 'message'>): string {
   return subject === '' ? message : `${subject}: ${message}`;
 }
@@ -85,7 +85,7 @@ function uriOf(path: string): string {
 
 // Results as JUnit XML, which every CI system reads. Source of the form: the `testsuites` that Ant's JUnit task writes.
 
-/** One thing that was judged. */
+/** One checked subject. */
 export interface JunitCase {
   /** The file. */
   readonly classname: string;
@@ -124,7 +124,7 @@ function caseLines({ classname, name, failure, note }: JunitCase): readonly stri
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Text for an attribute or an element; what XML cannot hold, control characters and halves of pairs, is left out. */
+/** Text for an attribute or an element; control characters and lone surrogates, which XML cannot hold, are dropped. */
 function xmlText(text: string): string {
   return text
     .toWellFormed()

@@ -102,7 +102,7 @@ export type Completion =
 
 /** A flag whose value is a `T`. */
 export interface Flag<T> {
-  /** What stands for the value in help, such as `FILE`; empty for a switch, which takes none. */
+  /** Placeholder of the value in help, such as `FILE`; empty for a switch, which takes none. */
   readonly value: string;
   /** What it does, without a final period. Names no default: {@link default} does. */
   readonly help: string;
@@ -271,7 +271,7 @@ export function port(about: Valued & { readonly default: string }): Flag<number 
 
 // Flags that mean in every command what they mean for kubectl.
 
-/** Which cluster is asked, and as whom. */
+/** Which cluster is read, and as which user. */
 export const CLUSTER_FLAGS: {
   readonly kubeconfig: Flag<string | undefined>;
   readonly context: Flag<string | undefined>;
@@ -300,7 +300,7 @@ export const namespaceFlag: Flag<string | undefined> = text({
   help: 'the namespace; without it, that of the context',
 });
 
-/** Manifests in place of a cluster. */
+/** Manifests instead of a cluster. */
 export const fromFlag: Flag<readonly string[] | undefined> = several(
   folder({
     short: 'f',
@@ -319,7 +319,7 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
 /** A table without its first line. */
 export const noHeadersFlag: Flag<boolean> = toggle({ help: 'print a table without its headers' });
 
-/** How a program that runs for long tells of itself. */
+/** Logs, metrics and health of long-running programs. */
 export const LOG_FLAGS: {
   readonly 'log-level': Flag<'debug' | 'info' | 'warn' | 'error'>;
   readonly 'log-format': Flag<'json' | 'logfmt'>;
@@ -419,7 +419,7 @@ export function healthPort(number: number): Flag<number | undefined> {
   return port({ default: String(number), help: 'the port of /readyz, /healthz and /metrics' });
 }
 
-/** How a node program is asked for one thing instead of running for ever. */
+/** One-shot modes of a node program. */
 export const ONCE_FLAGS: {
   readonly once: Flag<boolean>;
   readonly output: Flag<'text' | 'json' | 'yaml'>;
@@ -428,7 +428,7 @@ export const ONCE_FLAGS: {
   output: outputFlag(['text', 'json', 'yaml'], 'the form of what --once and --dry-run print'),
 };
 
-// The one reading of arguments: flags by their table, and what is left.
+// The one argument parser: flags by their table, and positional arguments.
 
 /** What a command was given. */
 export interface Given<F extends Flags> {
@@ -439,7 +439,7 @@ export interface Given<F extends Flags> {
 
 /**
  * Reads `args`. As for kubectl, `--name value`, `--name=value`, `-n value`, `-n=value`, `--switch` and `--switch=false` count, and
- * what stands behind `--` is no flag.
+ * arguments after `--` are no flags.
  *
  * @throws UsageError
  */

@@ -33,7 +33,7 @@ export interface Argument {
 }
 
 const WIDTH = 120;
-/** Help stands behind this column; longer flags have it on a line of its own. */
+/** Column of the help texts; after longer flags they get their own line. */
 const MOST_LEFT = 34;
 
 /** The whole text, without a line break at its end. */

@@ -1,4 +1,4 @@
-/** The one place through which text goes to people. */
+/** All output for people goes through here. */
 import { onOneLine, printable, withoutCommands, wrapped } from '../core/text.ts';
 import type { CommandIo } from './command.ts';
 
@@ -29,7 +29,7 @@ export function forPeople(io: CommandIo): CommandIo {
     env: io.env,
     cwd: io.cwd,
     signal: io.signal,
-    // Streams are made when they are first asked for, which costs the provider's start-up.
+    // Streams are made on first use, as each slows the provider's start-up.
     get stdin() {
       return io.stdin;
     },
@@ -110,7 +110,7 @@ type Codes = readonly [open: string, close: string];
 const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
 
 /**
- * Orange, yellow and blue: a pair of them is told apart by everybody, green and red are not. The words beside them say the same.
+ * Orange, yellow and blue can be distinguished with colour blindness, green and red cannot. The words beside them say the same.
  * 256 colours: the palette's numbers.
  */
 export const PALETTE = { red: 202, yellow: 226, green: 39 } as const;

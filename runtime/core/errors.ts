@@ -2,7 +2,7 @@
  * Errors that say what to do next.
  *
  * Every error that leaves a rule or a shell is a {@link PullwrightError}: a stable `code`, a message of one form
- * (`Cannot <action> "<subject>": <present state>, <wanted state>`), and what the engine should do with it.
+ * (`Cannot <action> "<subject>": <present state>, <expected state>`), and what the engine should do with it.
  * A message never holds a value of a Secret, a token or a response body.
  */
 

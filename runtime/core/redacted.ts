@@ -39,7 +39,7 @@ Object.defineProperty(Redacted.prototype, Symbol.for('nodejs.util.inspect.custom
   value: () => REDACTED_TEXT,
 });
 
-/** What stands in every output in place of a credential. */
+/** Replaces a credential in every output. */
 export const REDACTED_TEXT = '[redacted]';
 
 /** Wraps `value` so that it cannot be printed. */

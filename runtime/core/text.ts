@@ -146,7 +146,7 @@ export function nearWord(word: string, known: readonly string[]): string | undef
 /** Longer than any word that is known here. */
 const LONGEST = 128;
 
-/** Optimal string alignment distance, given up at 3. */
+/** Optimal string alignment distance, cut off at 3. */
 function distanceOf(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 2) return 3;
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];

@@ -1,7 +1,7 @@
 /**
  * Which addresses may be contacted under an untrusted host name: a registry in an image's name, an API server in a
  * kubeconfig. Without a guard such a name could make us knock at the node's own ports, at the services of a cluster or at the metadata
- * service of a cloud, and tell what was heard.
+ * service of a cloud, and reveal the response.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
@@ -182,7 +182,7 @@ export function bareHost({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** How {@link guardedAddresses} judges. */
+/** Rules of {@link guardedAddresses}. */
 export interface AddressGuard {
   /** Undefined: a person named the host, and nothing is refused. */
   readonly policy: AddressPolicy | undefined;

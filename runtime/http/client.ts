@@ -123,7 +123,7 @@ export class HttpClient {
     }
   }
 
-  /** Ends what is under way, bodies included; nothing is sent any more. */
+  /** Aborts all requests and bodies; nothing is sent any more. */
   close(): void {
     this.#closing.halt();
     this.#engine.close();
@@ -156,7 +156,7 @@ export class HttpClient {
     const origin = originOf(url);
     if (!this.#mayBeAsked(url))
       throw failed('TlsWanted', `"${origin}" is not spoken to without TLS: expected https`);
-    // Packing costs more than it saves on short ways, and what is not packed cannot burst when it is unpacked.
+    // Compression costs more than it saves on a short path, and an uncompressed body is no decompression bomb.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
@@ -191,7 +191,7 @@ export class HttpClient {
   }
 }
 
-/** Bytes that were packed although we asked for none of it are no text. */
+/** A compressed body, which was not requested, is no text. */
 function isPacked(answer: HttpAnswer): boolean {
   const coding = answer.header('content-encoding') ?? 'identity';
   const transfer = answer.header('transfer-encoding') ?? 'chunked';
@@ -224,14 +224,14 @@ function originOf(url: string): string {
   return end === -1 ? url : url.slice(0, end + 8);
 }
 
-// Where a redirect leads, and what goes there. Source of the rule: RFC 9110, section 15.4, and decision 073: a credential goes to
+// Where a redirect leads, and what is sent there. Source of the rule: RFC 9110, section 15.4, and decision 073: a credential goes to
 // the origin that it is meant for and to no other.
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
 /**
- * The request that a redirect asks for; undefined when the answer is none. Only GET and HEAD are followed: what else was asked
+ * The request for a redirect; undefined when the response is none. Only GET and HEAD are followed: what else was asked
  * stays unasked elsewhere.
  *
  * @throws HttpError `RedirectRefused` for a target that is no URL or names a user

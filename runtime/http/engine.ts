@@ -100,7 +100,7 @@ export class HttpsEngine implements HttpEngine {
   /** One agent for each proxy, as long as the client certificate stays the same. */
   #agentFor(identity: Identity | undefined, proxy: Redacted<string> | undefined): HttpsAgent {
     const { certificate = '' } = identity ?? {};
-    // What is under way on the old ones goes on until it ends by itself.
+    // Requests under way on the old ones continue to their end.
     if (this.#identity !== certificate) this.#agents.clear();
     this.#identity = certificate;
     const name = proxy === undefined ? '' : reveal(proxy);

@@ -25,7 +25,7 @@ export class HttpError extends Error {
   readonly failure: HttpFailure;
   /** What the runtime calls it, such as `ECONNRESET`. */
   readonly code: string | undefined;
-  /** `host[:port]` that was asked; after a redirect it is another one. */
+  /** `host[:port]` of the request; after a redirect it is another one. */
   readonly host: string | undefined;
 
   constructor(failure: HttpFailure, message: string, code?: string, host?: string) {
@@ -42,7 +42,7 @@ export function tooLarge(limitBytes: number): HttpError {
   return new HttpError('AnswerTooLarge', `the answer is longer than ${limitBytes} bytes`);
 }
 
-/** What ended a body before its end. */
+/** What cut off a body. */
 export function torn(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   const known = httpErrorOf(error);
@@ -61,14 +61,18 @@ const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: st
   [/REFUSED|ConnectionRefused|FailedToOpenSocket/, 'ConnectionRefused', 'the connection was refused'],
   [/ENOTFOUND|EAI_AGAIN|DNS/, 'HostNotFound', 'the host name is not known'],
   [CERTIFICATES, 'CertificateNotTrusted', "the server's certificate is not trusted"],
-  [/^EPROTO|^ERR_SSL|^ERR_TLS|^ERR_OSSL|BAD_VERSION/, 'TlsFailed', 'the server does not speak TLS as expected'],
+  [
+    /^EPROTO|^ERR_SSL|^ERR_TLS|^ERR_OSSL|BAD_VERSION/,
+    'TlsFailed',
+    'the server does not speak TLS as expected',
+  ],
   [BROKEN_ANSWERS, 'AnswerUnreadable', 'the answer is no valid HTTP'],
 ];
 
 /**
  * `error` of a runtime, as one of ours.
  *
- * @param host `host[:port]` that was asked
+ * @param host `host[:port]` of the request
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import { proxyFor } from './proxy.ts';
 
 /**
  * @param env its `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them
- * @param plainUrls servers that a person named by an `http:` URL, which are spoken to without TLS
+ * @param plainUrls servers that a person named by an `http:` URL, which are contacted without TLS
  */
 export function openHttpClient(
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** What is asked, what comes back, and what carries both. */
+/** Request, response, and the engine that carries both. */
 import type { Redacted } from '../core/redacted.ts';
 
 /** Who we are to a server that asks for a client certificate. */
@@ -11,18 +11,18 @@ export interface Identity {
 
 export interface HttpRequest {
   readonly method: string;
-  /** Whole and encoded, such as `new URL(text).href` gives it. `http:` only to hosts that the client may speak to without TLS. */
+  /** Whole and encoded, such as `new URL(text).href` gives it. `http:` only to hosts that the client may contact without TLS. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends the request, and the body of its answer. */
   readonly signal?: AbortSignal | undefined;
-  /** Until the head of the answer is there, or, where the whole answer is asked for, all of it. Absent: as long as it takes. */
+  /** Until the head of the response has arrived, or all of it where the whole is requested. Absent: no limit. */
   readonly timeoutMs?: number;
   readonly identity?: Identity;
   /** How many redirects are followed; without, a redirect is an answer like any other. @default {0} */
   readonly redirects?: number;
-  /** Whether a second copy does no harm: it is sent when a kept connection turns out to have ended. @default {GET and HEAD} */
+  /** Whether a second copy does no harm: it is sent when a kept connection turns out to be closed. @default {GET and HEAD} */
   readonly repeatable?: boolean;
   /** Called at the last moment before it is sent, after everything that it waited for; what it throws is thrown, and nothing is sent. */
   readonly fence?: () => void;
@@ -40,11 +40,11 @@ export interface HttpAnswer {
    * @param hold told how many bytes have arrived; what it throws ends the connection too
    */
   bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array>;
-  /** The body is not wanted: the connection ends, or is used again. */
+  /** The body is not needed: the connection is closed or reused. */
   discard(): void;
 }
 
-/** An answer of which everything is there. */
+/** A response with its whole body. */
 export interface WholeAnswer {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
@@ -75,11 +75,11 @@ export interface Route {
   readonly ca?: string | readonly string[];
   /** Name to verify instead of the URL's host. */
   readonly serverName?: string;
-  /** The proxy for an origin (`https://host:port`); undefined to go without. Servers spoken to without TLS are never proxied. */
+  /** The proxy for an origin (`https://host:port`); undefined to go without. Servers without TLS are never proxied. */
   readonly proxyFor?: (origin: string) => Redacted<string> | undefined;
 }
 
-/** What ends a request from outside. As an AbortController, at a small part of its cost: there are two for each request. */
+/** Aborts a request from outside. As an AbortController, at a small part of its cost: there are two for each request. */
 export interface Halting {
   readonly halted: boolean;
   /** Calls `listener` when it is halted, once, unless {@link Halting.unlisten} comes first. */

@@ -252,7 +252,7 @@ export function asPullwrightError(error: unknown): PullwrightError {
   });
 }
 
-// What to say of a field that the API server does not let anybody change: what is there, what is wanted, and the way out.
+// Message for an immutable field: the present value, the desired one, and the remedy.
 
 /** Kinds whose removal takes more with it than the object: never made again by themselves. */
 const CARRIERS: ReadonlySet<string> = new Set([

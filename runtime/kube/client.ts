@@ -11,7 +11,7 @@ import type { Collection, ObjectRef } from './resources.ts';
 export interface Selector {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Only the metadata of each object is asked for: `data`, `spec` and `status` do not leave the server. @default {false} */
+  /** Only the metadata of each object is requested: `data`, `spec` and `status` do not leave the server. @default {false} */
   readonly metadataOnly?: boolean;
 }
 
@@ -111,6 +111,6 @@ export interface Connection {
   readonly addresses?: AddressPolicy;
   /** `http://[user:password@]host:port` to go through. */
   readonly proxy?: Redacted<string>;
-  /** Read again from where they come; `refused` after a 401, so that what is cached is not given again. */
+  /** Read again from their source; `refused` after a 401, so that cached ones are not returned again. */
   readonly credentials: (refused: boolean) => Promise<Credentials>;
 }

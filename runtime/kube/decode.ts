@@ -1,5 +1,5 @@
 /**
- * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
+ * Between raw JSON and {@link KubeObject}: the one file where Secret values become `Redacted`, and the one where they
  * become text again.
  */
 import { hash } from 'node:crypto';

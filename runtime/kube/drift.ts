@@ -1,5 +1,5 @@
 /**
- * Server-side apply, judged without a server: does `desired`, applied by `manager`, change `live`? Used in a cluster to send
+ * Server-side apply, evaluated without a server: does `desired`, applied by `manager`, change `live`? Used in a cluster to send
  * nothing when nothing differs, and offline to show what would be sent.
  */
 import type { KubeObject, ManagedFieldsEntry } from '../core/kubernetes/object.ts';
@@ -78,7 +78,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every leaf that is not the same, in the order of `after`, then what only `before` has. Server bookkeeping is left out.
+ * Every leaf that is not the same, in the order of `after`, then what only `before` has. Server bookkeeping is ignored.
  */
 export function diff(before: KubeObject | undefined, after: KubeObject | undefined): readonly Difference[] {
   return compareValue('', bare(after), bare(before), { path: '', isWhole: true });
@@ -108,7 +108,7 @@ export function pathStep(key: string): string {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are left out, as the server does. */
+/** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are omitted, as by the server. */
 export function fieldsOf(object: KubeObject): Fields {
   const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
   const { labels, annotations, finalizers, ownerReferences } = metadata;
@@ -230,7 +230,7 @@ export function givenUp(
     if (step === undefined) return [];
     const child = childOf(desired, step);
     const inner = (typeof below === 'object' && below !== null ? below : {}) as Fields;
-    // A map that was only a way to owned leaves is not given up itself; an element or a value is.
+    // A map that only leads to owned leaves is not released itself; an element or a value is.
     const whole = Object.keys(inner).length === 0 || '.' in inner;
     if (child === undefined && whole) return [[...path, step]];
     return givenUp(inner, child, [...path, step]);
@@ -468,7 +468,7 @@ function renderPath(path: readonly FieldStep[]): string {
     .join('');
 }
 
-/** One place where two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */
+/** One field in which two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */
 export interface Difference {
   /** `spec.containers[agent].image`, `metadata.labels["a/b"]`. */
   readonly path: string;

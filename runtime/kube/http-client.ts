@@ -33,7 +33,7 @@ import {
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** Yields the value of each line. Throws on what is no JSON and on a line that is too long. */
+/** Yields the value of each line. Throws on invalid JSON and on a line that is too long. */
 export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator {
   let parts: Uint8Array[] = [];
   let size = 0;
@@ -278,7 +278,7 @@ async function* watchEvents(
   }
 }
 
-/** What to accept for objects without what is in them. A server that does not know it sends them whole. */
+/** Accept header for metadata only. A server that does not support it sends whole objects. */
 function metadataOf(kind: string): string {
   return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
 }

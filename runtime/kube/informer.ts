@@ -1,6 +1,6 @@
 /**
  * Keeps a copy of one collection: lists it in pages, then follows a watch with bookmarks, resumes after every kind of
- * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
+ * interruption, lists again after 410, and drops a watch that has gone silent. Never ends by itself.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type BackOff, backOffMs } from '../core/back-off.ts';
@@ -118,7 +118,7 @@ export class Informer {
     return resourceVersion;
   }
 
-  /** Watches, and watches again from where it ended, until the server has forgotten that place. */
+  /** Watches, and resumes from the last resourceVersion, until the server answers 410 Gone. */
   async #follow(from: string): Promise<void> {
     let resourceVersion = from;
     while (!this.#stop.signal.aborted) {
@@ -133,7 +133,7 @@ export class Informer {
       const isShort = performance.now() - started < GOOD_WATCH_MS;
       this.#cutShort = isShort ? this.#cutShort + 1 : 0;
       if (failure !== undefined && !isForgotten) await this.#afterFailure(failure);
-      // A server that ends every watch at once, or forgets at once what it listed, must not be asked in a tight loop.
+      // A server that ends every watch at once, or forgets at once what it listed, must not be called in a tight loop.
       else if (isShort) await pause(this.#backOffMs(), this.#stop.signal);
       if (isForgotten) return;
     }

@@ -95,7 +95,7 @@ function named(list: unknown, name: unknown, field: string): Map | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-/** Other fields of kubeconfigs. Any other name is not shown: a token whose "token:" was forgotten stands there as one. */
+/** Other fields of kubeconfigs. Any other name is not shown: it may be a token whose "token:" was forgotten. */
 const KNOWN_FIELDS: ReadonlySet<string> = new Set([
   'certificate-authority',
   'disable-compression',

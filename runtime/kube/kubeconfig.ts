@@ -81,7 +81,7 @@ export async function contextNamespace(choice: ClusterChoice, env: Environment):
 }
 
 // Source of the rule: client-go's ClientConfigLoadingRules: the first file that names a cluster, user, context or the current
-// context decides it, and files of a list that are not there are skipped. @kubernetes/client-node refuses a name that is there
+// context decides it, and missing files of a list are skipped. @kubernetes/client-node refuses a name that is there
 // twice, and takes the current context of the last file.
 
 /**
@@ -224,7 +224,7 @@ function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['c
       readAt = now;
       if (refused) refusedAt = now;
       const before = isPlugin ? undefined : answer;
-      // A file that is being replaced cannot be read for a moment: what it held goes on.
+      // A file that is being replaced cannot be read for a moment: its last content is used meanwhile.
       answer = (async () => {
         config = load();
         return ask(config);
@@ -263,7 +263,7 @@ function pemText(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('utf8') : (value as string);
 }
 
-/** Source of the rule: client-go's exec plugin. client-node tells it nothing. */
+/** Source of the rule: client-go's exec plugin. client-node passes it nothing. */
 function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecConfig): object {
   const cluster = config.getCurrentCluster();
   const info = {

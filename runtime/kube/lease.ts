@@ -34,7 +34,7 @@ export interface LeaseOptions {
   readonly random?: () => number;
   /** Of the Lease, when it is made here. @default none */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Told once per change of what goes wrong. */
+  /** Called once per change of the failure. */
   readonly onError?: (error: PullwrightError) => void;
 }
 
@@ -58,7 +58,7 @@ export class LeaderElection {
   /** The record as last seen, and when it was first seen so. */
   #seen: { readonly text: string; readonly at: number } | undefined;
   #renewedAt: number | undefined;
-  /** How often it was given up: a renewal that was under way meanwhile is none any more. */
+  /** How often it was released: a renewal under way at that time is void. */
   #releases = 0;
   #lastError = '';
 

@@ -188,7 +188,7 @@ export class Requester {
     );
   }
 
-  /** Through a proxy once: where one is needed, names of others are often unknown, and it takes long to hear that. */
+  /** Through a proxy once: where one is needed, other names often do not resolve, and that takes long to fail. */
   async #addressesFor(url: URL, policy: AddressPolicy): Promise<readonly string[] | undefined> {
     if (this.#judged) return undefined;
     const isProxied = this.#options.connection.proxy !== undefined;
@@ -197,7 +197,7 @@ export class Requester {
     return found;
   }
 
-  /** Ends what is under way, watches included; nothing is sent any more. */
+  /** Aborts all requests and watches; nothing is sent any more. */
   close(): void {
     this.#closing.abort();
     this.#client.close();
@@ -348,7 +348,7 @@ function again<T>(
   return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
 }
 
-/** Empty without parameters. Those that are undefined are left out. */
+/** Empty without parameters. Undefined ones are omitted. */
 function queryText(query: Readonly<Record<string, string | number | undefined>> = {}): string {
   const parameters = Object.entries(query)
     .filter(([, value]) => value !== undefined)

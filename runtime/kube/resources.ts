@@ -1,4 +1,4 @@
-/** From kinds to URLs: what a cluster serves, asked once per API version and again when a kind is not known. */
+/** From kinds to URLs: what a cluster serves, discovered once per API version and again for an unknown kind. */
 import { PullwrightError } from '../core/errors.ts';
 import { isPathSegment, type KubeObject } from '../core/kubernetes/object.ts';
 

@@ -28,7 +28,7 @@ import {
 } from 'yaml';
 import { scalarText } from '../core/record.ts';
 
-// What is wrong with a text that is no YAML, in words that hold nothing of the text: what stands there may be a credential.
+// What is wrong with invalid YAML, without quoting the text: it may hold a credential.
 
 /** What the library calls these mistakes quotes the text. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
   TAG_RESOLVE_FAILED: 'a tag (!) that there is not, or a value that does not fit its tag',
 };
 
-/** The library calls itself for each level: what ends it is the stack, wherever that is full. */
+/** The library recurses for each level, until the stack overflows. */
 const STACK_IS_FULL = /^Maximum call stack size exceeded|Stack overflow/;
 
 const TOO_DEEP =
@@ -87,7 +87,7 @@ type Span = readonly [start: number, end: number];
  * Where the second of two equal keys of one map begins and ends, and the first alias beyond {@link MOST_ALIASES}, in the order of the
  * text. Linear in the document.
  *
- * @param contents of a document of the library, which was told not to look for them itself
+ * @param contents of a document of the library, which was set not to look for them itself
  */
 export function yamlExcesses(contents: unknown): {
   readonly repeatedKeys: readonly Span[];

@@ -63,7 +63,7 @@ export class RegistryClient {
   }
 
   /**
-   * Whether the manifest is there, and its digest.
+   * Whether the manifest exists, and its digest.
    *
    * @throws RegistryError
    */
@@ -74,15 +74,12 @@ export class RegistryClient {
     const asked = reference.digest;
     if (digest === '') return asked === undefined ? this.manifest(reference, signal) : { digest: asked };
     if (asked !== undefined && asked.startsWith('sha256:') && digest !== asked)
-      throw new RegistryError(
-        'Damaged',
-        `"${reference.domain}" returned another digest than requested`,
-      );
+      throw new RegistryError('Damaged', `"${reference.domain}" returned another digest than requested`);
     return { digest };
   }
 
   /**
-   * The digest of the manifest, its bytes checked against the digest that was asked for, else against the one that the registry names.
+   * The digest of the manifest, its bytes checked against the requested digest, else against the one that the registry names.
    *
    * @throws RegistryError; `Damaged` when the digests differ or the body breaks off
    */

@@ -22,7 +22,7 @@ export interface ProbeResult {
 /**
  * Asks for the manifest of `reference`. Never rejects.
  *
- * @param signal ends the question; then the verdict is `Unreachable`
+ * @param signal aborts the probe; then the verdict is `Unreachable`
  */
 export async function probe(
   client: RegistryClient,
@@ -85,7 +85,7 @@ export class HostMemory {
     this.#now = now;
   }
 
-  /** What is known about `host` without asking; undefined when it should be asked. */
+  /** Cached verdict on `host`; undefined when it should be probed. */
   get(host: string, fingerprint: string): ProbeResult | undefined {
     const known = [host, `${host} ${fingerprint}`].map((key) => this.#answers.get(key));
     return known.find((one) => one !== undefined && one.until > this.#now())?.answer;
@@ -107,7 +107,7 @@ export class HostMemory {
   }
 }
 
-// Asks registries what they think of credentials: each credential at each place once, in parallel up to a limit.
+// Probes registries with credentials: each credential at each repository once, in parallel up to a limit.
 
 /** One question. */
 export interface Question {
@@ -129,7 +129,7 @@ export interface VerifyOptions {
   readonly onAnswer?: (done: number) => void;
 }
 
-/** Identifies a question: equal ones are asked once. */
+/** Identifies a probe: equal ones are sent once. */
 export function questionKey({ reference, credential }: Question): string {
   return `${reference} ${credential?.fingerprint ?? ''}`;
 }
@@ -137,7 +137,7 @@ export function questionKey({ reference, credential }: Question): string {
 /**
  * Asks. Never rejects; each question has an answer, under its {@link questionKey}.
  *
- * A token is asked for once per repository and credential; a host that asks to wait, or that is silent, is spared.
+ * A token is requested once per repository and credential; a host that is rate limiting or silent is skipped.
  */
 export async function verifyAll(
   questions: readonly Question[],

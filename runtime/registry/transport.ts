@@ -41,7 +41,7 @@ export type RegistryFailure =
 /** Never holds a credential, a token or a body. */
 export class RegistryError extends Error {
   readonly failure: RegistryFailure;
-  /** For `RateLimited`: what the registry asked for, in seconds. */
+  /** For `RateLimited`: the registry's Retry-After, in seconds. */
   readonly retryAfterSeconds: number | undefined;
   /** Whether the host did not answer at all, so that further requests to it are pointless. */
   readonly silence: boolean;
@@ -85,7 +85,7 @@ export interface TransportOptions {
   readonly allowHosts?: readonly string[];
   /** Networks that may be contacted even under untrusted host names. */
   readonly allowNetworks?: Networks;
-  /** `host:port` spoken to without TLS. Only for hosts that a person named. */
+  /** `host:port` contacted without TLS. Only for hosts that a person named. */
   readonly plainHosts?: readonly string[];
   /** Certificates (PEM) trusted beside the system's. */
   readonly ca?: readonly string[];
@@ -135,7 +135,7 @@ export class RegistryTransport {
     for (const client of Object.values(this.#clients)) client.close();
   }
 
-  /** Whether `host` (with its port, if any) is spoken to without TLS. */
+  /** Whether `host` (with its port, if any) is contacted without TLS. */
   isPlain(host: string): boolean {
     return this.#options.plainHosts?.includes(host) === true;
   }

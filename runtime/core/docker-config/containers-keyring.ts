@@ -1,7 +1,7 @@
 /**
  * Which credential containers/image (CRI-O, podman, skopeo) uses for a repository: at most one.
  *
- * The files are asked in order; the first that yields a credential wins. In a file, `credHelpers` comes first, then the keys
+ * The files are read in order; the first that yields a credential wins. In a file, `credHelpers` comes first, then the keys
  * from the repository up to its host, whole segments only; then, in a second pass, keys with a scheme are cut down to their
  * host and the names of Docker Hub are one. An entry without credential ends the search of its file.
  *
@@ -26,7 +26,7 @@ export type ContainersLookup =
   /** Nothing: the pull is anonymous. `stoppedBy` is an entry without credential that ended the search of a file. */
   | { readonly found: 'nothing'; readonly stoppedBy?: FoundEntry }
   | { readonly found: 'credential'; readonly entry: FoundEntry; readonly credential: ContainersCredential }
-  /** A credential helper program is asked. */
+  /** A credential helper program is run. */
   | { readonly found: 'helper'; readonly source: string; readonly helper: string }
   /** The look-up fails, and with it the pull. */
   | { readonly found: 'error'; readonly source?: string; readonly goText: string };
@@ -45,7 +45,7 @@ export interface FoundEntry {
 /**
  * Looks up `key`.
  *
- * @param files in the order in which they are asked; leave out files that do not exist
+ * @param files in the order in which they are read; leave out files that do not exist
  * @param key a repository, a namespace or a host, without tag and digest
  */
 export function lookupForContainers(files: readonly AuthSource[], key: string): ContainersLookup {

@@ -93,9 +93,9 @@ export function encodeConfig(
 }
 
 /**
- * Top-level fields that may be written: those that would make a consumer give up the whole document are left out.
+ * Top-level fields that may be written: without those for which a consumer would reject the whole document.
  *
- * @returns the fields to write, and the names of those left out
+ * @returns the fields to write, and the names of those omitted
  */
 export function usableFields(config: Pick<ReadConfig<ReadEntry>, 'fields'>): {
   readonly fields: readonly JsonMember[];
@@ -124,14 +124,14 @@ export type Nodes = Iterable<readonly [string, JsonNode]>;
 
 /** See {@link usablePart}. */
 export interface UsablePart<Entry> {
-  /** Whether the document may be written as it stands: nothing is left out, and both consumers take all of it. */
+  /** Whether the document may be written as it stands: nothing is omitted, and both consumers accept all of it. */
   readonly whole: boolean;
   readonly entries: readonly Entry[];
-  /** Entries for which a consumer would give up the whole document. */
+  /** Entries for which a consumer would reject the whole document. */
   readonly broken: readonly Entry[];
   /** Fields beside `auths`. */
   readonly fields: readonly JsonMember[];
-  /** Names of the fields that are left out for the same reason. */
+  /** Names of the fields that are omitted for the same reason. */
   readonly leftOut: readonly string[];
 }
 
@@ -173,7 +173,7 @@ export function usableDigest(entries: Nodes, fields: Nodes): string {
     .digest('hex');
 }
 
-/** Digest of a document that its readers give up, so that it says the same as no other one. */
+/** Digest of a document that its readers reject, equal to that of no other document. */
 export function unusableDigest(bytes: Uint8Array): string {
   return createHash('sha256').update('unusable ').update(bytes).digest('hex');
 }

@@ -7,7 +7,7 @@
  */
 import { type Redacted, reveal } from '../redacted.ts';
 
-/** What kind of credential it is, judged by its form alone. */
+/** Kind of the credential, by its form alone. */
 export type CredentialKind = 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
 
 export interface CredentialExpiry {
@@ -24,7 +24,7 @@ export interface ExpiringCredential {
 }
 
 /**
- * Reads the end of a credential. Total. The identity token counts where there is one, because it is what is sent.
+ * Reads the expiry of a credential. Total. The identity token counts where there is one, because it is what is sent.
  */
 export function credentialExpiry({
   username,
@@ -44,10 +44,10 @@ export function credentialExpiry({
 }
 
 /**
- * Why a registry will refuse a credential, as far as it says so itself, as the end of a sentence that begins with it: it has ended, or
+ * Why a registry will refuse a credential, as far as it says so itself, as the end of a sentence that begins with it: it has expired, or
  * what encoded it took a line feed or a blank for a part of it, which the kubelet and containers/image keep.
  *
- * @param now when it is to be used; without it, no end is judged
+ * @param now when it is to be used; without it, expiry is not checked
  */
 export function credentialDoubt(credential: ExpiringCredential, now?: Date): string | undefined {
   const { expiresAt } = credentialExpiry(credential);
@@ -61,7 +61,7 @@ export function credentialDoubt(credential: ExpiringCredential, now?: Date): str
   return undefined;
 }
 
-/** The claims of a JSON Web Token; undefined for what is none. */
+/** The claims of a JSON Web Token; undefined for other texts. */
 function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
   const parts = text.split('.');
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) return undefined;

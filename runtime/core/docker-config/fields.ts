@@ -1,5 +1,5 @@
 /**
- * Where the entries of a pull secret stand, before anything is judged: the part of reading that every reader shares, from the
+ * Where the entries of a pull secret are, before validation: the part of reading that every reader shares, from the
  * credential provider, which looks at the few entries that one pull needs, to `validate`, which looks at all.
  *
  * Source of the rule: encoding/json of Go for the structs of go-reader.ts: names of fields without regard to case, a second
@@ -80,7 +80,7 @@ export interface EntryMembers {
   /** Top-level fields besides `auths`, repeated ones included. */
   readonly fields: readonly JsonMember[];
   readonly warnings: readonly ConfigWarning[];
-  /** What stands where an object must be; nothing of the document can be used then. */
+  /** The value found where an object is expected; then the whole document is unusable. */
   readonly wrong?: JsonNode;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Which credentials the kubelet tries for an image, in which order.
  *
- * The keyrings of the pod's secrets, of the node's file and of the credential provider plugins are asked one after the other
+ * The keyrings of the pod's secrets, of the node's file and of the credential provider plugins are consulted one after the other
  * and all that match are tried. Within a keyring longer keys come first (keys sorted backwards by their bytes), equal keys
  * in the order of the secrets. When a single credential matched, there is no anonymous attempt. One unreadable secret in the
  * list fails the pod for every image.
@@ -17,7 +17,7 @@ import { type AuthSource, type KubeletCredential, readAuthSource } from './pull-
 
 /** All that the kubelet looks at for one pod. */
 export interface KubeletSources {
-  /** `imagePullSecrets`, in the order of the pod. Secrets of other types or without data are left out by {@link pullSecretSource}. */
+  /** `imagePullSecrets`, in the order of the pod. Secrets of other types or without data are skipped by {@link pullSecretSource}. */
   readonly secrets: readonly AuthSource[];
   /** The node's file: the first valid one, since files are not merged. */
   readonly node?: AuthSource;
@@ -45,7 +45,7 @@ export interface TriedCredential extends KeyringEntry {
 export type KubeletKeyring =
   | {
       readonly ok: true;
-      /** Keyrings in the order in which they are asked. */
+      /** Keyrings in the order in which they are consulted. */
       readonly rings: readonly Ring[];
     }
   /** The pod can pull no image at all, public ones included. */

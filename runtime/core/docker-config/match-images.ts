@@ -58,7 +58,7 @@ export function urlsMatch(glob: SchemelessUrl, target: SchemelessUrl): MatchResu
 const LONGEST_LABEL = 255;
 
 /**
- * The kubelet tries a star at every place of a label, which takes quadratic time. Nothing can be pulled from a host with so long a
+ * The kubelet tries a star at every position of a label, which takes quadratic time. Nothing can be pulled from a host with so long a
  * label, so only the label itself is compared.
  */
 function labelMatches(pattern: string, label: string): GlobResult {

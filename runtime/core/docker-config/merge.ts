@@ -2,7 +2,7 @@
  * The merge of the platform's pull secret with the tenant's.
  *
  * The platform's entry wins for every registry that it names, in whatever spelling the tenant writes it. Keys below a
- * platform's host (`quay.io/team` next to `quay.io`) are allowed on purpose. A bad entry of the tenant is left out and
+ * platform's host (`quay.io/team` next to `quay.io`) are allowed on purpose. A bad entry of the tenant is skipped and
  * reported; it never holds up the others, nor the platform.
  *
  * Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution". Beyond upstream: keys are compared by
@@ -23,7 +23,7 @@ import {
   parseDockerConfig,
 } from './pull-secret.ts';
 
-// Which entries of the tenant's pull secret go into the merge, and what its owner is told about each.
+// Which entries of the tenant's pull secret go into the merge, and the verdict on each for its owner.
 // Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution"; the kubelet's order of credentials.
 
 /** An entry of the additional secret that the original one keeps out. */
@@ -236,13 +236,13 @@ export interface MergeInput {
   readonly lastOriginal?: readonly DockerConfigEntry[];
   /** Entries of the platform that stay although its document no longer has them. */
   readonly heldOriginal?: readonly DockerConfigEntry[];
-  /** What a Secret holds at most; entries that do not fit are left out. @default {1048576} */
+  /** Size limit of a Secret; entries that do not fit are skipped. @default {1048576} */
   readonly maxBytes?: number;
 }
 
 /** Where an entry of the result comes from. */
 export interface MergedEntry {
-  /** As it stands in the result. */
+  /** As in the result. */
   readonly key: string;
   readonly source: 'original' | 'additional' | 'lastGood';
 }
@@ -257,7 +257,7 @@ export type MergeResult =
       readonly conflicts: readonly MergeConflict[];
       /** One per entry of the additional secret, and one for each thing to know about it; see `Verdict.subject`. */
       readonly verdicts: readonly EntryStatus[];
-      /** What is wrong in the platform's own document; its bad entries are left out. */
+      /** What is wrong in the platform's own document; its bad entries are skipped. */
       readonly originalVerdicts: readonly EntryStatus[];
       /** The additional document cannot be used at all. */
       readonly additionalProblem?: ConfigProblem;
@@ -313,7 +313,7 @@ interface PlatformPart {
   readonly verdicts: readonly EntryStatus[];
 }
 
-/** The platform's entries; a broken one is left out or stands in its last good form. */
+/** The platform's entries; a broken one is skipped or kept in its last good form. */
 function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
   const encoded: EncodedEntry[] = [];
   const merged: MergedEntry[] = [];
@@ -333,7 +333,7 @@ function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConf
 
 /**
  * The platform's keys stay as they are, but for a namespace with a scheme (`https://quay.io/team`): CRI-O takes that for the
- * whole host, and only while no key names the host, so that a tenant's `quay.io` would take its place. It stays too where
+ * whole host, and only while no key names the host, so that a tenant's `quay.io` would replace it. It stays too where
  * the plain spelling is taken, or would no longer say that the port is the scheme's.
  */
 function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string, string> {
@@ -362,7 +362,7 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
     return { ...judged, verdicts: [...judged.verdicts, ...documentWarnings(parsed.config)] };
   }
   const problem = parsed.ok ? AUTHS_MISSING : parsed.problem;
-  // Nothing can be read, so all that was good stays, judged against what the platform names now.
+  // Nothing can be read, so all valid entries stay, checked against the platform's present keys.
   const kept = judgeAdditional([...context.lastGood.values()], context);
   return {
     added: kept.added.map(({ encoded }): AddedEntry => ({ encoded, source: 'lastGood' })),

@@ -83,7 +83,7 @@ const CONTAINERS: Consumer = {
   entry: containersEntry,
 };
 
-/** Why a consumer gives up the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
+/** Why a consumer rejects the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
 function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFormat): string | undefined {
   const [struct, path] = format === 'dockercfg' ? ['', []] : [consumer.struct, ['auths']];
   let saved: string | undefined;
@@ -117,7 +117,7 @@ function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFo
   return aborted ?? saved;
 }
 
-/** One entry for the kubelet. `struct` and `path` say where it stands, for the error text. */
+/** One entry for the kubelet. `struct` and `path` locate it in the error text. */
 export function kubeletEntry(
   node: JsonNode,
   struct = '',
@@ -297,9 +297,9 @@ export function describeKind(kind: JsonNode['kind']): string {
   return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
 }
 
-// The document of a pull secret, judged entry by entry.
-// The kubelet gives up a whole document for one bad entry, and CRI-O for one field of the wrong type. Here every entry gets
-// its own verdict, so that one bad entry can be left out and reported while the others go on.
+// The document of a pull secret, validated entry by entry.
+// The kubelet rejects a whole document for one bad entry, and CRI-O for one field of the wrong type. Here every entry gets
+// its own verdict, so that one bad entry can be skipped and reported while the others are used.
 // Source of the rule: docker-config-go.ts says what the consumers do with the whole document.
 
 /** Why a document as a whole cannot be used. */
@@ -315,7 +315,7 @@ export interface ConfigProblem {
   /** A sentence without its end, that shows nothing of the document: `has no "auths"`. */
   readonly message: string;
   readonly position?: TextPosition;
-  /** Why the kubelet gives up the document, in its words, which may show one character of it; undefined when it does not. */
+  /** Why the kubelet rejects the document, in its words, which may show one character of it; undefined when it does not. */
   readonly kubeletFault: string | undefined;
   /** The same for containers/image. */
   readonly containersFault: string | undefined;
@@ -379,10 +379,10 @@ function parseText(plain: string, format: DockerConfigFormat): DockerConfigResul
   return readDocument(plain, parsed.value, format);
 }
 
-/** What begins so was encrypted by SOPS, and cannot be judged. */
+/** Prefix of values that SOPS encrypted. */
 const ENCRYPTED = /^ENC\[[A-Z0-9_]+,data:/;
 
-/** What stands in place of a document, where that is known. */
+/** What a value holds instead of a document, where that is known. */
 function notJson(plain: string): readonly [ConfigProblem['reason'], string] | undefined {
   const text = plain.trim();
   if (text === '') return ['Empty', 'is empty'];

@@ -11,7 +11,7 @@
 import { fromByteText } from '../go/text.ts';
 import { parseGoUrl } from '../go/url.ts';
 
-/** A key of `auths`, judged. */
+/** A key of `auths`, validated. */
 export interface RegistryKey {
   readonly written: string;
   /** Equal for all spellings of one registry or namespace: `quay.io`, `quay.io/team`, `docker.io`. */

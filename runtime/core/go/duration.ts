@@ -17,7 +17,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 const LIMIT = 2n ** 63n;
 
 /**
- * Nanoseconds, or undefined for text that Go's `time.ParseDuration` refuses: also what is longer than 292 years.
+ * Nanoseconds, or undefined for text that Go's `time.ParseDuration` rejects, such as more than 292 years.
  */
 export function parseGoDuration(text: string): number | undefined {
   // Each digit can be matched in one way only, or a long wrong text would take for ever.

@@ -1,5 +1,5 @@
 /**
- * Shell patterns as Go's filepath.Match judges them: `*` and `?` stop at a slash, `[a-z]` and `[^a]` are classes, a
+ * Shell patterns as Go's filepath.Match matches them: `*` and `?` stop at a slash, `[a-z]` and `[^a]` are classes, a
  * backslash takes the next character as it is.
  *
  * Source of the rule: path/filepath.Match of Go 1.26 on Linux. Both arguments are byte texts (see go-bytes.ts).
@@ -32,11 +32,11 @@ export function goGlob(pattern: string, name: string): GlobResult {
   return { ok: true, match: text === '' };
 }
 
-/** What is left of `text` behind the first fitting place, undefined when there is none. */
+/** The rest of `text` after the first match, undefined when there is none. */
 function advance(star: boolean, chunk: string, text: string, last: boolean): string | undefined | typeof BAD {
   const fits = (left: string): boolean => left === '' || !last;
   for (let skip = 0; ; skip += 1) {
-    // Whether a chunk is malformed is the same at every place, and a chunk may be far longer than the text.
+    // Whether a chunk is malformed is the same at every position, and a chunk may be far longer than the text.
     const left = matchChunk(chunk, text.slice(skip), skip === 0);
     if (left === BAD) return BAD;
     if (left !== undefined && fits(left)) return left;

@@ -1,6 +1,6 @@
 /**
  * JSON as Go's encoding/json reads it: the same texts are accepted, the same errors are given, and nothing is lost on the
- * way. Each value knows where it stands, and a key that stands twice in one object is kept twice, so that the caller can
+ * way. Each value has its position, and a duplicate key of an object is kept, so that the caller can
  * say so. Every consumer of a pull secret (API server, kubelet, CRI-O) is a Go program.
  *
  * Source of the rule: encoding/json of Go 1.26 (scanner.go): grammar of RFC 8259, at most 10000 levels, half a surrogate
@@ -8,7 +8,7 @@
  */
 import { compareBytes, quoteFirstByte } from './text.ts';
 
-/** A JSON value with its place: `at` counts UTF-16 units from the start of the text. */
+/** A JSON value with its position: `at` counts UTF-16 units from the start of the text. */
 export type JsonNode =
   | { readonly kind: 'null'; readonly at: number }
   | { readonly kind: 'bool'; readonly at: number; readonly value: boolean }
@@ -256,7 +256,7 @@ function isDigit(character: string | undefined): boolean {
 }
 
 /**
- * Notes the fault at the present place. Go ends a text by feeding one blank: where a blank is wrong (`blankIsWrong`), the
+ * Notes the fault at the present position. Go ends a text by feeding one blank: where a blank is wrong (`blankIsWrong`), the
  * blank is blamed, else the end of the input.
  */
 function fail(reader: Reader, context: string, blankIsWrong: boolean): undefined {

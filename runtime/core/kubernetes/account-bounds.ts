@@ -138,7 +138,7 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   secret: { defaultMode: 0o644 },
 };
 
-/** Begins an expression that speaks of what is written. */
+/** Begins an expression on the written object. */
 export const GOES = "request.operation == 'DELETE' || ";
 
 const CLAIM = 'authentication.kubernetes.io/node-name';

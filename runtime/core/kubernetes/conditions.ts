@@ -49,12 +49,12 @@ export interface ConditionText {
 }
 
 /**
- * How an object stands.
+ * State of an object.
  *
  * - `stalled`: a person must act
- * - `unknown`: it cannot be told
- * - `progressing`: not there yet, and it goes on by itself
- * - `ready`: all is as wanted
+ * - `unknown`: the state is unknown
+ * - `progressing`: not ready yet, continues without help
+ * - `ready`: as desired
  */
 export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
 
@@ -88,7 +88,7 @@ const BESIDE = {
   ready: undefined,
 } as const;
 
-/** `Ready` of an object that stands thus, and what kstatus wants beside it. */
+/** `Ready` of an object in this state, and the conditions that kstatus expects beside it. */
 export function readiness(
   state: ObjectState,
   { reason, message }: ConditionText,

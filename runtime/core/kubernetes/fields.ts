@@ -1,4 +1,4 @@
-/** Field types that several sections of the fleet file share. Each error says what is wanted. */
+/** Field types that several sections of the fleet file share. Each error says what is expected. */
 import { z } from 'zod';
 
 /** A DNS label: names of clusters, namespaces, Secrets' short names. */

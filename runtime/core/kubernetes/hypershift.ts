@@ -81,7 +81,7 @@ export const GLOBAL_PULL_SECRET = {
   /** Secret in the control plane namespace that holds the platform's credentials. */
   platform: 'pull-secret',
   dataKey: '.dockerconfigjson',
-  /** Beside it, in what the reconciler writes: the mark of a document whose removals are judged. */
+  /** Beside it, in what the reconciler writes: the mark of a document whose removals are checked. */
   judgedKey: 'pullwright-judged',
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */

@@ -299,7 +299,7 @@ export function conditionsSchema(): z.ZodType {
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
 }
 
-/** `metadata.generation` that a status speaks of. For `status.observedGeneration`. @param initial what the API server fills in */
+/** `metadata.generation` that a status describes. For `status.observedGeneration`. @param initial what the API server fills in */
 export function observedGenerationSchema(initial?: number): z.ZodType {
   return z
     .int()
@@ -439,7 +439,7 @@ export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput, S
 export interface SectionProblem {
   /** Below the section: `['agent', 'shape']`. */
   readonly path: readonly (string | number)[];
-  /** What is there and what is wanted. */
+  /** Present and expected value. */
   readonly text: string;
   /** Whether it is one only where the cluster itself says it: defaults speak to whichever clusters they can. @default {false} */
   readonly ownOnly?: boolean;

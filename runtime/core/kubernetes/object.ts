@@ -89,7 +89,7 @@ export function describeObject(object: {
 /** Annotation: what `kubectl apply` sent, as it writes it down itself. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-// Names of objects as parts of a path, of files and of the API: in one place, which refuses what would lead elsewhere.
+// Names of objects as parts of a path, of files and of the API: in one function, which rejects path traversal.
 
 /**
  * One part of a path, made of a namespace or a kind and a name that come from outside. The API server takes no such name, but a
@@ -114,7 +114,7 @@ export function pathPart(what: string, text: string): string {
 
 /**
  * Whether an object may have this name at all: whatever its kind, the API server takes none that is a step of a path or has one in it.
- * Names that one object says of another (a pod of its Secrets) are not judged there, and hold anything.
+ * References to other objects (of a pod to its Secrets) are not validated by the API server, and may hold anything.
  *
  * Source of the rule: `IsValidPathSegmentName` of apimachinery, and a name has to be there, since without it the path is that of all.
  */

@@ -54,7 +54,7 @@ export type Toleration = Plain<k8s.Toleration>;
 export type Volume = Plain<k8s.Volume>;
 export type VolumeMount = Plain<k8s.VolumeMount>;
 
-/** One version of a CRD. Its schema is JSON, which the API server itself judges. */
+/** One version of a CRD. Its schema is JSON, which the API server validates. */
 export type CrdVersionObject = Omit<Plain<k8s.CustomResourceDefinitionVersion>, 'schema'> & {
   readonly schema: { readonly openAPIV3Schema: Readonly<Record<string, unknown>> };
 };
@@ -173,7 +173,7 @@ function withSecrets(spec: Templated, names: readonly string[]): object {
   return { ...spec, template: { ...template, spec: { ...template.spec, ...imagePullSecretsOf(names) } } };
 }
 
-// MachineConfigs of the Machine Config Operator: whatever a system brings to the nodes of a pool.
+// MachineConfigs of the Machine Config Operator: whatever a system installs on the nodes of a pool.
 
 /** The pool that takes a MachineConfig. */
 const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
@@ -333,7 +333,7 @@ const MONITORING = ['monitoring', 'openshift-monitoring', 'openshift-user-worklo
 const METADATA = ['169.254.169.254/32', '169.254.169.252/32', '127.0.0.1/32'];
 
 /**
- * A NetworkPolicy in both directions: what is not named is refused. Probes need no rule: a node may always reach its own pods.
+ * A NetworkPolicy in both directions: all other traffic is denied. Probes need no rule: a node may always reach its own pods.
  */
 export function networkPolicy(input: NetworkPolicyInput): KubeObject {
   const { metadata, selector, network = {} } = input;
@@ -490,7 +490,7 @@ export type Verb =
   | 'impersonate'
   | 'bind';
 
-/** A ServiceAccount that a binding speaks of. */
+/** A ServiceAccount, as subject of a binding. */
 export interface Subject {
   readonly name: string;
   readonly namespace: string;
@@ -654,7 +654,7 @@ export interface DaemonSetInput {
   readonly maxUnavailable?: number | string;
 }
 
-/** A DaemonSet. Nothing is set that is not asked for: the shape is a contract. */
+/** A DaemonSet, with only the given fields set: the shape is a contract. */
 export function daemonSet(input: DaemonSetInput): KubeObject {
   const updateStrategy =
     input.maxUnavailable === undefined

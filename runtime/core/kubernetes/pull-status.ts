@@ -10,7 +10,7 @@ export const PULL_STATUS_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PULL_STATUS_KIND = 'PullStatus';
 export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
-/** Judgement on one entry of what the status speaks of. */
+/** Verdict on one entry of the object. */
 export interface EntryStatus {
   /** What is judged: a registry key, an image, a node, a namespace. */
   readonly subject: string;
@@ -19,13 +19,13 @@ export interface EntryStatus {
   readonly reason: string;
   /** What is the case and what to do; never a value. */
   readonly message: string;
-  /** Of a credential: when it ends, RFC 3339. */
+  /** Of a credential: when it expires, RFC 3339. */
   readonly expiresAt?: string;
   /** Of a credential: when a registry last took it, RFC 3339. */
   readonly lastOk?: string;
 }
 
-/** The object that a PullStatus speaks of. */
+/** The object that a PullStatus describes. */
 export interface PullStatusTarget {
   readonly apiVersion: string;
   readonly kind: string;
@@ -35,7 +35,7 @@ export interface PullStatusTarget {
 
 /** Input of {@link pullStatus}. */
 export interface PullStatusInput {
-  /** Reconciler that speaks. */
+  /** Reconciler that reports. */
   readonly reporter: string;
   readonly about: PullStatusTarget;
   readonly conditions: readonly ConditionInput[];
@@ -47,7 +47,7 @@ export interface PullStatusInput {
   readonly now: Date;
 }
 
-/** At most this many verdicts are kept, those on what is not in order first; a last one says how many were left out. */
+/** At most this many verdicts are kept, those on what is not in order first; a last one says how many were dropped. */
 export const MAX_VERDICTS = 200;
 
 /** The object to apply (no status: that is a subresource) and its status. The name is `<kind>-<name>` in lower case. */

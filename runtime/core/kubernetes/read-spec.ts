@@ -1,6 +1,6 @@
 /**
  * Reading by the schemas of kinds: what the API server refuses under strict field validation is refused, because no API server has
- * looked at manifests of a folder, and a field that is spelled wrong must not count as one that was left out.
+ * looked at manifests of a folder, and a field that is spelled wrong must not count as absent.
  *
  * Source of the rule: `fieldValidation: Strict` of kube-apiserver over a structural schema. A null counts as a field that was left
  * out, as the API server drops it. In a map it would be one label less to look at, and is refused, as the definitions of our kinds do.

@@ -149,7 +149,7 @@ export interface Mirror {
   /** Host with optional port and path, no scheme, no trailing slash. */
   readonly location: string;
   readonly pullFrom: PullFrom;
-  /** Whether it may be asked without a verified certificate. Absent: no. */
+  /** Whether its certificate may be unverified. Absent: no. */
   readonly insecure?: boolean;
 }
 
@@ -285,7 +285,7 @@ function locationOf(table: Table, key: string): string {
 }
 
 function withoutSlash(place: string): string {
-  // Most places need neither; a pattern for each would be felt with a thousand mirrors.
+  // Most locations need neither; a pattern for each would be slow with a thousand mirrors.
   if (!place.endsWith('/') && !place.startsWith('http')) return place;
   const trimmed = trimEndOf(place, '/');
   if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;

@@ -1,16 +1,16 @@
 /**
- * The one mirror resolver: which places an image is pulled from, in which order, and why the others are not tried.
+ * The one mirror resolver: the pull sources of an image, in order, and why others are not tried.
  *
  * Rules come from mirror sets (mirrors-collect.ts), from `registries.conf` (registries-conf.ts) or from override texts
  * (registry-overrides.ts); all have the shape of one `[[registry]]` table. The longest source wins, at the boundaries of
  * path segments; `*.example.org` covers every subdomain; mirrors are tried in the order in which they are written, the source
- * last; a mirror is not mirrored again. Whether a place is blocked is decided by the rule for that place: a blocked source
+ * last; a mirror is not mirrored again. Whether a pull source is blocked is decided by its own rule: a blocked source
  * whose `location` is elsewhere is still pulled from there.
  *
  * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, held
  * against their code in test/oracle/container-image and against skopeo in test/registry.
  *
- * A blocked source that moved is asked: containers/image rewrites the reference first and then looks up whether the place it is
+ * A blocked source that moved is tried: containers/image rewrites the reference first and then looks up whether the location it is
  * about to contact is blocked.
  */
 
@@ -20,7 +20,7 @@ import type { Mirror, Registry } from './registries-conf.ts';
 // What the runtime makes of the text of a reference before and after a rule rewrites it.
 // Source of the rule: containers/image `docker/reference` and `sysregistriesv2` (`rewriteReference`).
 
-/** What nearly every place looks like. All that it takes is canonical, so that only the rest needs the whole grammar. */
+/** Form of nearly every reference. All that it matches is canonical, so that only the rest needs the whole grammar. */
 const PLAIN =
   /^(?!(?:index\.)?docker\.io\/)[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)+(?::[0-9]+)?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+(?::[a-z0-9][a-z0-9.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
 
@@ -103,9 +103,9 @@ export interface Candidate {
   /** Whole reference to ask for. */
   readonly reference: string;
   readonly kind: 'mirror' | 'source';
-  /** What took the place of the matched source. */
+  /** Replacement of the matched source. */
   readonly location: string;
-  /** Whether it may be asked without a verified certificate. Absent: no. */
+  /** Whether its certificate may be unverified. Absent: no. */
   readonly insecure?: boolean;
   readonly origin?: RuleOrigin;
 }
@@ -130,10 +130,10 @@ export interface Resolution {
   readonly byDigest: boolean;
   /** The rule that decides; absent when none matches: then the image itself is the only candidate. */
   readonly rule?: MirrorRule;
-  /** In the order in which they are tried. Empty when every place is blocked or refused. */
+  /** In the order in which they are tried. Empty when every pull source is blocked or refused. */
   readonly candidates: readonly Candidate[];
   readonly skipped: readonly SkippedCandidate[];
-  /** Why the runtime gives up on the image before it asks any place, in its own words. Then `candidates` is empty. */
+  /** Why the runtime rejects the image before it tries any pull source, in its own words. Then `candidates` is empty. */
   readonly refusal?: string;
 }
 
@@ -262,7 +262,7 @@ function findWildcard(
   for (let dot = reference.indexOf('.'); dot !== -1 && dot < end; dot = reference.indexOf('.', dot + 1)) {
     const suffix = reference.slice(dot, end);
     const rule = index.byDomain.get(suffix);
-    // The runtime looks at the first place of the suffix only: `*.a` does not cover `x.a.a`.
+    // The runtime looks at the first occurrence of the suffix only: `*.a` does not cover `x.a.a`.
     if (rule !== undefined && reference.indexOf(suffix) === dot) return { rule, length: end };
   }
   return undefined;
@@ -298,7 +298,7 @@ function refusalByUse(mirror: RuleMirror | undefined, byDigest: boolean): Refusa
   return undefined;
 }
 
-/** What the runtime says against the place `reference` for `image`, which `rule` decides about. */
+/** Why the runtime refuses the pull source `reference` for `image` under `rule`. */
 function refusalOf(
   index: MirrorIndex,
   rule: MirrorRule,
@@ -313,7 +313,7 @@ function refusalOf(
   };
 }
 
-/** A place is blocked by the rule for that place, also where it stands for another: a blocked source that moved is asked. */
+/** A pull source is blocked by its own rule, also as a mirror of another: a blocked source that moved is tried. */
 function blockAt(index: MirrorIndex, place: string): Refusal | undefined {
   const rule = index.hasBlocked ? findRule(index, place)?.rule : undefined;
   return rule?.blocked === true ? blockedBy(rule) : undefined;
