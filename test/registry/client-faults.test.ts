@@ -138,10 +138,10 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a redirect to nothing',
-    reason: 'no URL',
+    reason: 'invalid URL',
     handle: (_, response) => response.writeHead(302).end(),
     failure: 'Refused',
-    says: /no URL/,
+    says: /invalid URL/,
   },
   {
     name: 'a realm without TLS',
@@ -152,7 +152,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a realm with a user',
-    reason: 'no URL that is meant',
+    reason: 'invalid URL that is meant',
     handle: (_, response) => challenge(response, 'Bearer realm="https://user:pw@example.com/token"'),
     failure: 'Refused',
     says: /no https URL/,
