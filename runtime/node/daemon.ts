@@ -112,11 +112,7 @@ export interface NodeProgram {
   work(daemon: Daemon): Promise<void>;
 }
 
-const STARTING: NodeState = {
-  ready: false,
-  reason: 'Starting',
-  message: 'The first check has not finished yet',
-};
+const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first check is not done yet' };
 const HEALTHY_WITHIN_MS = 60_000;
 /** Beyond what a wait takes by itself. */
 const SLACK_MS = 60_000;
