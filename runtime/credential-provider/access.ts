@@ -1,5 +1,5 @@
 /**
- * Who may do what for the credential provider: nodes ask for tokens of the right audience, and the service accounts of chosen
+ * RBAC of the credential provider: nodes request tokens of the right audience, and the service accounts of chosen
  * namespaces read their pull secrets.
  */
 

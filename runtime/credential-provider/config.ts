@@ -106,7 +106,7 @@ function decodeObject(value: Record<string, unknown>, text: string): DecodedConf
     : { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` };
 }
 
-/** A wrong type ends the reading; unknown fields are told at its end, all of them. */
+/** A wrong type stops the reader; unknown fields are all reported at the end. */
 function contentFault(value: Record<string, unknown>, provider: Shape, text: string): string | undefined {
   const faults: Faults = { types: [], unknown: [], sorted: !/^\s*\{/.test(text) };
   findFaults(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '', faults);

@@ -37,7 +37,7 @@ export function serviceSettings(texts: readonly string[]): readonly Setting[] {
   });
 }
 
-/** Lines without comments; one that ends with a backslash goes on, with comments in between passed over. */
+/** Lines without comments; one that ends with a backslash continues, and comments in between are skipped. */
 function joinedLines(text: string, isUnit: boolean): readonly string[] {
   const lines: string[] = [];
   let open: string | undefined;

@@ -20,7 +20,7 @@ import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /**
  * Whether some image is matched by both patterns: by one of a CRIOCredentialProviderConfig, whose labels are a star or a text, and by
- * one of another provider. A label that is no valid glob matches nothing.
+ * one of another provider. A label that is not a valid glob matches nothing.
  *
  * Source of the rule: the kubelet's `URLsMatch`: equal ports, as many host labels, each label by Go's `filepath.Match`, path by
  * plain string prefix.

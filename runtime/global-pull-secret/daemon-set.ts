@@ -2,7 +2,7 @@
  * The DaemonSet `global-pull-secret-syncer`, in two shapes.
  *
  * Source of the rule: requirement 1 ("Deployment process", "Node-level synchronization") and the DaemonSet that HyperShift's
- * operator makes. Ours differs where that one hurts: both secrets are always mounted and no content hash stands in the pod
+ * operator makes. Ours differs where that one hurts: both secrets are always mounted and there is no content hash in the pod
  * template, so that a changed credential reaches the nodes by the mount and replaces no pod; the pod uses the node's network,
  * so that a node without a working network plugin still gets its credentials; readiness says whether the file is in place.
  */
@@ -35,7 +35,7 @@ import {
 /** Where the image holds the executable. */
 const EXECUTABLE = '/usr/bin/pullwright';
 
-/** `pullwright agent` with a flag for every option that differs from what the agent does by itself. */
+/** `pullwright agent` with a flag for every option that differs from the agent's default. */
 export function agentCommand(options: AgentOptions): readonly string[] {
   return [
     EXECUTABLE,

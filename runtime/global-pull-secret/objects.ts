@@ -1,5 +1,5 @@
 /**
- * What stands in a cluster whose nodes get the global pull secret: rendered into git (`delivery: gitops`) or applied by the
+ * The objects of a cluster whose nodes get the global pull secret: rendered into git (`delivery: gitops`) or applied by the
  * reconciler (`delivery: reconciler`), from the same functions.
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';

@@ -47,7 +47,7 @@ export interface GlobalPullSecretInput {
   readonly removals?: {
     /** Share of its entries, from 0 to 1. @default {0.5} */
     readonly share?: number;
-    /** A removal that is held goes on after this long. @default {'never'} */
+    /** A held removal proceeds after this long. @default {'never'} */
     readonly delay?: string;
   };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
@@ -160,7 +160,7 @@ const section = z.strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its entries; default 0.5'),
       delay: durationField()
         .exactOptional()
-        .describe('A removal that is held goes on after this long; default never'),
+        .describe('A held removal proceeds after this long; default never'),
     })
     .exactOptional()
     .describe("What a change of the platform's pull secret may remove without a confirmation"),

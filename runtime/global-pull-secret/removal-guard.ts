@@ -1,7 +1,7 @@
 /**
  * Holds a change of a pull secret that would take credentials from many pods until it is confirmed: one that leaves nothing,
  * that takes the registry of the release payload, or that takes more than a share of the entries. What the change adds or
- * rotates goes on; only what it removes stays. Pure.
+ * rotates is applied; only removals are held. Pure.
  *
  * The reconciler judges what the platform does to its copy, where the release payload and the confirmations are known, and marks
  * what it has checked. The node agent checks a document without the mark against the file that its kubelet reads.
@@ -24,7 +24,7 @@ interface Keyed {
 export interface RemovalOptions {
   /** Share of the entries that a change may remove, between 0 and 1. @default {0.5} */
   readonly share?: number;
-  /** After this many milliseconds a removal that is held goes on by itself. @default never */
+  /** After this many milliseconds a held removal proceeds without confirmation. @default never */
   readonly delayMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface PendingRemoval {
   readonly keys: readonly string[];
   /** When it was first held, RFC 3339. */
   readonly since: string;
-  /** When it goes on by itself, RFC 3339; undefined when only a confirmation lets it. */
+  /** When it proceeds by itself, RFC 3339; undefined when it needs a confirmation. */
   readonly until?: string;
   /** The same in milliseconds from now. */
   readonly waitMs?: number;

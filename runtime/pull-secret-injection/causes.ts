@@ -43,7 +43,7 @@ export const CAUSES: readonly Cause[] = [
   TENANTS_CAUSE,
 ];
 
-/** Whether the owner of the namespace has to act, by the reason of a trouble. */
+/** Whether the owner of the namespace has to act, by the reason of a problem. */
 export function isTenants(reason: string): boolean {
   return TENANTS_CAUSE.reasons.includes(reason);
 }

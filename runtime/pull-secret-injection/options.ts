@@ -256,7 +256,7 @@ export function profileProblems({
 
 /**
  * Two profiles that deliver different Secrets under one name to the same namespaces. Whether their selectors overlap is decided as the
- * admission policy of collisions tells it: when one asks for no more than the other.
+ * admission policy of collisions decides it: when one requires no more than the other.
  */
 function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
   const [a, b] = [readInput(later), readInput(earlier)];

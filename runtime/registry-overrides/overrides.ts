@@ -15,7 +15,7 @@ export type OverrideMap = ReadonlyMap<string, readonly string[]>;
 /** Environment variable of the control plane operator and of everything it starts. */
 export const OVERRIDES_ENV = 'OPENSHIFT_IMG_OVERRIDES';
 
-/** What stands for "no overrides": an empty value would be taken for a variable that was forgotten. */
+/** Means "no overrides": an empty value would look like a forgotten variable. */
 export const NO_OVERRIDES = '=';
 
 /**
@@ -72,7 +72,7 @@ export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | 
   return new Map(pairs);
 }
 
-/** One record: fields that start with a quote end with one, and a doubled quote within stands for one. */
+/** One record: fields that start with a quote end with one, and a doubled quote within means one. */
 function csvRecord(text: string): readonly string[] | undefined {
   const fields: string[] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;

@@ -100,7 +100,7 @@ export interface PlaneAnswer {
   readonly resolution: Resolution;
   /** Whether any mirror set or node's file was there to go by. */
   readonly given: boolean;
-  /** By what nodes go; absent for what reads the objects by itself. */
+  /** The rules of nodes; absent for readers of the objects themselves. */
   readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
   readonly problems: readonly MirrorProblem[];
   readonly fix?: MirrorFix;

@@ -84,7 +84,7 @@ function lastFlag(texts: readonly string[], name: string): string | undefined {
     .at(-1);
 }
 
-/** The last value of the flag on a line that is no comment. */
+/** The last value of the flag on a line that is not a comment. */
 function flagIn(line: string, flag: string): string | undefined {
   if (/^\s*[#;]/.test(line)) return undefined;
   return line

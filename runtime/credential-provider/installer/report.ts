@@ -53,7 +53,7 @@ function noteIn(path: string): readonly FailureNote[] {
     const known = TEXTS.flatMap((name) => (typeof note[name] === 'string' ? [[name, note[name]]] : []));
     return [{ ...Object.fromEntries(known), message: note['message'] }];
   } catch {
-    // It was taken back just now, or was being written when the machine stopped.
+    // It was removed just now, or was being written when the machine stopped.
     return [];
   }
 }

@@ -17,7 +17,7 @@ import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
 import type { GoodPlan, InstallPlan } from './plan.ts';
 import { askWanted, type Env, type WantedOptions } from './wanted.ts';
 
-// What the installer remembers of the executable that it copied, so that it takes back that file and no other.
+// The installer's record of the executable that it copied, so that it removes that file and no other.
 
 /** The copied executable. */
 export interface InstalledExecutable {

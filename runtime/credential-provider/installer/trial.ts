@@ -138,8 +138,8 @@ const TRYING: NodeState = {
 };
 
 /**
- * Stands between the engine, which says what is on the node, and those who are told. `InSync` of the engine becomes that of the
- * node when the trial has succeeded; each further look tries again, in the background.
+ * Filters the states of the engine before they are reported. Its `InSync` becomes that of the
+ * node when the trial has succeeded; each further pass tries again, in the background.
  */
 export class Proof {
   readonly #attempt: () => Promise<TrialFailure | undefined>;

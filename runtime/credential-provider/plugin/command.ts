@@ -91,7 +91,7 @@ export const PROVIDER_SPEC: CommandSpec = {
     }),
     ...settingFlags(),
     'dry-run': toggle({
-      help: 'write nothing; print pull sources, choices and the redacted auth file. What the request holds under "dryRun" (registriesConf, globalAuth, secrets) stands in for the node and the API server',
+      help: 'write nothing; print pull sources, choices and the redacted auth file. What the request holds under "dryRun" (registriesConf, globalAuth, secrets) replaces the node and the API server',
     }),
     check: toggle({
       help: 'write nothing; take a request without a token, and say whether configuration, folder, CA and API server of this node are as a run needs them: 0 yes, 1 no',

@@ -11,7 +11,7 @@ import { NOTES } from '../../node/watch.ts';
 import { sha256Hex } from './conf-files.ts';
 
 // Lines for a person at night: to stderr, which the kubelet keeps and shows only when a run fails, and to the journal, when
-// there is one. So they are few: at most twenty unless `verbose` asks for more. No line holds a token or a credential.
+// there is one. So they are few: at most twenty unless `verbose` is set. No line holds a token or a credential.
 
 export interface Log {
   /** What all lines of the run are about, earlier ones included. */

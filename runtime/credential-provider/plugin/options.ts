@@ -95,7 +95,7 @@ export function parseArguments(
 
 /**
  * Options file of an executable that gets no arguments: beside it, under its kubelet name. Undefined on Node,
- * which is no executable of ours.
+ * which is not our executable.
  */
 export function configBeside(executable: string): string | undefined {
   if (!('Bun' in globalThis)) return undefined;

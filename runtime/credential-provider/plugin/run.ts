@@ -109,7 +109,7 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
     const old = lstatSync(path, { throwIfNoEntry: false });
-    // A link, or whatever else is no file of ours, cannot be replaced in place.
+    // A link, or anything else that is not a file of ours, cannot be replaced in place.
     if (old !== undefined && !old.isFile()) unlinkSync(path);
     replaceFile(path, new TextEncoder().encode(reveal(text)), {
       mode: 0o600,

@@ -18,7 +18,7 @@ import { type NodePool, readNodePools } from './node-pools.ts';
 
 // Reads files and units out of the Ignition config of a rendered MachineConfig.
 
-/** Unpacked; what is larger is no configuration of a container runtime or a kubelet. */
+/** Unpacked; a larger file is not the configuration of a container runtime or a kubelet. */
 const MAX_FILE = 4 * 1024 * 1024;
 
 interface IgnitionConfig {

@@ -42,7 +42,7 @@ export interface Surroundings extends Daemon {
   readonly notice: () => void;
 }
 
-/** The window of those who cannot ask: the time in which the kubelet reads its file anew by itself. */
+/** The window without requests to the API server: the time after which the kubelet rereads its file. */
 const FALLBACK_WINDOW_MS = 300_000;
 /** How long the first look waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
@@ -264,7 +264,7 @@ export interface Patience {
   readonly tries?: number;
 }
 
-/** @throws PullwrightError when this is no pod with a token */
+/** @throws PullwrightError outside a pod with a token */
 export async function podClient(
   env: Readonly<Record<string, string | undefined>>,
   serviceAccountDir: string,

@@ -65,13 +65,13 @@ const TABLE = {
       text({
         value: 'SHARE',
         default: '0.5',
-        help: 'share of the registries in the file that a source whose writer has not checked removals may remove at once; a larger removal, and one of all, is held',
+        help: 'share of the registries in the file that a source may remove at once, unless its writer checks removals; a larger removal, and one of all, is held',
       }),
       (share) => (/^[\d.]/.test(share) && Number(share) <= 1 ? undefined : 'a number from 0 to 1'),
     ),
     'removal-delay': duration({
       most: 30 * DAY_MS,
-      help: 'after this, a removal that is held goes on by itself; without it, it waits for its confirmation',
+      help: 'time after which a held removal proceeds; without it, the removal waits for its confirmation',
     }),
     'confirm-removal': text({ value: 'HASH', help: 'let the removal go on that the state names' }),
     restart: choice(['on-change', 'on-removal', 'never'], {

@@ -147,7 +147,7 @@ export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
 /** What should be in the file. */
 export interface WantedDocument {
   readonly document: AgentDocument;
-  /** Entries that others put into the file and that stay. */
+  /** Foreign entries of the file that stay. */
   readonly foreign: readonly string[];
   /** Whether a registry of the present file is gone, or has another credential. */
   readonly removes: boolean;
@@ -171,7 +171,7 @@ export interface WantedFileOptions {
 /**
  * What should be in the file, given the source and what is there. Without entries of others, and when all of the source can
  * be used, these are the very bytes of the source. An entry of it that cannot be used stays as the file has it. `present` is
- * undefined when there is no file, or one of which nothing can be used.
+ * undefined without a file, or for one without usable content.
  */
 export function wantedDocument(
   source: AgentDocument,

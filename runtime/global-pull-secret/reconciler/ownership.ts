@@ -36,8 +36,8 @@ import {
 import { secretRef } from './agent-objects.ts';
 import type { RemovalContext } from './plan.ts';
 
-// `mode: own` beside objects of the same names that others made: all of them are taken over, or none. What would be taken is said
-// first, and goes on when a person confirms these very objects. Pure.
+// `mode: own` beside objects of the same names that others made: all of them are adopted, or none. They are reported
+// first, and adopted when a person confirms these very objects. Pure.
 // Where HyperShift's operator runs on AWS or Azure there is no way: it has no switch for these objects, watches every Secret of
 // `kube-system`, and writes them again with the next change (`globalps` of HyperShift).
 

@@ -144,7 +144,7 @@ function heldOf(
   return seen ?? (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
 }
 
-/** The copy that held a removal is gone, or was created again without what it held; and there is no merge that has it. */
+/** The copy that held a removal is gone, or was recreated without the held entries, and no merge has them. */
 function keepsNothing({ copy, before }: PlatformInput): boolean {
   if (copy === undefined) return before === undefined;
   const mark = copy.secret.data?.[NAMES.judgedKey];

@@ -52,7 +52,7 @@ export interface SidecarSet extends SidecarSetContent {
   readonly selector: ReadSelector;
   /** Absent: every namespace. */
   readonly namespaceSelector?: ReadSelector | undefined;
-  /** The name of the set that this canary stands in for. */
+  /** The name of the set that this canary replaces. */
   readonly canaryOf?: string | undefined;
   readonly pin?: RevisionPin | undefined;
   /** Of a set that was split by its pin: only pods whose labels meet the requirements, or only those whose labels do not. */
@@ -277,7 +277,7 @@ export function pinnedRevision(
 }
 
 /**
- * The set with the content of its pinned revision put in, for evaluators that decide once for all pods. With policy `Partial` the pods
+ * The set with the content of its pinned revision, for evaluators that decide once for all pods. With policy `Partial` the pods
  * outside `updateStrategy.selector` get the pinned content, and the others the current one, unless `partition` gives them all the pinned:
  * two sets that no pod meets both of. A partition in between cannot be drawn here; {@link isDrawn} tells. Empty when the revision is missing,
  * as upstream refuses the pod then.

@@ -46,7 +46,7 @@ export interface CopyContext extends ConsentContext {
   readonly distribution: Distribution;
 }
 
-/** The copy is not what the profile asks for: CamelCase reason and text. */
+/** The copy is not what the profile requests: CamelCase reason and text. */
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
@@ -59,7 +59,7 @@ interface CopyDecision {
   readonly trouble?: Trouble | undefined;
 }
 
-/** One profile that asks for the name. */
+/** One profile that requests the name. */
 interface Claim {
   readonly one: Distributor;
   readonly secret: ProfileSecret;
@@ -82,7 +82,7 @@ function decide(context: CopyContext, claim: Claim, present: SecretObject | unde
     ]),
   );
   const expired = expiryOf(reader, one, options).sources;
-  // What was taken back may not stay, whatever else is wrong: suspended, broken or missing sources, a collision.
+  // Withdrawn copies must go, whatever else is wrong: suspended, invalid or missing sources, a collision.
   const isTainted = held.some((name) => consents.get(name) === 'denied');
   if (one.suspended && !isTainted) return { action: 'keep' };
   const isUsable = (source: ProfileSource): boolean =>
@@ -193,7 +193,7 @@ export function writerOf(copy: SecretObject | undefined): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Every profile that asks for the name in the namespace. */
+/** Every profile that requests the name in the namespace. */
 function claimsOf({ distribution, namespace, options }: CopyContext, name: string): readonly Claim[] {
   const labels = namespaceLabels(namespace);
   return (distribution.byName.get(name) ?? []).flatMap((one) => {
@@ -250,7 +250,7 @@ export interface Copy {
   /** The present or desired object; with `yield`, that of the other profile, which requests the same. */
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
-  /** The copy is not what the profile asks for. */
+  /** The copy is not what the profile requests. */
   readonly trouble?: Trouble | undefined;
 }
 

@@ -20,7 +20,7 @@ const TAKEN_AGAIN_MS = 60_000;
 export function reconcileNamespace(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined) return { retain: 'all' };
-  // Nothing can be created in a namespace that goes away, and what is in it goes with it: some day, and what was taken back at once.
+  // Nothing can be created in a terminating namespace, and its content goes with it at some time; withdrawn copies go at once.
   if (isTerminating(namespace)) return { retain: 'all', remove: revokedIn({ reader, namespace, options }) };
   const context = { reader, distribution: distributionIn(reader), namespace, options };
   const copies = copiesFor(context);

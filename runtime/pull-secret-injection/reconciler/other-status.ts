@@ -103,7 +103,7 @@ const CONTAINERS: ConditionInput = {
 
 /** Of the copies of a set. */
 interface CopyFacts {
-  /** What is said of a removal that waits. */
+  /** The report of a held removal. */
   readonly held: readonly ConditionInput[];
   /** Of its copies, when it brings any. */
   readonly count: Count | undefined;
@@ -134,7 +134,7 @@ interface InjectionFacts extends TriedPod {
 
 type SetFacts = CopyFacts & InjectionFacts;
 
-/** A set, what it comes to with its pin put in, and the revision that it is pinned to, if that is there. */
+/** A set, its variants when pinned, and the revision that it is pinned to, if that exists. */
 interface Subject {
   readonly set: SidecarSet;
   readonly variants: readonly SidecarSet[];

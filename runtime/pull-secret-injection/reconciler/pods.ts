@@ -20,7 +20,7 @@ import { listedBy, refusesNames } from './accounts.ts';
 import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';
 
-// Whether new pods get names, by what stands in the cluster and not by what was configured.
+// Whether new pods get names, by the state of the cluster, not by the configuration.
 
 export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
   apiVersion: 'discovery.k8s.io/v1',

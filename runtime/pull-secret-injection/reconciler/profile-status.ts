@@ -82,7 +82,7 @@ const NOTHING_SELECTED: ConditionText = {
   message: 'No namespace is selected: nothing could be checked',
 };
 
-// What is said of one profile: a condition for each cause, and `Ready`, which sums up what the platform can do something about.
+// The status of one profile: a condition for each cause, and `Ready`, which sums up the problems that the platform can fix.
 
 /** Whether new pods get the names. @param tried what came of trying it; undefined where nothing is tried */
 function injectingOf(
@@ -200,7 +200,7 @@ export interface Count {
   readonly blocked: number;
   /** The first namespace that is behind. */
   readonly behind: string | undefined;
-  /** The first trouble of each reason, and in how many namespaces it is. */
+  /** The first problem of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
   /** Secrets that another tool must deliver: in how many namespaces one is not seen, and the first of them. */
   readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
@@ -219,7 +219,7 @@ interface Standing {
 interface Memory {
   readonly distribution: Distribution;
   readonly options: InjectionOptions;
-  /** With consent, sources of the profile, and what stands in the namespace under the names of its secrets. */
+  /** With consent, sources of the profile, and the Secrets of the namespace under the names of its secrets. */
   readonly found: WeakMap<KubeObject, { readonly seen: readonly unknown[]; readonly standing: Standing }>;
 }
 
@@ -377,7 +377,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   };
 }
 
-/** What is said where nothing is tried: in a folder, or while nothing injects. */
+/** The report without a trial: in a folder, or while nothing injects. */
 export const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
 function countsOf(

@@ -181,7 +181,7 @@ export interface Composed {
 
 interface GoodSource {
   readonly name: string;
-  /** Base64, as it stands in the source. */
+  /** Base64, as in the source. */
   readonly body: Redacted<string>;
   readonly text: Redacted<string>;
   readonly entries: readonly DockerConfigEntry[];
@@ -286,7 +286,7 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
   return { name, body, text, entries };
 }
 
-/** A source that is missing, or that is no pull secret. */
+/** A source that is missing, or is not a pull secret. */
 export function missingSource(source: ProfileSource): BadSource {
   const name = sourceName(source);
   const message = `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;

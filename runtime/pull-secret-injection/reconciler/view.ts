@@ -166,7 +166,7 @@ export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
 
-/** The SidecarSets of the cluster, with or without Kruise, with pinned revisions put in. */
+/** The SidecarSets of the cluster, with or without Kruise, with pinned revisions. */
 export function pinnedSetsIn(reader: Reader): readonly SidecarSet[] {
   return sidecarSetObjects(reader)
     .map(sidecarSetOf)

@@ -139,7 +139,7 @@ export interface ClusterObjects {
 /**
  * Never empty.
  *
- * @param twice names (`Kind/namespace/name`) of other objects that a cluster has once and that stand in several folders
+ * @param twice names (`Kind/namespace/name`) of other singleton objects that are in several folders
  */
 export function clustersIn(
   found: readonly Located[],
@@ -214,7 +214,7 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
   return objects as readonly KubeObject[];
 }
 
-/** One cluster, unless an object that a cluster has once stands in several folders: then each of these is one. */
+/** One cluster, unless a singleton object is in several folders: then each of these is one. */
 function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
   const depth = splitDepth(found, twice);
   if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];

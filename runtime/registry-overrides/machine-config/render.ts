@@ -226,7 +226,7 @@ export interface DerivedLists {
 
 const NOTHING = { registries: [], policy: [], allowed: [] } as const;
 
-/** Repository of the release, without tag and digest; undefined for text that is no full reference. */
+/** Repository of the release, without tag and digest; undefined for text that is not a full reference. */
 export function payloadRepository(release: string): string | undefined {
   const parsed = parseImageReference(release);
   return parsed.ok && isCanonical(release) ? parsed.reference.repository : undefined;
@@ -378,7 +378,7 @@ export interface NodeFiles {
   /** Registries for short names: those of the drop-in, else those of the template. */
   readonly search: readonly string[];
   readonly lists: DerivedLists;
-  /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O goes on with what it had. */
+  /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O keeps its previous configuration. */
   readonly loadError?: string;
   /** The same for the drop-in with the registries for short names. */
   readonly searchError?: string;

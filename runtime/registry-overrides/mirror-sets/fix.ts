@@ -79,7 +79,7 @@ function givenUp({ image, skipped }: Resolution, refusal: string): MirrorFix {
   const place = bad?.kind === 'mirror' ? `mirror "${bad.location}"` : `location "${bad?.location ?? ''}"`;
   return {
     code: 'RuntimeGivesUp',
-    message: `the runtime pulls "${image}" from nowhere (${refusal}): ${place} gives "${bad?.reference ?? ''}"`,
+    message: `the runtime finds no pull source for "${image}" (${refusal}): ${place} gives "${bad?.reference ?? ''}"`,
     fix: `Give ${place} a repository as its source has one`,
   };
 }

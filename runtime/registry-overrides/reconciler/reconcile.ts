@@ -161,7 +161,7 @@ interface Wishes {
   readonly problems: readonly EntryStatus[];
 }
 
-/** What the annotations of a HostedCluster ask for. */
+/** What the annotations of a HostedCluster request. */
 function wishesOf(cluster: KubeObject, options: RegistryOverridesOptions): Wishes {
   const annotations = cluster.metadata.annotations ?? {};
   const selection = readSelection(annotations);
