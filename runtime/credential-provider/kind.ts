@@ -57,7 +57,7 @@ export const matchImagesSchema: z.ZodType<string[], string[]> = z
   .max(50)
   .superRefine(noDuplicates)
   .describe(
-    'Patterns of the images for which the kubelet asks the CRI-O credential provider: host with optional port and path, "*" for whole labels of the host, such as "*.example.io" or "registry.example.com:5000/team". Entries that a provider of the platform can match too are left out and named in the conditions.',
+    'Patterns of the images for which the kubelet calls the CRI-O credential provider: host with optional port and path, "*" for whole labels of the host, such as "*.example.io" or "registry.example.com:5000/team". Entries that a provider of the platform can match too are ignored and named in the conditions.',
   )
   .meta({ 'x-kubernetes-list-type': 'set' });
 

@@ -13,7 +13,7 @@ import {
   type ProviderSettings,
 } from './provider-flags.ts';
 
-/** The section, as it is written. Every field may be left out. */
+/** The section, as it is written. Every field is optional. */
 export interface CredentialProviderInput {
   /** Patterns of images for which the kubelet asks the provider. @default none: the object is kept elsewhere */
   readonly matchImages?: readonly string[];

@@ -25,7 +25,7 @@ import { type SecretSource, secretSourceSchema } from './secret-source.ts';
 /** `off` renders no policy. */
 export type Enforcement = 'warn' | 'deny' | 'off';
 
-/** The section, as it is written. Every field may be left out. */
+/** The section, as it is written. Every field is optional. */
 export interface GlobalPullSecretInput {
   /** The node agent. Its image is the fleet's unless said otherwise. */
   readonly agent?: Partial<Omit<AgentOptions, 'removals'>>;

@@ -86,7 +86,7 @@ export interface ProfileInput {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** The section, as it is written. Every field may be left out. */
+/** The section, as it is written. Every field is optional. */
 export interface PullSecretInjectionInput {
   /** What adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nothing. @default {'policy'} */
   readonly admission?: 'policy' | 'webhook' | 'none';

@@ -124,8 +124,8 @@ export function sendDatagrams(path: string, texts: readonly string[]): void {
 export const IDENTIFIER = 'crio-credential-provider';
 
 /**
- * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be asked
- * for (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are omitted; no value can begin a line of its own.
+ * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be
+ * queried (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are omitted; no value can begin a line of its own.
  */
 export function journalEntry({ priority, text }: LogLine, subject: LogSubject, pid: number): string {
   const fields = [

@@ -32,7 +32,7 @@ import {
   unreadText,
 } from './view.ts';
 
-// What one profile makes of one Secret in one namespace, as if no other profile asked for the name.
+// What one profile makes of one Secret in one namespace, as if no other profile requested the name.
 
 /** Copies live only at run time: GitOps tools must neither miss nor prune them. */
 const NOT_IN_GIT: Readonly<Record<string, string>> = {
