@@ -33,7 +33,7 @@ export type CloudEventResult =
   | { readonly ok: true; readonly event: CloudEvent }
   | { readonly ok: false; readonly reason: string };
 
-/** Longest body that is looked at, in bytes. An event is a hint of some 300 bytes. */
+/** Longest body that is parsed, in bytes. An event is a hint of some 300 bytes. */
 export const MAX_EVENT_BYTES = 1_048_576;
 
 const CONTEXT = ['specversion', 'id', 'source', 'type', 'time', 'datacontenttype', 'data', 'data_base64'];
@@ -167,7 +167,7 @@ export interface ClusterHint {
   readonly generation: number | undefined;
 }
 
-/** A hint, or that the event is about something else (taken off the queue), or that it can never be understood. */
+/** A hint, or that the event is about something else (acknowledged), or that it is invalid. */
 export type HintResult =
   | { readonly kind: 'cluster'; readonly hint: ClusterHint }
   | { readonly kind: 'other'; readonly reason: string }

@@ -49,10 +49,10 @@ export interface Answer {
 
 const MOST_BYTES = 32 * 1024 * 1024;
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 4000 };
-/** The longest pause that a server may ask for; what needs longer is given back to the broker. */
+/** The longest pause that a server may request; longer ones requeue the message at the broker. */
 const LONGEST_WAIT_MS = 30_000;
 
-/** Tries again what may come right: no answer, 408, 429, 5xx; as late as the server asks. @throws PullwrightError */
+/** Retries no answer, 408, 429 and 5xx, as late as the server requests. @throws PullwrightError */
 export async function callHyperfleet(
   options: HyperfleetOptions,
   method: string,
@@ -111,7 +111,7 @@ async function once(options: HyperfleetOptions, { method, path, body }: Request)
   }
 }
 
-/** A page of a proxy, or one to log in, is no answer of this API, whatever its status. */
+/** A proxy or login page is not an answer of this API, whatever its status. */
 function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = parse(text);
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
@@ -236,7 +236,7 @@ export class HyperfleetApi {
     }
   }
 
-  /** Sends a report. `discarded`: the API had a newer one; `gone`: there is no such cluster any more. @throws PullwrightError */
+  /** Sends a report. `discarded`: the API had a newer one; `gone`: the cluster no longer exists. @throws PullwrightError */
   async report(id: string, body: StatusBody): Promise<'stored' | 'discarded' | 'gone'> {
     const path = `${CLUSTERS}/${encodeURIComponent(id)}/statuses`;
     let method = this.#method;
@@ -276,7 +276,7 @@ export class HyperfleetApi {
         }
         if (isGone(answer)) return;
         const { items, total } = listIn(answer, [verb, subject]);
-        // Of an API, or a cache before it, that does not look at the number of the page. One document alone may come again.
+        // The API, or a cache before it, ignores the page number. A single document may repeat.
         const names = namesOf(items);
         if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
         yield items;
@@ -331,7 +331,7 @@ function namesOf(items: readonly unknown[]): string {
   return JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
 }
 
-/** @throws PullwrightError for what is no page of a list */
+/** @throws PullwrightError when it is not a page of a list */
 function listIn(
   answer: Answer,
   [verb, subject]: readonly [string, string],

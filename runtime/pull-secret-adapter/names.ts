@@ -45,9 +45,9 @@ export const PROJECT_ANNOTATION = 'hyperfleet.io/gcp-project';
 export const SECRET_NAME_ANNOTATION = 'hyperfleet.io/secret-name';
 /** Where the Job of an annotation writes to: a hash of its places. */
 export const TARGET_ANNOTATION = 'pullwright.dev/target';
-/** On the record of a cluster: any new text asks for what is stored to be looked at now. */
+/** On the record of a cluster: any new text requests a check of the stored secrets now. */
 export const VERIFY_ANNOTATION = 'pullwright.dev/verify';
-/** On the record of a cluster: any new text asks for all older versions to be revoked now. */
+/** On the record of a cluster: any new text requests that all older versions are revoked now. */
 export const REVOKE_ANNOTATION = 'pullwright.dev/revoke';
 export const HASH_ANNOTATION = 'pullwright.dev/content';
 export const ATTEMPT_ANNOTATION = 'pullwright.dev/attempt';

@@ -93,7 +93,7 @@ export const PULL_SECRET_KEY = 'pullsecret';
 /** Folder of the result file that a status side-car may read. */
 export const RESULTS_MOUNT = '/results';
 
-/** What the adapter itself tells a Job: whose secret, where to, under which proof. Nothing else may say it. */
+/** Environment that only the adapter may set on a Job: cluster, destination and proof of consent. */
 export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
   'ADOPT',
   'CLUSTER_GENERATION',

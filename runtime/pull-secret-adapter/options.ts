@@ -57,7 +57,7 @@ export interface AdapterOptions {
   readonly tenantKey?: string;
   /** What is stored is proved again when its proof is older; 0: never. @default {86400} */
   readonly verifyEverySeconds?: number;
-  /** Pause after a refused permission; 0: until the cluster changes. @default {3600} */
+  /** Pause after a denied permission; 0: until the cluster changes. @default {3600} */
   readonly deniedRetrySeconds?: number;
   /** How long a finished Job stays. @default {3600} */
   readonly jobTtlSeconds?: number;
@@ -65,11 +65,11 @@ export interface AdapterOptions {
   readonly jobDeadlineSeconds?: number;
   /** An event is answered with an unchanged report only if that is this old. @default {10} */
   readonly repeatSeconds?: number;
-  /** Pause between two goes over all clusters. @default {60} */
+  /** Pause between two sweeps of all clusters. @default {60} */
   readonly sweepSeconds?: number;
   /** How long the Lease lasts. @default {15} */
   readonly leaseSeconds?: number;
-  /** Clusters that are looked at at the same time. @default {20} */
+  /** Clusters reconciled at the same time. @default {20} */
   readonly concurrency?: number;
   /** Further environment of Jobs, such as `SECRET_MANAGER_ENDPOINT`; nothing secret, and nothing that the adapter says itself. @default {{}} */
   readonly jobEnv?: Readonly<Record<string, string>>;

@@ -39,7 +39,7 @@ export interface PlanProblem<V extends 'waiting' | 'invalid'> {
     | 'ManagementNamespaceTerminating';
   readonly message: string;
   readonly preconditions: readonly Precondition[];
-  /** When it is worth looking again although nothing tells. */
+  /** When to check again, because no event reports the change. */
   readonly retryAfterMs?: number;
 }
 

@@ -71,7 +71,7 @@ interface ListPatch {
   readonly good: string | undefined;
 }
 
-/** The list of a ServiceAccount is atomic: who applies one name takes the others away, and a patch of the list alone does not. */
+/** The list of a ServiceAccount is atomic: applying one name removes the others; a JSON patch keeps them. */
 function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Told, 'commands'> {
   const path = '/imagePullSecrets';
   const at = bad === undefined ? -1 : own.indexOf(bad);
@@ -166,7 +166,7 @@ export function fixProvider(
   ];
 }
 
-/** What the provider asks for with the token of the pod's ServiceAccount. */
+/** What the provider requests with the token of the pod's ServiceAccount. */
 function providerAccess(
   namespace: string,
   account: string,
@@ -310,7 +310,7 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   return { ...said, severity: 'error', ...retyped(input.namespace, ignored.name) };
 }
 
-/** Makes a Secret again, with the type that its key asks for. */
+/** Recreates a Secret, with the type that its key requires. */
 function retyped(namespace: string, name: string): Pick<Told, 'commands'> {
   const get = kubectl(['get', 'secret', name, '-n', namespace, '-o', 'yaml'], [namespace, name]);
   if (get === undefined) return {};
@@ -533,7 +533,7 @@ export function pullId(cluster: string, object: string, image: string): string {
   return `${cluster} ${object} ${image}`;
 }
 
-/** That nothing matches is no fault of a public image, and no credential either. */
+/** A public image needs neither a match nor a credential. */
 function credentialText({ images }: DoctorInput): string {
   const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
   return bare === undefined

@@ -99,7 +99,7 @@ function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manif
 
 // What a SidecarSet says that keeps its pull secrets from pods, before it is applied.
 
-/** Nothing of it is injected, unless another set brings a container. */
+/** Nothing of it is injected, unless another set adds a container. */
 const NO_CONTAINERS = 'NoContainers';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -243,7 +243,7 @@ const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
   ),
   each(PROFILE_KIND, profileProblems),
   each(GRANT_KIND, grantProblems),
-  // One set may bring the container beside which the Secrets of another are injected.
+  // One set may add the container beside which the Secrets of another are injected.
   each(SIDECAR_SET, (set, manifests) =>
     sidecarSetProblems(set).filter(({ code }) => code !== NO_CONTAINERS || !bringsContainer(manifests)),
   ),

@@ -104,7 +104,7 @@ interface Examined {
   readonly account: Account;
   /** The template's. */
   readonly pods: readonly KubeObject[];
-  /** What a folder says of admission is how our reconciler would find it there, not how a cluster is. */
+  /** In a folder, admission is what our reconciler would find there, not the state of a cluster. */
   readonly live: boolean;
 }
 
@@ -158,7 +158,7 @@ function lackingIn(
   return planned.map(({ name, by }) => ({ secret: name, by }));
 }
 
-/** What the profile says of admission, unless it is on its way. */
+/** The profile's conditions about admission, unless in progress. */
 function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
   const [sort, name = ''] = by.split('/');
   if (sort !== 'profile') return {};

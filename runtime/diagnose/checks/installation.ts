@@ -8,7 +8,7 @@ import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
 
-/** Whether the account that asks may do something. */
+/** A right of the calling account. */
 export interface AskedRight {
   readonly verb: string;
   readonly group: string;
@@ -116,7 +116,7 @@ function definitionOf({ spec }: KubeObject): Definition {
 
 const CRD = 'CustomResourceDefinition';
 
-/** Definitions that the plan brings: absent, present, or there with another schema. */
+/** CustomResourceDefinitions of the plan: absent, present, or present with another schema. */
 export function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, crd]));
   return ofKind(plan, CRD).map((crd): Told => {
@@ -189,7 +189,7 @@ export function kindLines({ objects, plan, live }: CheckInput): readonly Told[] 
 /** What every API server makes for itself; a dump often lacks them. */
 const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Namespaces that the plan writes into and does not bring. */
+/** Namespaces that the plan writes into and does not create. */
 export function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
@@ -219,7 +219,7 @@ export function priorityLines({ objects, plan, live }: CheckInput): readonly Tol
   });
 }
 
-/** What the account that asks lacks to apply the plan. */
+/** Rights to apply the plan that the calling account lacks. */
 export function rightsLine({ rights }: CheckInput): Told {
   if (rights === undefined) return warning('not checked: a folder has no account');
   const denied = rights.filter(({ allowed }) => !allowed);
@@ -357,7 +357,7 @@ function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
   return Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key));
 }
 
-/** HyperShift's Hosted Cluster Config Operator, where it brings the agent itself. */
+/** HyperShift's Hosted Cluster Config Operator, where it deploys the agent itself. */
 export function hypershiftLine({ objects }: CheckInput): readonly Told[] {
   const daemonSet = ofKind(objects, 'DaemonSet').find(
     ({ metadata }) =>

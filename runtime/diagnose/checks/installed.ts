@@ -208,7 +208,7 @@ function statusLines({ rows }: CheckInput): readonly Told[] {
 
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
-/** Nodes that get what the fleet brings to nodes. */
+/** Nodes that are eligible for node components of the fleet. */
 export function eligibleLine(input: CheckInput): readonly Told[] {
   if (!input.systems.includes('global-pull-secret')) return [];
   const nodes = ofKind(input.objects, 'Node');

@@ -15,7 +15,7 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
     CREATE_SECRET,
   ],
   'auth-required': [
-    '{host} requires a credential, and accepted none that it got',
+    '{host} requires a credential and accepted none',
     'Check the entry for {host}: pullwright verify for the image says which credential is refused, and why',
   ],
   'credential-rejected': ['{host} refused the credential', 'Renew the entry for {host}', CREATE_SECRET],

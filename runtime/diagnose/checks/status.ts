@@ -271,7 +271,7 @@ function agentState({ status, metadata }: KubeObject, eligible: string): Said {
     : said('Progressing', 'AgentsNotReady', message);
 }
 
-/** Failed Jobs of the adapter want attention; running ones are under way. */
+/** Failed Jobs of the adapter need attention; running ones are in progress. */
 export function jobRow(job: KubeObject): StatusRow {
   const { succeeded = 0 } = (job.status ?? {}) as { succeeded?: number };
   const failed = conditionOf(job, 'Failed');

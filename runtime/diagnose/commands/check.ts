@@ -92,7 +92,7 @@ export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKin
   ];
 }
 
-// Asks a cluster what the account that asks may do.
+// Reviews the rights of the calling account in a cluster.
 
 /** Questions at once. */
 const CONCURRENCY = 8;
@@ -224,7 +224,7 @@ function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems
   const read = readSelector(recordOf(section?.config)['nodes']);
   const otherwise = context.kind === 'standalone' ? 'linux' : 'pools';
   return {
-    // Sections of a management cluster speak of the hosted ones: of its own nodes none takes part.
+    // Sections of a management cluster speak of the hosted ones: none of its own nodes is eligible.
     systems: context.kind === 'management' ? [] : sections.map(({ system }) => system.name),
     nodes: read.ok ? read.requirements : otherwise,
   };

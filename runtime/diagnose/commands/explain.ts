@@ -121,7 +121,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
   const broken = puller.pod === undefined ? undefined : firstBroken(judgePod(lookAt(store, puller, known)));
-  // One that cannot be read is what is broken first, and there is nothing else to say of it.
+  // An unreadable object is the first problem, and the only one that can be reported of it.
   if (broken !== undefined && images.length === 0)
     throw new PullwrightError(`Cannot explain ${broken.subject}: ${broken.message}`, {
       code: 'ImageUnreadable',
@@ -164,7 +164,7 @@ function withBroken(explanation: Explanation, broken: Finding | undefined): Expl
   return { ...explanation, findings: [broken, ...others] };
 }
 
-/** "Anonymous" is no answer where the Secrets could not be read. */
+/** "Anonymous" would be wrong where the Secrets could not be read. */
 function withUnread(explanation: Explanation, unread: number): Explanation {
   if (unread === 0) return explanation;
   const what = unread === 1 ? 'One thing' : `${unread} things`;

@@ -118,7 +118,7 @@ function resolverOf(cluster: ClusterObjects): PlaneResolver {
   };
 }
 
-/** As the runtime sees it; undefined for what is no reference, and is pulled from nowhere. */
+/** As the runtime sees it; undefined for an invalid reference, which has no pull source. */
 function asPulled(image: string): string | undefined {
   const parsed = parseImageReference(image);
   return parsed.ok ? fullImage(parsed.reference) : undefined;
@@ -129,7 +129,7 @@ function hasCredential(sources: readonly AuthSource[], place: string): boolean {
   return parsed.ok && lookupForContainers(sources, parsed.reference.repository).found === 'credential';
 }
 
-/** Images of pods and templates, releases and catalogs, with who asks for each. */
+/** Images of pods and templates, releases and catalogs, with the users of each. */
 function usedImages(cluster: ClusterObjects, found: MirrorInput['found']): readonly UsedImage[] {
   const hosted = cluster.hostedCluster;
   if (hosted === undefined)

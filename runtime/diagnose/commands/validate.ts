@@ -158,7 +158,7 @@ function inputOf(file: string, text: string): Input {
   if (isFleet(text)) {
     return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
   }
-  // The kubelet's own file: it has no name, so it is no object of a cluster.
+  // The kubelet's own file: it has no name, so it is not an object of a cluster.
   if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
     const message = kubeletRefusal(text, parseYaml);
     return {
@@ -183,12 +183,12 @@ function isFleet(text: string): boolean {
   return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));
 }
 
-/** A JSON text that is no manifest: what `docker login` writes, or what should have been one. */
+/** A JSON text other than a manifest: what `docker login` writes, or what should have been one. */
 function isDockerConfig(text: string): boolean {
   return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
 }
 
-/** What is said of a file that is no manifest, or of one that cannot be read. */
+/** The problem of a file that is not a manifest, or cannot be read. */
 function inFile(
   { code: check, position, ...told }: ValidationProblem,
   where: Pick<Finding, 'file' | 'line' | 'column'>,
@@ -237,7 +237,7 @@ function compare(a: Finding, b: Finding): number {
   return (a.line ?? 0) - (b.line ?? 0);
 }
 
-/** The charts are loaded only for a fleet: they bring their own libraries. */
+/** The charts are loaded only for a fleet: they load their own libraries. */
 async function judgeFleet({
   name,
   text,

@@ -65,7 +65,7 @@ export interface VerifyStatusInput {
   readonly present: KubeObject | undefined;
 }
 
-/** Something to tell the owner of a Secret. */
+/** A message for the owner of a Secret. */
 export interface VerifyEvent {
   readonly secret: { readonly namespace: string; readonly name: string };
   readonly type: 'Normal' | 'Warning';

@@ -138,7 +138,7 @@ function toldIn(store: ObjectStore): Partial<InjectionOptions> {
   );
 }
 
-/** What is no YAML tells nothing. */
+/** Invalid YAML counts as empty. */
 function parsed(text: string): unknown {
   try {
     return parseYaml(text);
@@ -272,7 +272,7 @@ function worldOf(store: ObjectStore, options: InjectionOptions): Reader {
 }
 
 /**
- * Puts into the store the copies that profiles will bring, as the reconciler would. Gives what keeps it from bringing some.
+ * Adds to the store the copies that profiles will sync, as the reconciler would. Returns what prevents some copies.
  */
 export function bringCopies(store: ObjectStore): readonly string[] {
   const profiles = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });

@@ -109,7 +109,7 @@ function isWithoutPort(key: SchemelessUrl, target: SchemelessUrl): boolean {
   return hostOf(key) === hostOf(target) && (key.port === '') !== (target.port === '');
 }
 
-/** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */
+/** Whether `*.example.com` was probably meant for this host too: a deeper one, or the domain itself. */
 function isMeantFor(key: SchemelessUrl, target: SchemelessUrl): boolean {
   const host = hostOf(key);
   const suffix = host.slice(host.lastIndexOf('*') + 1);
@@ -329,7 +329,7 @@ export interface PullAttempt {
   /** The entry that is sent; absent for an anonymous attempt. */
   readonly entry?: EntryPlace;
   readonly credential?: ExpiringCredential;
-  /** Why there is nothing to ask: a credential helper, an unreadable Secret. */
+  /** Why there is nothing to try: a credential helper, an unreadable Secret. */
   readonly notAsked?: string;
 }
 

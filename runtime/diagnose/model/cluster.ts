@@ -56,7 +56,7 @@ interface Document {
 }
 
 /**
- * Merges the two documents as the reconciler does, and tells of every entry what became of it.
+ * Merges the two documents as the reconciler does, and reports the outcome of every entry.
  *
  * @param objects of the cluster: the platform's and the tenant's Secret are looked for
  * @param nodes which nodes have what was merged
@@ -267,7 +267,7 @@ function refusalOf(
 
 // Namespaces with their pull secrets, what they grant, and which of their Secrets are copies.
 
-/** Who brings a Secret, and of which it is made; undefined for one that is no copy. */
+/** The profile that syncs a Secret, and its sources; undefined for a Secret that is not a copy. */
 export type CopyOf = (secret: SecretObject) => ReportSecret['copy'];
 
 /** Only namespaces that have something to say: a pull secret, a grant, or a workload. */

@@ -1,4 +1,4 @@
-/** What the kubelet says of the pulls of a pod that does not run. */
+/** The kubelet's messages about the pulls of a pod that does not run. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';

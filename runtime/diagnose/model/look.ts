@@ -517,7 +517,7 @@ function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeOb
   return new Set([...objects, ...inside.filter((object) => !managed.some((kind) => isOf(object, kind)))]);
 }
 
-/** An object of another cluster has its name again, which is no mistake. */
+/** Objects of different clusters may have the same name. */
 function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): readonly string[] {
   return problems
     .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))

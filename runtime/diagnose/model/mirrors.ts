@@ -86,7 +86,7 @@ export const INPUT_API: readonly string[] = [
 
 export interface MirrorInput {
   readonly cluster: ClusterObjects;
-  /** Whatever else was read, for commands that want more kinds. */
+  /** Other objects that were read, for commands that need more kinds. */
   readonly found: readonly Located[];
   readonly problems: readonly string[];
 }
@@ -256,7 +256,7 @@ export interface UsedImage {
   readonly image: string;
   /** `Deployment/web/shop` */
   readonly usedBy: string;
-  /** Who asks for it. */
+  /** The users of it. */
   readonly for: readonly Plane[];
 }
 

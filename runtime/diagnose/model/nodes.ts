@@ -208,7 +208,7 @@ function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles']
 
 /**
  * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
- * place), or when the DaemonSet counts every node that it wants as ready; else it is not known.
+ * place), or when the DaemonSet counts every desired node as ready; else it is not known.
  *
  * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are skipped
  */

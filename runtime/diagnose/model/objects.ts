@@ -64,7 +64,7 @@ export async function namespaceOf(
 /** What was found. */
 export interface SourceObjects {
   readonly store: ObjectStore;
-  /** One sentence for each thing that could not be read. A kind that the cluster does not have is no problem. */
+  /** One sentence for each thing that could not be read. A kind that the cluster does not serve is not a problem. */
   readonly problems: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
 /**
  * Reads the objects of `kinds`, then what `next` names in turn, until it names nothing.
  *
- * @throws UsageError, PullwrightError when there is no cluster to ask
+ * @throws UsageError, PullwrightError when no cluster is configured
  */
 export async function readObjects(
   access: ClusterAccess,

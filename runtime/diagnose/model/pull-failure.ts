@@ -243,7 +243,7 @@ const LOCAL: ReadonlySet<PullCause> = new Set([
 
 const BELOW_HTTP: ReadonlySet<PullCause> = new Set(NETWORK.map(([cause]) => cause));
 
-/** Who answers with these may be another than the registry. */
+/** A proxy may answer with these instead of the registry. */
 const OF_WHO_ANSWERS: ReadonlySet<PullCause> = new Set(['registry-error', 'unexpected-answer']);
 
 /** What a Secret that is missing explains: that the registry got no credential. */
@@ -253,7 +253,7 @@ const WITHOUT_CREDENTIAL: ReadonlySet<PullCause> = new Set([
   'denied-or-missing',
 ]);
 
-/** Whether a registry refuses for want of a right credential. */
+/** Whether a registry rejects the pull for lack of a valid credential. */
 export function isRefusal(cause: PullCause | undefined): boolean {
   return cause !== undefined && (WITHOUT_CREDENTIAL.has(cause) || OF_CREDENTIAL.has(cause));
 }
@@ -301,7 +301,7 @@ export function pullFailure(wait: ContainerWait, events: readonly PodEvent[]): P
   return failureOf([...(isProven ? [own] : []), ...texts], image, missingSecrets(said), reason);
 }
 
-/** What Go says of a Secret that is no JSON; in an answer of a registry the same words mean something else. */
+/** Go's error for a Secret of invalid JSON; from a registry the same words mean something else. */
 const SECRET_JSON = /^(?:json: |invalid character|unexpected end of JSON|illegal base64)/;
 
 function tellsOfPull({ reason, message }: PodEvent): boolean {

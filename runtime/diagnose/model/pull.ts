@@ -573,7 +573,7 @@ export interface WorldOptions {
   readonly hosted?: boolean;
   /** Whether the pull secret is delivered to the node. @default {what the label of the node says} */
   readonly synced?: boolean;
-  /** Where nodes pull from, for who has worked it out already. */
+  /** Where nodes pull from, if already computed. */
   readonly nodes?: NodeMirrors | undefined;
 }
 

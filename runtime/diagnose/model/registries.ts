@@ -250,7 +250,7 @@ function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
 // Puts the questions of `verify` to the registries, and shows how far it is.
 
 export interface AskOptions {
-  /** Whether tenants chose the images, and not the person who asks. */
+  /** Whether tenants chose the images, and not the caller. */
   readonly inUse: boolean;
   readonly flags: AccessValues;
   readonly concurrency: number;
@@ -361,7 +361,7 @@ export const USING_KINDS: readonly { readonly apiVersion: string; readonly kind:
 ].filter(({ kind }) => kind !== 'ReplicaSet');
 
 /**
- * Everything in `store` that uses images. What has ended uses none. An image is given once per namespace and list of Secrets,
+ * Everything in `store` that uses images. What has terminated uses none. An image is given once per namespace and list of Secrets,
  * with the first that uses it.
  */
 export function imageUsers(store: ObjectStore): readonly ImageUser[] {

@@ -109,9 +109,9 @@ export interface ReportPull {
   readonly verdict: ReportVerdict;
   readonly secrets: readonly { readonly name: string; readonly listedBy: string; readonly state: string }[];
   readonly kubelet: ReportKubelet;
-  /** In the order in which CRI-O asks them. */
+  /** In the order in which CRI-O tries them. */
   readonly places: readonly ReportPlace[];
-  /** What containerd sends, to whatever host it asks: it chooses hosts by files of the node that no API server has. */
+  /** What containerd sends, to whatever host it contacts: it chooses hosts by files of the node that no API server has. */
   readonly containerd: 'kubelet' | 'nothing' | 'failure';
   readonly skipped: readonly { readonly reference: string; readonly from?: string; readonly why: string }[];
   readonly findings: readonly Finding[];
@@ -161,7 +161,7 @@ export interface ReportSecret {
   readonly type: string;
   readonly keys: readonly string[];
   readonly fault?: string;
-  /** Of a copy: the profile that brings it, and the Secrets that it is made of. */
+  /** Of a copy: the profile that syncs it, and its source Secrets. */
   readonly copy?: { readonly profile: string; readonly of: string };
 }
 
@@ -291,7 +291,7 @@ export interface DoctorInput {
     readonly by: string;
     readonly why: string;
   }[];
-  /** Profiles that give such pods a name and bring its Secret, each with what its `Ready` says unless it is True. */
+  /** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` unless it is True. */
   readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];
   /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */
   readonly troubles: readonly {
@@ -323,7 +323,7 @@ export interface PodFailure extends PullFailure {
   readonly node?: string;
 }
 
-/** What is known of a node that takes part in the global pull secret. */
+/** State of a node that is eligible for the global pull secret. */
 export interface NodeEvidence {
   readonly name: string;
   /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
@@ -543,7 +543,7 @@ export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   ok: 'In order',
 };
 
-/** What a Node says of itself: `1.35.1`; of a runtime that is not CRI-O nothing. */
+/** From the Node's status: `1.35.1`; undefined for a runtime other than CRI-O. */
 export interface NodeVersions {
   readonly crio?: string;
   readonly kubelet?: string;

@@ -1,7 +1,7 @@
 /**
  * What asking the registries comes to: a verdict for each credential at each place, for each credential, and for each image.
  *
- * A place that does not have an image is no fault as long as another one gives it: mirrors may be incomplete. A credential
+ * A pull source without the image is not a fault as long as another one has it: mirrors may be incomplete. A credential
  * that a registry refuses is one even when the pull works by another: it is still sent, and counts against rate limits.
  */
 

@@ -82,7 +82,7 @@ function milder(verdict: ReportVerdict, runs: boolean): ReportVerdict {
   return runs && verdict === 'broken' ? 'attention' : verdict;
 }
 
-/** What `explain` says of the image counts too. */
+/** The verdict of `explain` on the image counts too. */
 function worseBy({ findings }: Explanation, verdict: ReportVerdict): ReportVerdict {
   return worstOf([verdict, ...findings.map(({ severity }) => VERDICTS[severity])], verdict);
 }

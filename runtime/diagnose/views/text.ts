@@ -329,7 +329,7 @@ function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: 
   return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (expired)' : ' (soon)';
 }
 
-/** What cannot be pulled first, with who uses it. */
+/** Images that cannot be pulled first, with their users. */
 function rowsOf(image: VerifiedImage): readonly (readonly string[])[] {
   const rows = image.attempts.map((attempt) => rowOf(attempt));
   if (image.pullable !== 'no') return rows;

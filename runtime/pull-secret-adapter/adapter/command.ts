@@ -123,7 +123,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       api,
       kube,
       settings,
-      // More than are looked at at the same time: events of one cluster become one look, and one that waits holds up no other.
+      // More than the concurrent passes: events of one cluster share a pass, and a waiting event does not block others.
       consume: (handler) => broker.consume(handler, settings.concurrency * 5),
       logger,
       metrics,

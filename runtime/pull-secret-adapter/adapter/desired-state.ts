@@ -1,7 +1,7 @@
 /**
  * What a pass over a cluster is made of, and the rules that storing and deleting share.
  *
- * A permission is granted without any change of the document of the cluster, so a refusal is looked at again after an hour;
+ * A permission is granted without any change of the document of the cluster, so a denial is retried after an hour;
  * only what a change of the cluster alone can cure waits for one.
  */
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ export interface DesiredState {
   readonly secret: SecretView | undefined;
   /** Where this cluster's pull secret was ever written. */
   readonly record: RecordView | undefined;
-  /** Of every namespace that a place names, looked at with rights of the whole cluster. */
+  /** Of every namespace that a location names, read with cluster-wide rights. */
   readonly namespaces: Readonly<Record<string, NamespaceState>>;
   readonly settings: AdapterSettings;
   readonly now: Date;
@@ -44,7 +44,7 @@ export type Effect =
     }
   /** The running Job's Secret is missing, has other content or no owner. */
   | { readonly do: 'repair-secret'; readonly jobUid: string; readonly job: string }
-  /** Labels of a Job that stays are not as they were made: only these are put back, nothing of it starts anew. */
+  /** Labels of a current Job were changed: only these are restored, the Job continues. */
   | {
       readonly do: 'repair-labels';
       readonly job: string;
@@ -79,7 +79,7 @@ export interface ClusterOutcome {
 export const FIRST_RETRY_MS = 30_000;
 export const MAX_RETRY_MS = 900_000;
 
-/** Sixteen hex digits are enough to tell one secret from the next; nothing can be guessed from them. */
+/** Sixteen hex digits distinguish secrets without revealing them. */
 export function contentHash(cluster: HyperfleetCluster): string {
   return cluster.pullSecret === undefined ? '' : pullSecretHash(cluster.pullSecret).slice(0, 16);
 }
@@ -210,7 +210,7 @@ export function storedOf(situation: DesiredState): StoredState | undefined {
   };
 }
 
-/** What is stored, if it is what the cluster wants now. */
+/** What is stored, if it is the desired content. */
 export function currentStored(situation: DesiredState): StoredState | undefined {
   const stored = storedOf(situation);
   const { cluster, settings } = situation;

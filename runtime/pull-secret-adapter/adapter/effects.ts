@@ -34,7 +34,7 @@ export interface EffectTarget {
   readonly record: RecordView | undefined;
 }
 
-/** Another replica has written since this one looked: to be looked at anew. */
+/** Another replica has written since this one read: read again. */
 export class Overtaken extends PullwrightError {
   constructor(subject: string) {
     super(`Cannot go on with "${subject}": another replica has written meanwhile`, { code: 'Overtaken' });

@@ -8,7 +8,7 @@ import type { Handled, Handler } from '../broker/broker.ts';
 import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';
 
-/** Between looks at one cluster. */
+/** Between passes over one cluster. */
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
 /** What became of a message. */

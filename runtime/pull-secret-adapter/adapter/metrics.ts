@@ -8,7 +8,7 @@ import type { GaugeSample } from '../../engine/metrics.ts';
 
 /** What a pass leaves behind. */
 export interface Passed {
-  /** `gone`: the cluster is no more. */
+  /** `gone`: the cluster no longer exists. */
   readonly phase: string;
   /** Of the condition `Available`. */
   readonly reason: string;

@@ -61,7 +61,7 @@ interface JobStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** Reads a Job and how its own container ended last. */
+/** Reads a Job and the last termination of its own container. */
 export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   const { metadata } = job;
   const uid = metadata.uid ?? '';
@@ -193,7 +193,7 @@ export function viewNamespace(namespace: KubeObject | undefined): NamespaceState
   return namespace.metadata.deletionTimestamp === undefined ? 'active' : 'terminating';
 }
 
-/** Reads the temporary Secret; only its metadata is looked at. */
+/** Reads the metadata of the temporary Secret. */
 export function viewSecret(secret: KubeObject): SecretView {
   return {
     uid: secret.metadata.uid ?? '',
@@ -216,7 +216,7 @@ interface EndedContainer {
   readonly finishedAt?: string;
 }
 
-/** Of the pods of exactly this Job (an earlier one may have had the same name), the one that ended last first. */
+/** Of the pods of exactly this Job (an earlier one may have had the same name), latest termination first. */
 function endedContainers(pods: readonly KubeObject[], jobUid: string): readonly EndedContainer[] {
   const ended = pods
     .filter((pod) => (pod.metadata.ownerReferences ?? []).some((owner) => owner.uid === jobUid))

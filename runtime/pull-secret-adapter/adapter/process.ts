@@ -1,6 +1,6 @@
 /**
- * The adapter as a process: every replica consumes events; the leader alone watches Jobs and, slowly, goes over the list of clusters
- * for what no event has brought.
+ * The adapter as a process: every replica consumes events; the leader alone watches Jobs and, slowly, sweeps the list of clusters
+ * for missed events.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -126,7 +126,7 @@ export class ClusterQueue {
       this.#queue.forget(id);
       if (requeueAfterMs !== undefined) this.#queue.addAfter(id, requeueAfterMs);
     } catch (error) {
-      // Who waits tries again, or gives the message back.
+      // The waiting request retries, or requeues its message.
       if (waiter === undefined) this.#again(id, error);
       else waiter.reject(error);
     }
@@ -279,7 +279,7 @@ async function leadWhenElected(
   return !signal.aborted;
 }
 
-/** A Job that changes is looked at at once; all of them after every list, so that nothing that happened in between is missed. */
+/** A changed Job queues its cluster at once; every list queues all, so that no change between watches is missed. */
 function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
   return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);

@@ -2,7 +2,7 @@
  * One pass over one cluster: observe, reconcile, effects, report. Keeps nothing. Replicas work on the same cluster at the same time: who
  * finds that another one knew more begins anew.
  *
- * Sentinel sends events until a report is fresh, so an event wants an answer even if nothing has changed; an answer to each
+ * Sentinel sends events until a report is fresh, so an event needs an answer even if nothing has changed; an answer to each
  * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
  * seconds later, so that a slow clock cannot hide the end of a Job.
  */
@@ -92,7 +92,7 @@ const MAX_OVERTAKEN = 5;
 const DISCARDED_MS = 2000;
 
 /**
- * @param asked by an event, which wants an answer even if nothing has changed: the age of the report is what slows Sentinel down. Not more
+ * @param asked by an event, which needs an answer even if nothing has changed: the age of the report is what slows Sentinel down. Not more
  *   often than `repeatSeconds`, however many events there are
  * @throws PullwrightError when the API cannot be reached, or the cluster of the Jobs cannot and the API does not know it
  */

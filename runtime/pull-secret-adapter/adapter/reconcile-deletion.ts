@@ -35,7 +35,7 @@ export function reconcileDeletion(situation: DesiredState): ClusterOutcome {
     own.conditions.some((one) => one.type === 'Finalized' && one.status === 'True');
   const receipt = receiptOf(situation);
   if (isFinal) return gone(situation, clean, receipt);
-  // A Job that still stores could bring the secret back: it has to be gone before anything is deleted.
+  // A running Job could store the secret again: it must be gone before anything is deleted.
   const storing = jobs.filter((job) => job.purpose === 'store');
   if (storing.length > 0) {
     const effects = [...clean, ...storing.filter((job) => !job.removing).map(removal)];
@@ -58,7 +58,7 @@ function placesToRemove(situation: DesiredState): readonly string[] {
   return wantedPlaces(cluster, settings);
 }
 
-/** What is proven: by earlier Jobs, by the Job that has ended, by namespaces that are no more, by policy. */
+/** Proven removals: by earlier Jobs, the finished Job, deleted namespaces, or policy. */
 function receiptOf(situation: DesiredState): Receipt {
   const { jobs, settings, namespaces } = situation;
   const reported = readReceipt(ownStatus(situation)?.data?.['receipt']);

@@ -46,7 +46,7 @@ export interface Pulse {
   stop(): void;
 }
 
-/** Starts to ask, at once. */
+/** Starts checking, at once. */
 export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }: PulseOptions): Pulse {
   const over = new AbortController();
   let doubted = new AbortController();
@@ -77,7 +77,7 @@ export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }
   };
 }
 
-// What the adapter and Sentinel want of a broker.
+// What the adapter and Sentinel need of a broker.
 
 /** `done`: off the queue. `again`: to be delivered again. `dead`: to the dead letters, with a reason. */
 export type Handled =

@@ -196,7 +196,7 @@ async function createAll(client: PubSubClient, topology: PubSubTopology): Promis
         deadLetterTopic: topology.deadLetterTopic,
         maxDeliveryAttempts: DELIVERY_ATTEMPTS,
       },
-      // Without it a message that is given back comes again at once, and an outage of a minute uses up its attempts.
+      // Without it a rejected message is redelivered at once, and a one-minute outage uses up its attempts.
       retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },
     })
     .catch(existing);

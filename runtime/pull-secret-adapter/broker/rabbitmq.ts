@@ -1,6 +1,6 @@
 /**
  * RabbitMQ: durable exchange and queue as the existing broker library declares them, publisher confirms, and dead letters, which that
- * library lacks: there one message that is no JSON stops the queue for good.
+ * library lacks: there one message of invalid JSON stops the queue for good.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -31,7 +31,7 @@ export interface RabbitMqOptions {
   readonly prefetch?: number;
 }
 
-/** Pause before a message goes back that could not be moved to the dead letters: without it, it would come again at once. */
+/** Pause before requeueing a message that could not be dead-lettered: without it, it would be redelivered at once. */
 const PAUSE_MS = 5000;
 /** Of AMQP, in seconds. A connection is closed after two missed intervals; the usual minute would make that two. */
 const HEARTBEAT_SECONDS = 10;
@@ -144,13 +144,13 @@ export function publishRabbitMq(options: RabbitMqOptions): Publisher {
       const sent = publisher.send({ ...envelope, headers: { [MESSAGE_ID_HEADER]: id } }, Buffer.from(body));
       await within(PUBLISH_MS, sent);
     },
-    // False also while the broker blocks who publishes, for want of memory or disk.
+    // False also while the broker blocks publishers because memory or disk is low.
     connected: () => connection.ready,
     close: () => leave(connection, publisher.close()),
   };
 }
 
-/** Closes as AMQP wants it; a connection that hangs is dropped, which gives back what was not acknowledged. */
+/** Closes as AMQP requires; a hanging connection is dropped, which requeues unacknowledged messages. */
 async function leave(connection: Connection, channels: Promise<void>): Promise<void> {
   await within(
     GOODBYE_MS,

@@ -147,7 +147,7 @@ export interface JobConfig extends JobTask {
   /** With `{location}`, for regional secrets. */
   readonly regionalEndpoint: string;
   readonly iamCredentialsEndpoint: string;
-  /** Of Cloud Resource Manager; a dry run asks it for permissions. */
+  /** Of Cloud Resource Manager; a dry run checks permissions there. */
   readonly resourceManagerEndpoint: string;
   /** For each answer. */
   readonly timeoutMs: number;
@@ -225,7 +225,7 @@ function managementSecretName(env: JobEnvironment): string {
   return valueOf(env, 'MANAGEMENT_SECRET_NAME', 'pull-secret');
 }
 
-/** Who and where; the part that the existing job has. */
+/** Cluster and location; the part that the existing job has. */
 function readTask(
   env: JobEnvironment,
   file: Redacted<string> | undefined,

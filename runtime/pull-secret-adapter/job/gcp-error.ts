@@ -100,13 +100,13 @@ export class JobError extends Error {
   }
 }
 
-/** A refused or failed call. `status` is the canonical code, such as `PERMISSION_DENIED`. */
+/** A rejected or failed call. `status` is the canonical code, such as `PERMISSION_DENIED`. */
 export class GcpError extends Error {
   readonly status: string;
   readonly call: string;
   /** `reason` of google.rpc.ErrorInfo, such as `SERVICE_DISABLED`. */
   readonly info: string | undefined;
-  /** How long the service wants to be left alone: `Retry-After`, or google.rpc.RetryInfo. */
+  /** Retry delay requested by the service: `Retry-After`, or google.rpc.RetryInfo. */
   readonly retryAfterMs: number | undefined;
   /** Of ours, for a person. */
   readonly text: string | undefined;

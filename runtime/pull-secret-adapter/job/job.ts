@@ -174,7 +174,7 @@ async function removeStored(
     const changed = error instanceof GcpError && error.status === 'FAILED_PRECONDITION';
     throw changed ? new GcpError('DeleteSecret', 'ABORTED', { cause: error }) : error;
   }
-  // An answer to the deletion is no proof that it is gone.
+  // A successful delete call does not prove that it is gone.
   if ((await manager.get(place.secret)) !== undefined) throw new GcpError('DeleteSecret', 'ABORTED');
   return 'removed';
 }

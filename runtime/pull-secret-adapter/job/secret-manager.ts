@@ -65,7 +65,7 @@ export async function callGoogleApi<T>(
   const answer = parse(text);
   const ok = status >= 200 && status < 300;
   if (ok && answer !== undefined) return answer as T;
-  // A page of a proxy with status 200 is no answer of this API.
+  // A proxy page with status 200 is not an answer of this API.
   throw failure(request.name, { status: ok ? 502 : status, answer, retryAfter });
 }
 
@@ -129,7 +129,7 @@ function failure(
   // A canonical code, and no other text: it is shown.
   if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
     return new GcpError(call, error.status, { info, retryAfterMs });
-  // Not the API's own words: a proxy that refuses is no missing permission.
+  // Not from the API: a proxy that rejects the call is not a missing permission.
   const passing = http === 429 || http >= 500;
   const status = passing ? statusOfHttp(http) : 'UNAVAILABLE';
   return new GcpError(call, status, { retryAfterMs, text: `HTTP ${http}, and no answer of the API` });
@@ -239,7 +239,7 @@ export class SecretManager {
     return this.#call('AddSecretVersion', 'POST', `${this.#path(secret)}:addVersion`, body);
   }
 
-  /** A version's payload by number or alias; undefined when there is no such version. */
+  /** A version's payload by number or alias; undefined when the version does not exist. */
   async access(secret: string, version: string): Promise<GcpPayload | undefined> {
     const path = `${this.#version(secret, version)}:access`;
     const answer = await this.#absent(

@@ -85,7 +85,7 @@ function sameReplication(wanted: Replication, present: Replication | undefined):
   return shape(wanted) === shape(present);
 }
 
-/** What a new secret says of its replication and its key. */
+/** Replication and key of a new secret. */
 export function keptBy({
   location,
   replication,
@@ -98,7 +98,7 @@ export function keptBy({
   return key === undefined ? {} : { customerManagedEncryption: key };
 }
 
-/** Who holds the secret: `<content hash> <runner> <milliseconds since 1970>`. */
+/** The holder of the secret: `<content hash> <runner> <milliseconds since 1970>`. */
 export const WRITER_ANNOTATION = 'pullwright-writer';
 /** Highest generation that has written. */
 export const GENERATION_KEY = 'hyperfleet-generation';
@@ -106,7 +106,7 @@ export const GENERATION_KEY = 'hyperfleet-generation';
 export const CLEANUP_ANNOTATION = 'pullwright-cleanup';
 /** How many versions were enabled after that. */
 export const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
-/** A holder that has not finished in this time is taken to be dead: no run takes as long, see `RUN_TIMEOUT`. */
+/** A holder older than this is considered dead: no run takes as long, see `RUN_TIMEOUT`. */
 export const HOLD_MS = 60_000;
 
 export interface StoreResult {
@@ -251,7 +251,7 @@ function hasChanged(error: unknown): boolean {
   return error instanceof GcpError && ['FAILED_PRECONDITION', 'ABORTED'].includes(error.status);
 }
 
-/** A step that storing can do without: when it is refused, `otherwise`. */
+/** A step that is optional for storing: `otherwise` when it is denied. */
 async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -320,8 +320,8 @@ async function addAndVerify(
 type CleanedUp = Pick<StoreResult, 'enabledVersions' | 'previousUntil'>;
 
 /**
- * Goes through older versions, and notes that it was done. Where it is not permitted, nothing is known of them; but who asked for a
- * revocation is told so.
+ * Retires older versions and records that it was done. Without the permission nothing is known of them; a requested
+ * revocation then fails.
  */
 async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<CleanedUp> {
   const retiring = (): Promise<Retired | undefined> => retireVersions(input, held, current);

@@ -157,7 +157,7 @@ interface Present {
   readonly named: ReadonlySet<number>;
 }
 
-/** The newest first. Of those that could stay: who reads "latest" may still hold the one before, unless it says the same. */
+/** The newest first. Of those that could stay: a reader of "latest" may still hold the one before, unless its content is equal. */
 async function withoutRepetitions(
   { manager, secretName, content, policy }: StoreInput,
   { enabled, mine, named }: Present,
@@ -198,7 +198,7 @@ function isDestructionDelayed({ policy }: StoreInput, secret: GcpSecret): boolea
   return policy.destroyAfterSeconds > 0 && secret.versionDestroyTtl === destroyTtl(policy);
 }
 
-/** `versionDestroyTtl` as the policy wants it; undefined: whatever it is. */
+/** `versionDestroyTtl` of the policy; undefined: keep the present value. */
 function destroyTtl({
   destroyAfterSeconds,
 }: Pick<StoreInput['policy'], 'destroyAfterSeconds'>): string | undefined {

@@ -1,4 +1,4 @@
-/** `pullwright sentinel`: goes over the clusters of the HyperFleet API and publishes events about those that want work. */
+/** `pullwright sentinel`: polls the clusters of the HyperFleet API and publishes events about those that need work. */
 import { readFile } from 'node:fs/promises';
 import {
   type Command,

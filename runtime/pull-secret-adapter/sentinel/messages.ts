@@ -3,7 +3,7 @@
  * result) and `message_data` (the data of an event), both in CEL.
  *
  * Source of the rule: the Sentinel of HyperFleet. Parameters may name each other; a missing condition has empty texts and
- * generation 0; data without a value is omitted. Unlike there, an expression that can never give a truth value is refused
+ * generation 0; data without a value is omitted. Unlike there, an expression that can never give a truth value is rejected
  * before anything runs, and one that has no value for a cluster is counted.
  */
 import { z } from 'zod';
