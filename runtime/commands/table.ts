@@ -102,7 +102,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('../diagnose/commands/validate.ts')).command,
   },
   verify: {
-    summary: 'Ask the registries whether credentials are taken and images are there',
+    summary: 'Check that registries accept the credentials and have the images',
     group: 'ask',
     load: async () => (await import('../diagnose/commands/verify.ts')).command,
   },

@@ -191,7 +191,7 @@ export function clusterHint(event: CloudEvent): HintResult {
   if (!CLUSTER_ID.test(id)) {
     return {
       kind: 'invalid',
-      reason: 'data.id is no cluster identifier: expected up to 38 of a-z, 0-9 and -',
+      reason: 'data.id is not a cluster identifier: expected up to 38 of a-z, 0-9 and -',
     };
   }
   return {

@@ -355,7 +355,7 @@ const before: readonly Row[] = [
     'nodes of the Machine Config Operator alone',
     { ...GLOBAL, objects: [node('a', { annotations: MCO })] },
     ['eligible-nodes', 'error'],
-    /looks after all of them/,
+    /manages all of them/,
     /openshift-config\/pull-secret/,
   ),
   row(
@@ -474,7 +474,7 @@ const after: readonly Row[] = [
     'a DaemonSet without nodes',
     { plan: [agent()], objects: [agent({}, { ...READY, desiredNumberScheduled: 0 })] },
     ['workloads', 'error'],
-    /wants no pod: no node is eligible/,
+    /needs no pod: no node is eligible/,
     /check --pre/,
   ),
   row(

@@ -223,7 +223,7 @@ table(
       reason: 'its digest is not that of the Secret',
       objects: [daemonSet('--report'), agent(true), report(createHash('sha256').update('old').digest('hex'))],
       cause: /^A node lacks/,
-      says: /does not have the pull secret that is there \(OlderContent\): .*resourceVersion 7/,
+      says: /does not have the current pull secret \(OlderContent\): .*resourceVersion 7/,
     },
     {
       name: 'an agent that has not reported',

@@ -120,7 +120,7 @@ else {
     ];
     for (const [cluster, says] of Object.entries({
       c: /^PullSecretUnusable: Cannot ask registries with "Secret\/clusters-c\/pull-secret": /,
-      d: /^PullSecretUnusable: .*it is no pull secret/,
+      d: /^PullSecretUnusable: .*it is not a pull secret/,
       e: /^PullSecretUnusable: .*403/,
       f: /^PullSecretUnusable: .*it does not exist/,
     })) {

@@ -109,7 +109,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: '409 on the report, always',
     reason: 'about this cluster alone',
     faults: () => always({ on: /^PUT/, ...problem(409, 'HYPERFLEET-CNF-001') }),
-    message: /the look at the cluster failed: ApiRefused/,
+    message: /the pass over the cluster failed: ApiRefused/,
     log: /ApiRefused.*HTTP 409 HYPERFLEET-CNF-001/,
   },
   {

@@ -277,11 +277,11 @@ function secretMissing(input: DoctorInput): Told | undefined {
   const giver = input.givers.find(({ secret }) => secret === missing.name);
   if (giver === undefined)
     return { about, message, advice: `Create it, or bring it here by a PullSecretProfile` };
-  const { by, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
+  const { by, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
   return {
     about: by,
     message: `${message}; ${by} is to bring it: ${says}`,
-    advice: `Fix what the profile says, or ask who looks after it: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
+    advice: `Fix what the profile says, or contact its owner: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
   };
 }
 
@@ -409,11 +409,11 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
   const daemonSet = `DaemonSet "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}"`;
   const says = {
     'no-daemon-set': [
-      `node "${name}" has the label, and ${daemonSet} does not exist: nothing brings the pull secret to it`,
+      `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
       'Apply the manifests of global-pull-secret, or look at the reconciler: pullwright status',
     ],
     absent: [
-      `${daemonSet} has no pod on node "${name}": nothing brings the pull secret to it`,
+      `${daemonSet} has no pod on node "${name}": nothing delivers the pull secret to it`,
       `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
     ],
     'not-ready': [
@@ -432,7 +432,7 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
   if (behind === 'none') return undefined;
   return {
     about: name,
-    message: `node "${name}" does not have the pull secret that is there (${behind.reason}): ${behind.why}`,
+    message: `node "${name}" does not have the current pull secret (${behind.reason}): ${behind.why}`,
     advice: `If this stays, read the log of its agent, which this finds: kubectl get pods -n ${GLOBAL_PULL_SECRET.namespace} -l name=${GLOBAL_PULL_SECRET.syncer} --field-selector spec.nodeName=${name}`,
   };
 }
@@ -462,7 +462,7 @@ function refused({ failure, namespace }: DoctorInput): Told | undefined {
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
   { id: 'places', run: noPlace, ok: () => 'every image has a place to be pulled from' },
-  { id: 'service-account', needs: 'all', run: accountMissing, ok: () => 'the ServiceAccount is there' },
+  { id: 'service-account', needs: 'all', run: accountMissing, ok: () => 'the ServiceAccount exists' },
   { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
   { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
   {
@@ -555,7 +555,7 @@ function nodeText({ name, agent, behind }: NodeEvidence): string {
   const has = `the agent of node "${name}" is ready`;
   return behind === undefined
     ? `${has}; it does not report what the node's file holds (agent.report)`
-    : `${has}, and reports the pull secret that is there`;
+    : `${has}, and reports the current pull secret`;
 }
 
 /** What was seen of the list, and not that nothing was missed. */
@@ -586,7 +586,7 @@ function notBroughtText(input: DoctorInput): string {
   const missing = missingSecret(input);
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
   if (giver === undefined) return 'nothing that syncs Secrets here reports a problem';
-  const { by, secret, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
+  const { by, secret, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
   return `${by} has not synced Secret "${secret}", which does not block the pull: ${says}`;
 }
 

@@ -196,7 +196,7 @@ function sourceProblems(from: unknown, listed: unknown): readonly ValidationProb
     return [{ severity: 'error', code: 'SourceNamespaceInvalid', ...at, message }];
   }
   if (!Array.isArray(listed) || listed.length > 0) return [];
-  const message = 'brings nothing: spec.imagePullSecrets lists no Secret';
+  const message = 'has no effect: spec.imagePullSecrets lists no Secret';
   return [{ severity: 'warning', code: 'NoSecretListed', ...at, message }];
 }
 

@@ -82,7 +82,7 @@ function workloadLine(workload: KubeObject): Told {
   if (!seen) return error(`${name} has not been looked at by its controller yet`, fix);
   if (wanted === 0)
     return error(
-      `${name} wants no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
+      `${name} needs no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
       kind === 'DaemonSet'
         ? 'pullwright check --pre says which nodes are eligible, and why not'
         : 'Set its replicas',
@@ -220,8 +220,8 @@ export function eligibleLine(input: CheckInput): readonly Told[] {
   if (free.length === 0)
     return [
       error(
-        `${message}: the Machine Config Operator looks after all of them`,
-        'Put the entries into openshift-config/pull-secret: the Machine Config Operator brings that to its nodes',
+        `${message}: the Machine Config Operator manages all of them`,
+        'Put the entries into openshift-config/pull-secret: the Machine Config Operator delivers it to its nodes',
       ),
     ];
   const wants =

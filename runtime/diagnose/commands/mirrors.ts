@@ -255,7 +255,7 @@ const TABLE = {
       help: 'with --what-if: all images of pods, templates, releases and catalogs, and what would change for each',
     }),
     probe: toggle({
-      help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
+      help: 'request the manifest from every pull source, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
     }),
     output: outputFlag(['text', 'json', 'yaml']),
     ...ACCESS_FLAGS,

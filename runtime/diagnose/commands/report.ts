@@ -301,7 +301,7 @@ async function writePage(path: string, report: Report): Promise<void> {
   const { reportHtml } = await import('../views/html.ts');
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(
-      `Cannot write "${path}": ${codeOf(error)}, expected a file in a folder that is there`,
+      `Cannot write "${path}": ${codeOf(error)}, expected a file in an existing folder`,
       {
         code: 'OutputNotWritten',
         retryPolicy: 'terminal',

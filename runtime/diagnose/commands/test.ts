@@ -224,7 +224,7 @@ function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean)
   const image = parseImageReference(expectation.image);
   if (!image.ok) return `the image does not parse: ${image.goText}`;
   const puller = pullerOf(expectation);
-  if (puller === undefined) return `"${expectation.pod}" is no pod, expected a name or deploy/name`;
+  if (puller === undefined) return `"${expectation.pod}" is not a pod, expected a name or deploy/name`;
   try {
     return judgeExpectation(expectation, explainIn(findWorld(store, puller, { hosted }), image.reference));
   } catch (error) {
@@ -390,7 +390,7 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
   const asked = parsePodName(text);
   assert.ok(
     asked !== undefined,
-    `"${text}" is no pod: expected a name, or a kind and a name as in deploy/web`,
+    `"${text}" is not a pod: expected a name, or a kind and a name as in deploy/web`,
   );
   const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
   const found = kinds

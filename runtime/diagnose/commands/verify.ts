@@ -293,7 +293,7 @@ async function tell(
 
 const TABLE = {
   name: 'verify',
-  summary: 'Ask the registries whether credentials are taken and images are there',
+  summary: 'Check that registries accept the credentials and have the images',
   about: [
     'Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror. One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.',
   ],
@@ -519,7 +519,7 @@ function credentialSamples(
     ...at('pullwright_credential_expires_at', 'When the credential ends, in seconds', expiresAt, labels),
     ...at(
       'pullwright_credential_last_ok',
-      'When a registry last took the credential, in seconds',
+      'When a registry last accepted the credential, in seconds',
       lastOk,
       labels,
     ),

@@ -72,7 +72,7 @@ export function explainMismatch(written: string, repository: string): Mismatch {
   const key = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
   const target = parseSchemelessUrl(repository);
   if (key === undefined || !key.ok || !target.ok) {
-    return { near: 'other', why: 'the key is no host with an optional path, so the kubelet passes it over' };
+    return { near: 'other', why: 'the key is not a host with an optional path, so the kubelet ignores it' };
   }
   const [registry = ''] = registryKey(written).meaning.split('/', 1);
   const near = isAbout({ url: key.url, registry }, aboutImage(repository)) ? 'host' : 'other';

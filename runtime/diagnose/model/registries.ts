@@ -235,7 +235,7 @@ async function ownSource(
     secret === undefined
       ? 'it does not exist'
       : source === undefined
-        ? 'it is no pull secret'
+        ? 'it is not a pull secret'
         : authFault(source);
   if (source !== undefined && fault === undefined) return source;
   throw new PullwrightError(`Cannot ask registries with "${place}": ${fault}`, {

@@ -216,7 +216,7 @@ function placesOf(env: JobEnvironment): readonly Place[] {
   return (given.length > 0 ? given : named.map(placeText)).map((text) => {
     const place = readPlace(text);
     if (place === undefined)
-      throw wrong('PLACES holds what is no place: expected projects/P/secrets/S or namespaces/N/secrets/S');
+      throw wrong('PLACES is invalid: expected projects/P/secrets/S or namespaces/N/secrets/S');
     return place;
   });
 }
