@@ -58,7 +58,7 @@ function lockedPackage(root: string, name: string): Locked {
   );
 }
 
-/** The folder appears with a rename, so that what is there has been checked. */
+/** The folder appears with a rename, so that its content has been checked. */
 function fetchBase(folder: string, name: string, locked: Locked): void {
   mkdirSync(dirname(folder), { recursive: true });
   const work = mkdtempSync(`${folder}.`);

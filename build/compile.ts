@@ -19,7 +19,7 @@ export interface CompileOptions {
 
 /**
  * The flags, each for a reason:
- * - `--bytecode --format=esm --splitting`: each command is a chunk that is read only when it is asked for;
+ * - `--bytecode --format=esm --splitting`: each command is a chunk that is read on demand;
  * - `--compile-jit-policy`: see tuning.ts;
  * - `--no-compile-autoload-*`: a `.env`, `bunfig.toml`, `tsconfig.json` or `package.json` in the working folder must not
  *   change what a root process does;

@@ -5,7 +5,7 @@ const INTEGRITY = /^sha512-[\w+/]{86}==$/;
 
 /**
  * One sentence for each package of a lock file that could be another one tomorrow: without a checksum of its own or of the archive that it
- * comes in, with a weaker one, from a place of its own, or a folder that is linked. None when all are pinned.
+ * comes in, with a weaker one, from an address of its own, or a folder that is linked. None when all are pinned.
  *
  * @param lock a parsed `package-lock.json`
  *

@@ -196,7 +196,7 @@ function addTypes(out: string): void {
   const to = join(out, 'runtime/core/kubernetes/models');
   mkdirSync(to);
   const models = new Set(names);
-  // A set goes on with what is added to it: the models that models refer to.
+  // A loop over a set includes what is added meanwhile: the models that models refer to.
   for (const name of models) {
     const model = readFileSync(join(root, MODELS, `${name}.d.ts`), 'utf8');
     for (const [, target = ''] of model.matchAll(/from '\.\.\/models\/([^']+)\.js'/g))

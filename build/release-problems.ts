@@ -1,4 +1,4 @@
-/** What stands in the way of a release. Pure. */
+/** Problems that block a release. Pure. */
 
 export interface ReleaseInput {
   /** What `git status --porcelain` prints. */

@@ -117,14 +117,14 @@ function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): Return
   return renderBundle(fleet, versionBefore(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), VERSION));
 }
 
-/** Copies the executable that is there, or compiles it. */
+/** Copies the existing executable, or compiles it. */
 function place(arch: Arch, file: string, executables: Executables = {}): void {
   const present = executables[arch];
   if (present === undefined) compile({ root: ROOT, arch, outfile: file });
   else copyFileSync(present, file);
 }
 
-/** @throws PullwrightError `NotReleasable`, with everything that stands in the way */
+/** @throws PullwrightError `NotReleasable`, with all problems that block the release */
 export function assertReleasable(root: string = ROOT): void {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const lock: unknown = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

@@ -64,7 +64,7 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
     const checksums = [
       ...new Map(copies.flatMap(({ sums }) => sums.map((sum) => [sum.checksumValue, sum]))).values(),
     ];
-    // Of a package that is there twice npm may take the copy inside of another archive, which has none.
+    // Of a duplicate package npm may take the copy inside of another archive, which has none.
     return [checksums.length === 0 ? one : { ...one, checksums }];
   });
   const { packages: pins, snapshot } = basePins();
@@ -182,7 +182,7 @@ function executableFile([arch, path]: readonly [Arch, string]): {
     SPDXID: `SPDXRef-File-pullwright-linux-${arch}`,
     fileName: './usr/bin/pullwright',
     comment: `linux-${arch}`,
-    // The format wants SHA-1 in any case.
+    // The format requires SHA-1 in any case.
     checksums: [
       { algorithm: 'SHA1', checksumValue: sum('sha1') },
       { algorithm: 'SHA256', checksumValue: sum('sha256') },

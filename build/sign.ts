@@ -24,10 +24,10 @@ export interface ProvenanceInput {
   readonly version: string;
   /** Of the source. */
   readonly commit: string;
-  /** Who built: an address that stands for a place and its rules. */
+  /** Builder id: an address that stands for a build platform and its rules. */
   readonly builder: string;
   readonly subjects: readonly Artefact[];
-  /** What was brought in from elsewhere, by package address. */
+  /** Resolved dependencies, by package address. */
   readonly materials: readonly Artefact[];
 }
 
@@ -133,7 +133,7 @@ export interface ImageToSign {
   readonly repository: string;
   /** The index and the image of each platform: nodes verify what they run, cosign what a tag names. */
   readonly digests: readonly string[];
-  /** The envelope that goes with each. */
+  /** The envelope of each. */
   readonly attestation: string;
 }
 

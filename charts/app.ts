@@ -68,7 +68,7 @@ export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedClus
   };
 }
 
-/** Two systems may bring the very same object, such as the namespace that both report in. */
+/** Two systems may render the same object, such as the namespace that both report in. */
 function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   return [...new Map(objects.map((object) => [JSON.stringify(object), object])).values()];
 }
@@ -95,13 +95,13 @@ export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   return chart;
 }
 
-/** Objects by what brings them. */
+/** Objects by the system that renders them. */
 interface Group {
   readonly name: string;
   readonly objects: readonly KubeObject[];
 }
 
-/** What the systems bring, each of them without a look at the others. */
+/** Objects of each system, rendered independently. */
 function systemGroups({ runbooks = RUNBOOKS }: Fleet, { context, sections }: FleetCluster): readonly Group[] {
   return sections.map(({ system, config }) => ({
     name: system.name,
@@ -112,7 +112,7 @@ function systemGroups({ runbooks = RUNBOOKS }: Fleet, { context, sections }: Fle
   }));
 }
 
-/** What stands there for all systems: `reconciler`, `monitoring` and `crds`. */
+/** Objects shared by all systems: `reconciler`, `monitoring` and `crds`. */
 function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
   const { context } = cluster;
   const parts = reconcilerParts(fleet, cluster);

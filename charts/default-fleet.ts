@@ -1,6 +1,6 @@
 /**
  * The fleet that `synth` renders when it is given none: one stand-alone cluster with the global pull secret. Its tree is
- * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are left out because each
+ * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are omitted because each
  * grants the reconciler more than this one needs.
  */
 import { DEFAULT_IMAGE } from '../runtime/core/version.ts';

@@ -1,4 +1,4 @@
-/** Every mistake of a fleet, each with its place, what is there and what is wanted. */
+/** Every mistake of a fleet, each with its path, the present and the expected value. */
 import type { z } from 'zod';
 import { PullwrightError } from '../runtime/core/errors.ts';
 import { counted, nearWord, onOneLine } from '../runtime/core/text.ts';
@@ -13,7 +13,7 @@ export interface FleetProblem {
   readonly text: string;
 }
 
-/** A mistake and where it stands in a file. */
+/** A mistake and its position in a file. */
 export interface LocatedProblem extends FleetProblem {
   /** Counts from 1; absent for fleets that are no file. */
   readonly line?: number;
@@ -37,7 +37,7 @@ export class FleetError extends PullwrightError {
 }
 
 /**
- * `fleet.yaml:4:11 clusters[0].kind: wanted ...`, which editors and terminals can jump to.
+ * `fleet.yaml:4:11 clusters[0].kind: expected ...`, which editors and terminals can jump to.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export function pathText(path: FieldPath): string {
     .join('');
 }
 
-/** Checks `value` and gives what the schema makes of it, or every mistake. `at` is where the value stands. */
+/** Checks `value` and gives what the schema makes of it, or every mistake. `at` is the path of the value. */
 export function check<T>(
   schema: z.ZodType<T>,
   value: unknown,

@@ -56,7 +56,7 @@ export interface ClusterInput {
   /** Folder below the output; `.` for the output itself, when it is the only cluster. @default the name */
   readonly path?: string;
   /**
-   * Who applies what stands in the cluster. For `management`: in the hosted clusters that discovery finds.
+   * Who applies the objects in the cluster. For `management`: in the hosted clusters that discovery finds.
    * @default {'gitops'}, for `management` {'reconciler'}
    */
   readonly delivery?: Delivery;
@@ -80,7 +80,7 @@ export interface ClusterInput {
   /** For Argo CD: where the cluster is. */
   readonly destination?: DestinationInput;
   readonly systems?: SystemInputs;
-  /** TypeScript only: add constructs of your own to the cluster's chart, or patch what is there. */
+  /** TypeScript only: add constructs of your own to the cluster's chart, or patch its objects. */
   readonly extend?: (chart: Chart, cluster: ClusterContext) => void;
 }
 
@@ -93,7 +93,7 @@ export interface HostedClusterInput {
   readonly controlPlaneNamespace?: string;
   /**
    * ServiceAccount of the hosted cluster as which the management cluster's reconciler works there, by its `kubeconfigSecret`: policies
-   * name it. @default none: the reconciler is system:admin, and no policy can tell it from people
+   * name it. @default none: the reconciler is system:admin, and no policy can distinguish it from people
    */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
@@ -121,7 +121,7 @@ export interface GitOpsInput {
   readonly project?: string;
   /** Argo CD: order objects by annotation. @default {true} */
   readonly syncWaves?: boolean;
-  /** Flux: GitRepository that is there already. @default one named `pullwright` is rendered */
+  /** Flux: an existing GitRepository. @default one named `pullwright` is rendered */
   readonly source?: string;
   /** Flux: how often to look. @default {'10m'} */
   readonly interval?: string;
@@ -207,7 +207,7 @@ const imagePullSecrets = z
 
 const systems = z.record(z.string(), z.unknown());
 
-/** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own place. */
+/** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own path. */
 export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
   apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional().describe('Version of the file'),
   kind: z.literal('Fleet').exactOptional().describe('Kind of the file'),

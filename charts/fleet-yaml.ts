@@ -1,4 +1,4 @@
-/** A fleet as YAML text: its value, and where in the text a field stands. */
+/** A fleet as YAML text: its value, and the position of each field. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { scalarText } from '../runtime/core/record.ts';
 import { yamlExcesses, yamlMistake } from '../runtime/kube/yaml.ts';
@@ -10,7 +10,7 @@ export interface FleetYaml {
   readonly value: unknown;
   /** Mistakes of the text itself: tabs, duplicate keys, more than one document. */
   readonly problems: readonly LocatedProblem[];
-  /** Adds line and column: those of the field, or of the nearest field above that is there. */
+  /** Adds line and column: those of the field, or of the nearest existing field above. */
   locate(problem: FleetProblem): LocatedProblem;
 }
 
@@ -62,7 +62,7 @@ export function readFleetYaml(text: string): FleetYaml {
 }
 
 function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
-  // A key that stands twice leaves the rest readable; anything else would only lead to mistakes that are none.
+  // A duplicate key leaves the rest readable; other faults would only cause false errors.
   if (document.errors.length > 0) return { value: undefined, problems };
   const tooMany = {
     value: undefined,
@@ -83,7 +83,7 @@ function fleetMistake(error: { readonly code: string; readonly message: string }
   return `not valid YAML: ${yamlMistake(error)}`;
 }
 
-/** Start of the node at `path`; for a key that is there its key, else the deepest node above. */
+/** Start of the node at `path`: of its key where it exists, else of the deepest node above. */
 function offsetOf(document: Document | undefined, path: FieldPath): number {
   let node: unknown = document?.contents;
   let offset = 0;

@@ -1,5 +1,5 @@
 /**
- * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its place.
+ * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its path.
  */
 
 import { OWN_NAMESPACE } from '../runtime/core/kubernetes/objects.ts';
@@ -103,7 +103,7 @@ function rivals({ tops, sections }: HostedFleet, index: number): readonly FleetP
 
 // Mistakes that show only when the clusters of a fleet are seen together. Total: a cluster may be anything but a map of the right form.
 
-/** Names and folders that occur twice, and clusters that refer to what is not there. */
+/** Names and folders that occur twice, and clusters with dangling references. */
 export function fleetMistakes(
   clusters: readonly ClusterTop[],
   gitops: GitOpsInput | undefined,
@@ -129,7 +129,7 @@ function hostedClusterOf({ kind, management, name, hostedCluster }: ClusterTop):
   return kind === 'hosted' ? `${scalarText(namespace)}/${scalarText(own)} of ${management}` : undefined;
 }
 
-/** Where the tool applies a cluster: two clusters in one place would overwrite each other. */
+/** Where the tool applies a cluster: two clusters with one destination would overwrite each other. */
 function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOpsInput['tool']): unknown {
   // Nothing of it is in git.
   if (kind === 'hosted' && delivery === 'reconciler') return undefined;
@@ -312,7 +312,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   const kind = place.cluster.kind ?? 'standalone';
   if (!system.kinds.includes(kind)) {
     const text = `not for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
-    // Defaults speak to whichever clusters they can.
+    // Defaults apply to the clusters that support them.
     if (system.name in own) found.push({ path: originOf([system.name], place), text });
     return [];
   }

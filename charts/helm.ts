@@ -1,5 +1,5 @@
 /**
- * A cluster of a fleet as a Helm chart of a fixed shape. Its objects are rendered once, with marks where a value goes, and each is
+ * A cluster of a fleet as a Helm chart of a fixed shape. Its objects are rendered once, with marks in place of values, and each is
  * wrapped in the systems that need it: the constructs stay the only source of what is installed.
  */
 
@@ -13,7 +13,7 @@ import type { Fleet, FleetCluster } from './fleet.ts';
 import { type ManifestTree, pathOf, yamlOf } from './output.ts';
 import { RECONCILER } from './shared/reconciler.ts';
 
-/** Marks: what the rendered text holds until a template takes their place. */
+/** Marks in the rendered text, which template expressions replace. */
 const IMAGE = 'pullwright.invalid/zz-image:0.0.0';
 const SECRET = 'zz-pull-secret';
 const REPLICAS = 'zz-replicas';
@@ -140,7 +140,7 @@ function withMarks(object: KubeObject, parts: readonly Part[]): Marked {
   return { whole };
 }
 
-/** The rule, between marks when not every system brings it. */
+/** The rule, between marks when not every system has it. */
 function ruleOf(rule: unknown, parts: readonly Part[]): readonly unknown[] {
   const owners = parts.filter(({ text }) => text.includes(JSON.stringify(rule)));
   return owners.length === parts.length ? [rule] : [BEGIN + condition(owners), rule, END];

@@ -1,5 +1,5 @@
 /**
- * The synthesized tree: which file an object goes to, and what stands in it.
+ * The synthesized tree: the file of each object, and its content.
  *
  * ```
  * kustomization.yaml              the base: _cluster, crds and the namespaces
@@ -140,7 +140,7 @@ function overlayOf(object: KubeObject): string {
 
 /**
  * A name as a file name: characters that file systems dislike or fold (`:`, upper case) as `%` and their number, and names
- * that are too long cut and told apart by a digest. Names of most objects are left as they are.
+ * that are too long cut and distinguished by a digest. Names of most objects are left as they are.
  */
 function fileName(name: string): string {
   const safe = name.toWellFormed().replace(/[^a-z0-9._-]/gu, escaped);
@@ -247,7 +247,7 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
   );
 }
 
-// Holds a rendered tree against a folder, and writes it there: what is ours and no longer wanted goes, what is not ours stays.
+// Holds a rendered tree against a folder, and writes it there: stale files of ours are removed, foreign ones stay.
 // A file is ours when its first line names its own path. An index file would be changed by every branch that adds a
 // cluster; a plain marker would claim the copies that people make.
 
@@ -296,7 +296,7 @@ export function compareTree(folder: string, tree: ManifestTree): TreeDifference 
 /**
  * Writes what is added and changed and removes what is stale, with folders that became empty.
  *
- * @param overwrite take the place of files that are in the way
+ * @param overwrite replace files that are in the way
  * @throws PullwrightError before anything is written: `ForeignFile` when a file is in the way, `UnsafeName` as {@link compareTree}
  */
 export function writeTree(

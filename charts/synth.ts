@@ -22,14 +22,14 @@ import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod
 // What `synth` prints: short for people, whole for programs.
 
 export interface SynthResult {
-  /** Lines that name what the base of a cluster does not bring. */
+  /** Lines that name what the base of a cluster lacks. */
   readonly overlays: readonly string[];
   /** As it was named. */
   readonly fleet: string;
   readonly to: string;
   readonly clusters: readonly RenderedCluster[];
   readonly difference: TreeDifference;
-  /** Files that a person has to provide and that are not there. */
+  /** Missing files that a person has to provide. */
   readonly missing: readonly string[];
 }
 
@@ -79,7 +79,7 @@ export function reportCheck(result: SynthResult, format: string, io: CommandIo):
   return ends;
 }
 
-/** A file that is not there cannot be pointed at: the fleet stands for it. */
+/** Findings on missing files are reported at the fleet. */
 function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFinding[] {
   const { added, changed, stale, inTheWay } = difference;
   const found = (

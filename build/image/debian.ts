@@ -1,5 +1,5 @@
 /**
- * Debian's packages that the base of the image is made of, exactly: `base-packages.json` names version, place and checksum of each,
+ * Debian's packages that the base of the image is made of, exactly: `base-packages.json` names version, address and checksum of each,
  * and what has another checksum is refused. `npm run base:update` writes that file anew.
  *
  * A mirror keeps the newest version alone, so a version that was replaced is taken from the archive's snapshot of the day it was
@@ -38,7 +38,7 @@ export interface BasePins {
 
 /** Where packages come from, and where they are kept. */
 export interface PackageSources {
-  /** Addresses above the archives, in the order in which they are asked. */
+  /** Base addresses of the archives, in the order in which they are tried. */
   readonly mirrors: readonly string[];
   /** Folder of packages that were fetched, each under its checksum. */
   readonly cache: string;
@@ -47,7 +47,7 @@ export interface PackageSources {
 /** The file of pins. */
 export const PINS: string = join(import.meta.dirname, 'base-packages.json');
 
-/** A mirror of Debian, asked before the snapshot. `PULLWRIGHT_DEBIAN_MIRROR` names another, such as that of a disconnected site. */
+/** A mirror of Debian, tried before the snapshot. `PULLWRIGHT_DEBIAN_MIRROR` names another, such as that of a disconnected site. */
 export function debianMirror(): string {
   return process.env['PULLWRIGHT_DEBIAN_MIRROR'] ?? 'http://deb.debian.org';
 }
@@ -118,7 +118,7 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   }
 }
 
-/** Fetched as apt does, so that its proxy and its transports hold; whether the bytes are good is the caller's to judge. */
+/** Fetched as apt does, so that its proxy and its transports apply; the caller verifies the bytes. */
 function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string): string {
   const refusals: string[] = [];
   for (const address of addresses) {

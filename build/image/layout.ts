@@ -19,7 +19,7 @@ export interface Descriptor {
   readonly artifactType?: string;
 }
 
-/** A blob that a manifest of its own brings. */
+/** A blob of a manifest. */
 export interface Carried {
   readonly mediaType: string;
   readonly content: Uint8Array;

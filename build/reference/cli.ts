@@ -164,7 +164,7 @@ function item(name: string, help: string): readonly string[] {
   return ['.TP', `.B ${roff(name)}`, roff(help)];
 }
 
-/** Text that troff takes as it stands: a line must not begin with a period or a quote. */
+/** Text that troff prints verbatim: a line must not begin with a period or a quote. */
 function roff(text: string): string {
   const escaped = text.replaceAll('\\', '\\e').replaceAll('-', '\\-');
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;

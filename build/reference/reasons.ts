@@ -92,7 +92,7 @@ export function errorsPage(said: readonly SaidReason[]): string {
   ].join('\n');
 }
 
-/** One row a reason: what it says in several places stands one below the other; where its words come from elsewhere, those. */
+/** One row a reason: its messages one below the other, wherever they are defined. */
 function rowsOf(entries: readonly SaidReason[], all: readonly SaidReason[]): readonly (readonly string[])[] {
   return grouped(entries, ({ reason }) => reason).map(([reason, same]) => {
     const own = wordsOf(same);

@@ -2,7 +2,7 @@
 import type { AnyNode, Pattern } from 'acorn';
 import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';
 
-/** One reason in one place of the program. */
+/** One use of a reason in the program. */
 export interface SaidReason {
   readonly as: 'condition' | 'verdict' | 'event' | 'error';
   /** CamelCase. */

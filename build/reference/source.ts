@@ -48,7 +48,7 @@ export function readSources(): readonly ProgramSource[] {
  * @throws SyntaxError when the text is no TypeScript that Node takes
  */
 export function parseSource(file: string, text: string): ProgramSource {
-  // Types become blanks, so that places stay.
+  // Types become blanks, so that positions stay.
   const tree = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' });
   const nodes: AnyNode[] = [];
   collect(tree, nodes);
@@ -107,7 +107,7 @@ export function propertyOf(node: AnyNode, name: string): AnyNode | undefined {
   return found?.type === 'Property' ? found.value : undefined;
 }
 
-/** Texts that an expression can have, as far as the sources say; what is computed stands as `{name}` or `…`. */
+/** Texts that an expression can have, as far as the sources say; computed parts are `{name}` or `…`. */
 export class SourceTexts {
   readonly #shared = new Map<string, ProgramSource>();
   readonly #functions = new Map<string, ProgramSource>();
@@ -155,7 +155,7 @@ export class SourceTexts {
     return parts.join('');
   }
 
-  /** A constant stands as what it is, a plain name as itself. */
+  /** A constant is replaced by its value, a plain name stays. */
   #hole(expression: AnyNode, source: ProgramSource): string {
     if (expression.type === 'Identifier') {
       const [known, ...others] = /^[A-Z][A-Z0-9_]+$/.test(expression.name) ? this.of(expression, source) : [];
@@ -186,7 +186,7 @@ export class SourceTexts {
     return (home.returned.get(callee.name) ?? []).flatMap((given) => this.of(given, home, depth + 1));
   }
 
-  /** The nearest constant of the name above the place, else the shared one of that name. */
+  /** The nearest constant of the name above the position, else the shared one of that name. */
   #named(name: string, at: number, source: ProgramSource, depth: number): readonly string[] {
     const own = source.constants.get(name)?.findLast((one) => one.at < at) ?? source.constants.get(name)?.[0];
     if (own !== undefined) return this.of(own.value, source, depth + 1);

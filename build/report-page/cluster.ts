@@ -14,7 +14,7 @@ import { pullGraph } from './pull.ts';
 import { linkTo } from './route.ts';
 import { badge, mark } from './verdict.ts';
 
-/** All of it; with one pull drawn where it is asked for. */
+/** The whole cluster; with one pull drawn on request. */
 export function clusterParts(
   report: PageReport,
   cluster: ReportCluster,

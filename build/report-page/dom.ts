@@ -4,7 +4,7 @@ import { onOneLine } from '../../runtime/core/text.ts';
 type Child = Node | string | undefined | readonly Child[];
 type Attributes = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
 
-/** An element; attributes that are undefined or false are left out, functions listen. */
+/** An element; attributes that are undefined or false are omitted, functions are listeners. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -49,7 +49,7 @@ export function code(text: string): HTMLElement {
   return h('code', { title: text.length > LONGEST ? onOneLine(text).slice(0, 2000) : undefined }, name(text));
 }
 
-/** As code, with digests cut to what tells them apart; the whole of it on hovering, and on paper. */
+/** As code, with digests cut to a distinct prefix; the whole of it on hovering, and on paper. */
 export function reference(text: string): HTMLElement {
   const [whole = '', start = ''] =
     /^(.*@sha256:[0-9a-f]{12})[0-9a-f]{52}$/.exec(text) === null ? [] : [text, text.slice(0, -52)];
@@ -79,7 +79,7 @@ export function openAll(): () => void {
   for (let more = true; more; ) {
     more = false;
     for (const details of document.querySelectorAll<HTMLDetailsElement>('details:not([open])')) {
-      // The browser would tell the part later, when the paper is printed.
+      // The browser would fire `toggle` later, after printing.
       FILLS.get(details)?.();
       details.open = true;
       opened.push(details);

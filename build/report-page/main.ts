@@ -46,7 +46,7 @@ function main(): void {
     draw();
   });
   document.addEventListener('keydown', (event) => onKey(event, search));
-  // On paper nothing can be opened, and a link leads nowhere: its address stands at the end.
+  // On paper, parts cannot be opened and links not followed: the address is printed at the end.
   let closeAgain: (() => void) | undefined;
   globalThis.addEventListener('beforeprint', () => {
     closeAgain ??= openAll();

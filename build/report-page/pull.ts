@@ -1,4 +1,4 @@
-/** The way of one image as a graph: pod, kubelet, runtime, places in order. It is a list, so that it can be read out as well. */
+/** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
 import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/diagnose/model/types.ts';
 import { code, h, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
@@ -144,7 +144,7 @@ const CONTAINERD_SENDS = {
   failure: '✕ nothing: the kubelet fails before',
 } as const;
 
-/** Which hosts those are stands in files of each node. */
+/** Files on each node name those hosts. */
 function hostsList({ image, containerd }: ReportPull): HTMLElement {
   const [first = ''] = image.split('/');
   const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');

@@ -1,4 +1,4 @@
-/** Permalinks: what is shown stands in the address, behind its "#". */
+/** Permalinks: the address holds the view, after its "#". */
 
 /** What is shown. */
 export interface PageRoute {

@@ -32,7 +32,7 @@ export function clusterAccess(namespace: string): readonly Access[] {
   ];
 }
 
-/** Two places on nodes, and nothing else that a MachineConfig could bring: units, users, kernels, images. */
+/** Two paths on nodes, and nothing else that a MachineConfig could hold: units, users, kernels, images. */
 const MACHINE_CONFIGS: AccountBound = {
   name: 'machine-configs',
   apiGroup: 'machineconfiguration.openshift.io',
@@ -59,7 +59,7 @@ const MACHINE_CONFIGS: AccountBound = {
   ],
 };
 
-/** In a hosted cluster: what its nodes are told is looked at there, and comes to them by the management cluster. */
+/** In a hosted cluster: the nodes' configuration is read there, and delivered by the management cluster. */
 export function hostedNodesAccess(): readonly Access[] {
   return [{ rules: [...nodeRules(), EVENTS] }];
 }

@@ -90,8 +90,8 @@ export function withSyncWave(object: KubeObject): KubeObject {
 }
 
 /**
- * Argo CD knows the health of Deployments and DaemonSets; for kinds with conditions it has to be told. `Ready` sums up,
- * `Stalled` means that a person must act, `Reconciling` that it goes on by itself. A status of an older generation says nothing.
+ * Argo CD knows the health of Deployments and DaemonSets; for kinds with conditions it needs a script. `Ready` sums up,
+ * `Stalled` means that a person must act, `Reconciling` that it continues without help. A status of an older generation says nothing.
  */
 export const HEALTH_LUA = `local hs = { status = "Progressing", message = "Waiting for a status" }
 if obj.status == nil or obj.status.conditions == nil then
@@ -151,7 +151,7 @@ export const HEALTH_KINDS: readonly string[] = [
 ];
 
 /**
- * The part of the ConfigMap `argocd-cm` that tells Argo CD the health of our kinds, and of definitions while they are new. It holds
+ * The part of the ConfigMap `argocd-cm` that gives Argo CD the health of our kinds, and of definitions while they are new. It holds
  * only these keys: apply it with server-side apply, or as a patch, and what else is in the ConfigMap stays.
  */
 export function argoHealthPatch(namespace = 'argocd'): KubeObject {

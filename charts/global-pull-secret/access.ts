@@ -73,7 +73,7 @@ export function hostedAccess(input: {
   ];
 }
 
-/** In the management cluster: for one hosted cluster, or for all of them when namespaces are left out (discovery). */
+/** In the management cluster: for one hosted cluster, or for all of them without namespaces (discovery). */
 export function managementAccess(
   input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
 ): readonly Access[] {
@@ -132,7 +132,7 @@ const IN_SYSTEM: readonly (readonly [string, string])[] = [
   ['apps', 'daemonsets'],
   ['', 'serviceaccounts'],
 ];
-/** Only there with reports; looked at always, so that they go when the option goes. */
+/** Only used for reports; always readable, so that they are deleted with the option. */
 const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 

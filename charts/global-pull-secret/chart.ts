@@ -72,7 +72,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
 };
 
 /**
- * Who brings the objects that have the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
+ * Who delivers the objects with the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
  * HyperShift's operator makes them there, and would write over it. The reconciler sees it, and gives way.
  */
 function deliveryOf(cluster: Pick<ClusterContext, 'kind' | 'delivery'>): Delivery {
@@ -96,7 +96,7 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
-/** Where git brings the policies, the reconciler does not. */
+/** Where git delivers the policies, the reconciler does not. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
 }
@@ -166,14 +166,14 @@ function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): Age
   };
 }
 
-/** Of a kind that not every cluster serves, so that git brings it wherever the agent is ours. */
+/** Of a kind that not every cluster serves, so that git delivers it wherever the agent is ours. */
 function monitor({ agent, mode }: GlobalPullSecretInput): readonly KubeObject[] {
   if (agent?.metrics === undefined || agent.shape === 'upstream' || mode === 'observe') return [];
   return [agentPodMonitor(agent.metrics)];
 }
 
 /**
- * Everything that stands in a cluster whose nodes get the global pull secret: ServiceAccount, Roles, RoleBindings, DaemonSet,
+ * All objects in a cluster whose nodes get the global pull secret: ServiceAccount, Roles, RoleBindings, DaemonSet,
  * admission policy, and what makes `additional-pull-secret`. The reconciler is a construct of its own.
  *
  * @example

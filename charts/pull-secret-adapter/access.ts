@@ -277,7 +277,7 @@ const EVERYWHERE: readonly PolicyRule[] = [
     resourceNames: [JOB_BINDING],
     verbs: ['get', 'create', 'patch', 'delete'],
   },
-  // Whether a management namespace is there at all: a right inside it would end with it.
+  // Whether a management namespace exists at all: a Role inside it would be deleted with it.
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
   {
     apiGroups: [RBAC_GROUP],

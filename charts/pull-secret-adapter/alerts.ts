@@ -3,7 +3,7 @@ import type { Alert } from '../shared/monitoring.ts';
 
 const DEAD = 'pullwright_adapter_events_total{outcome="dead"}';
 const RESULT = 'pullwright_pull_secret_result';
-/** Reasons of a cluster that goes its way; with any other its pull secret is not where it should be, and stays so. */
+/** Reasons of a cluster in progress; with any other its pull secret is missing, and stays so. */
 const UNDER_WAY =
   'SecretAvailable|JobInProgress|PreconditionNotMet|Deleting|SecretDeleted|ManagementNamespaceTerminating';
 /**

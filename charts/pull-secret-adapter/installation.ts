@@ -240,7 +240,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       image: input.image,
       jobAccount: JOB_ACCOUNT,
       told: toldOfJobs(adapterArgs(input)),
-      // They name the Secret that the Jobs are told to write.
+      // They name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
@@ -262,7 +262,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
   ];
 }
 
-/** Names and labels of one of the two programs. The component tells its pods from those of Jobs, which carry the name as well. */
+/** Names and labels of one of the two programs. The component label distinguishes its pods from those of Jobs, which have the same name label. */
 interface Program {
   readonly metadata: ObjectMeta & {
     readonly namespace: string;

@@ -57,7 +57,7 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
     // Which of them enforce mountable secrets.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
-    // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
+    // Pods only in dry runs, to see what admission changes. A policy limits the account to that.
     ...(triesPods(input.admission)
       ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }]
       : []),

@@ -48,7 +48,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   kinds: ['standalone', 'hosted'],
   check: sectionProblems,
   objects: (config, cluster) => [
-    // Elsewhere the reconciler's objects bring the namespace.
+    // Elsewhere the reconciler's objects include the namespace.
     ...(cluster.kind === 'hosted' && config.admission === 'webhook'
       ? [namespace(cluster.namespace, { podSecurity: 'restricted' })]
       : []),
@@ -165,7 +165,7 @@ export interface PullSecretInjectionProps extends PullSecretInjectionInput {
 }
 
 /**
- * Definitions, consent and guard policies, profiles, and the webhook where it is asked for. The reconciler is a construct of
+ * Definitions, consent and guard policies, profiles, and the webhook where it is enabled. The reconciler is a construct of
  * its own.
  *
  * @example

@@ -195,9 +195,9 @@ export function dryRunPolicy(account: Account): readonly KubeObject[] {
 }
 
 /**
- * Refuses a profile which asks for a Secret name that another one brings to the same namespaces. Each profile that is there is held
- * against the one that is written. Whether two selectors meet cannot be told in general; it can be seen when one of them asks for no
- * more than the other. What is not seen here the reconciler tells the later profile.
+ * Denies a profile with a Secret name that another profile delivers to the same namespaces. Each existing profile is compared with
+ * the written one. Whether two selectors overlap is undecidable here in general; it is certain when one of them requires no
+ * more than the other. Other overlaps the reconciler reports on the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-collision', {

@@ -35,7 +35,7 @@ const PORT = 9443;
 const HEALTH_PORT = 8081;
 const SELECTOR = selectorLabels({ name: WEBHOOK, component: 'pull-secret-injection' });
 
-/** The part of the section that the webhook goes by. */
+/** The part of the section that configures the webhook. */
 export type WebhookInput = Pick<
   PullSecretInjectionInput,
   'certificates' | 'excludedNamespaces' | 'namespaces' | 'withoutContainers'
@@ -49,7 +49,7 @@ export interface WebhookCluster {
 }
 
 /**
- * Everything of the webhook. `failurePolicy: Ignore`: a pod is created without us, and the audit of the reconciler tells.
+ * Everything of the webhook. `failurePolicy: Ignore`: a pod is created without us, and the audit of the reconciler reports it.
  *
  * @example
  * ```ts

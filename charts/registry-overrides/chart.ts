@@ -12,7 +12,7 @@ import { overridesAccess } from './access.ts';
 import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';
 
-/** The section, as it is written. Every field may be left out. */
+/** The section, as it is written. Every field is optional. */
 export interface RegistryOverridesInput {
   /** Mirror sets to render into the cluster. @default none: they are kept elsewhere */
   readonly mirrorSets?: readonly MirrorSet[];
@@ -140,7 +140,7 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
   return roles.map((role) => mirrorMachineConfig(role, sets));
 }
 
-/** What the linter finds, at the place in the section that each finding speaks of. */
+/** The findings of the linter, each at its field of the section. */
 function sectionProblems(
   config: RegistryOverridesInput,
   severity: MirrorProblem['severity'],

@@ -1,5 +1,5 @@
 /**
- * Mirror sets as plain objects, and the MachineConfig that stands in for them where a cluster has no such kinds.
+ * Mirror sets as plain objects, and the MachineConfig that replaces them where a cluster has no such kinds.
  *
  * Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
  */

@@ -49,13 +49,13 @@ export function objectId(object: KubeObject): string {
 }
 
 export interface PullSecretProps extends SecretReference {
-  /** What makes the Secret; absent when it is there already. @default none */
+  /** Creates the Secret; absent when it exists already. @default none */
   readonly source?: SecretSource;
 }
 
 /**
  * Names a Secret of type `kubernetes.io/dockerconfigjson` and renders what makes it. It is an `ISecret` of cdk8s-plus-28, so
- * that it goes where its own Secrets go: `dockerRegistryAuth` of a Deployment, `allowRead` of a Role.
+ * that it fits where its own Secrets fit: `dockerRegistryAuth` of a Deployment, `allowRead` of a Role.
  *
  * @example
  * ```ts

@@ -338,7 +338,7 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
 
 const JOB = `job=~"${RECONCILER}(-.+)?"`;
 
-/** One for each reconciler: none that is left tells of one that is gone. */
+/** One for each reconciler: a running one cannot report that another is gone. */
 function downAlert(name: string): Alert {
   return {
     name: 'PullwrightReconcilerDown',

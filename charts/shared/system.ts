@@ -87,7 +87,7 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly summary: string;
   /** Schema of the section. Strict: an unknown key is a mistake. Every field has `.describe()`. */
   readonly config: z.ZodType<Config, Input>;
-  /** Kinds of cluster in which the section makes sense. In `management` it speaks for hosted clusters found by discovery. */
+  /** Kinds of cluster in which the section makes sense. In `management` it applies to hosted clusters found by discovery. */
   readonly kinds: readonly ClusterKind[];
   /** Mistakes that show only together with the cluster. */
   check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
@@ -108,7 +108,7 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
   /**
    * What the reconciler of a management cluster needs: for the hosted clusters of the fleet, each with its section, and with
-   * `management.discovery` for all others, of which the management cluster's own section speaks.
+   * `management.discovery` for all others, which the management cluster's own section covers.
    */
   managementReconciler?(
     management: ClusterContext,

@@ -9,7 +9,7 @@ import { ObjectGroup } from '../shared/group.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { VERIFY_ALERTS, type VerifyInstallation, verifyObjects } from './objects.ts';
 
-/** The section, as it is written. Every field may be left out. */
+/** The section, as it is written. Every field is optional. */
 export interface VerifyInput {
   /** Schedule of the registry checks, in cron syntax. @default {'17 * * * *'} */
   readonly schedule?: string;
@@ -27,7 +27,7 @@ export interface VerifyInput {
   readonly allowHosts?: readonly string[];
   /** Networks, such as `10.1.0.0/16`, that may be contacted even under untrusted host names. @default {[]} */
   readonly allowAddresses?: readonly string[];
-  /** Registries (`host:port`) that are spoken to without TLS. @default {[]} */
+  /** Registries (`host:port`) that are contacted without TLS. @default {[]} */
   readonly plainHosts?: readonly string[];
   /** ConfigMap whose key `ca.crt` is trusted instead of the system's certificates. @default none */
   readonly caConfigMap?: string;
@@ -151,7 +151,7 @@ function installationOf(
   };
 }
 
-/** The reconciler makes gauges of what the CronJob reports: a pod that has ended cannot be scraped. */
+/** The reconciler makes gauges of what the CronJob reports: a finished pod cannot be scraped. */
 function reconcilerPart(namespace: string): ReconcilerPart {
   return {
     name: 'verify',

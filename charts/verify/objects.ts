@@ -28,7 +28,7 @@ export interface VerifyInstallation {
   readonly image: string;
   /** As cron writes it. */
   readonly schedule: string;
-  /** Whose images are asked for; empty: of all namespaces. */
+  /** Namespaces whose images are checked; empty: all. */
   readonly namespaces: readonly string[];
   /** Pull secrets of the namespaces that may be read, by name. @default any */
   readonly secretNames?: readonly string[];
@@ -40,7 +40,7 @@ export interface VerifyInstallation {
   readonly allowHosts: readonly string[];
   /** Networks that may be contacted even under untrusted host names. */
   readonly allowAddresses: readonly string[];
-  /** `host:port` spoken to without TLS. */
+  /** `host:port` contacted without TLS. */
   readonly plainHosts: readonly string[];
   /** ConfigMap in the same namespace whose key `ca.crt` is trusted instead of the system's certificates. */
   readonly caConfigMap?: string;
@@ -95,7 +95,7 @@ function cronJob({ schedule, suspend, ...rest }: VerifyInstallation): KubeObject
     spec: {
       schedule,
       suspend,
-      // Registries are asked once at a time, and not all at once after an outage.
+      // One check at a time, and missed ones are not caught up after an outage.
       concurrencyPolicy: 'Forbid',
       startingDeadlineSeconds: 600,
       successfulJobsHistoryLimit: 1,

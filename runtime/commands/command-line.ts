@@ -9,8 +9,8 @@ import { runMain } from './main.ts';
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * A process on every node of a fleet must not wake up for nothing: the timer of the garbage collector (it still collects when memory is
- * asked for), and the allocator's own thread, go off every second.
+ * A process on every node of a fleet must not wake up for nothing: the timer of the garbage collector (it still collects on
+ * allocation), and the allocator's own thread, fire every second.
  */
 const QUIET: Environment = { BUN_GC_TIMER_DISABLE: '1', MIMALLOC_SCAVENGER: '0' };
 

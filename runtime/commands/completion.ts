@@ -19,7 +19,7 @@ interface CompletionEntry {
   readonly name: string;
   readonly summary: string;
   readonly flags: Flags;
-  /** What is offered where no flag stands. */
+  /** Candidates where no flag is expected. */
   readonly offers: Completion;
 }
 
@@ -43,7 +43,7 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
     throw new UsageError(
       `Cannot print a completion script for "${args.join(' ')}": expected one of ${SHELLS.join(', ')}`,
     );
-  // Not at the top: the table imports this file, and the other commands are wanted only here.
+  // Not at the top: the table imports this file, and the other commands are needed only here.
   const { COMMANDS } = await import('./table.ts');
   const entries: CompletionEntry[] = [];
   for (const [name, entry] of Object.entries(COMMANDS)) {
@@ -65,7 +65,7 @@ function completionScript(shell: Shell, entries: readonly CompletionEntry[]): st
 const ASKS = {
   namespaces: "kubectl get namespaces -o name 2>/dev/null | sed 's|^namespace/||'",
   contexts: 'kubectl config get-contexts -o name 2>/dev/null',
-  // The namespace that stands on the line already; none means that of the context.
+  // The namespace on the command line; none means that of the context.
   pods: "kubectl get pods $namespace -o name 2>/dev/null | sed 's|^pod/||'",
   nodes: "kubectl get nodes -o name 2>/dev/null | sed 's|^node/||'",
   accounts: "kubectl get serviceaccounts $namespace -o name 2>/dev/null | sed 's|^serviceaccount/||'",

@@ -34,7 +34,7 @@ async function runNamed(name: string, args: readonly string[], io: CommandIo): P
   return runCommand(await entry.load(), args, io);
 }
 
-/** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */
+/** Streams are made on first use: each costs a millisecond or more of start-up. */
 function processIo(): CommandIo {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal));

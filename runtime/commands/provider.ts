@@ -25,7 +25,7 @@ export function argumentsFor(argv0: string, args: readonly string[]): readonly s
   return command === undefined ? args : [command, ...args];
 }
 
-/** Whether `args` were those of a usual run; then it has ended with the process. */
+/** Whether `args` were those of a usual run; then the process has exited. */
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   // Elsewhere the command line says what is missing.
   if (process.platform !== 'linux') return false;

@@ -2,9 +2,9 @@ import type { Command, CommandIo, ExitCode } from '../cli/command.ts';
 import { describeError, PullwrightError, UsageError } from '../core/errors.ts';
 import { onOneLine } from '../core/text.ts';
 
-// Runs one command with its arguments: help, and the one place where errors become text and exit codes.
+// Runs one command with its arguments: help, and the conversion of errors to text and exit codes.
 
-/** Runs it. What it throws goes to stderr in one sentence. */
+/** Runs it. Errors are written to stderr in one sentence. */
 export async function runCommand(
   command: Command,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Sends one change to its cluster. Refusals come back as problems; the rest of an outcome goes on. */
+/** Sends one change to its cluster. Refusals are returned as problems; the other changes of the outcome are still sent. */
 
 import { PullwrightError } from '../core/errors.ts';
 import { type Condition, nextConditions } from '../core/kubernetes/conditions.ts';
@@ -18,7 +18,7 @@ import { type Author, authorText, type ChangeSet, fieldManager, isOurs } from '.
 import { type Cluster, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
-// What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding.
+// Immutable fields are changed by delete and create: the type of a Secret, an immutable one, a selector, the role of a binding.
 // Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
 // PersistentVolumeClaim: what they hold would go with them.
 
@@ -62,7 +62,7 @@ export function isImmutable(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
 }
 
-/** For want of rights, and not because the namespace goes away. */
+/** Forbidden by RBAC, and not because the namespace is being deleted. */
 export function isForbidden(error: unknown): boolean {
   return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
 }
@@ -83,7 +83,7 @@ function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   );
 }
 
-/** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
+/** What became of a change. `replaced`: deleted and created again, because a field is immutable. */
 export type Committed =
   | {
       readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
@@ -178,7 +178,7 @@ async function removeObject(
 }
 
 /**
- * Server-side apply would merge into an object that is there and that the cache does not show yet; so look first, and never take
+ * Server-side apply would merge into an object that exists and that the cache does not show yet; so read first, and never take
  * a field from another manager. A plain create is refused by the API server itself.
  */
 async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
@@ -205,7 +205,7 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
   }
 }
 
-/** A plain write whose answer is what was wanted: another pass of its author would find nothing. */
+/** A plain write whose response is as desired: another pass of its author would find nothing. */
 function settledFor(change: Applying, written: KubeObject, author: Author): string | undefined {
   if (change.plain !== true) return undefined;
   const isSettled = drift(change.desired, written, fieldManager(author.reconciler), 'written').length === 0;
@@ -275,7 +275,7 @@ function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObjec
   return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
 }
 
-/** The cache knows it by now, and the next pass judges it; unless no read covers it. */
+/** The cache knows it by now, and the next pass handles it; unless no read covers it. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": another client created it meanwhile`, {
@@ -302,7 +302,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
         .filter((cause) => cause.manager !== undefined)
         .map((cause) => `${cause.field} belongs to "${cause.manager}"`)
     : [];
-  // Without fields it is the uid: the object is another one by now, and the watch will tell.
+  // Without fields it is the uid: the object was recreated, and the watch will report it.
   if (fields.length === 0) return asPullwrightError(error);
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
     code: 'FieldConflict',

@@ -103,7 +103,7 @@ export class CacheSync {
     if (this.#values === wanted) this.#reading = undefined;
   }
 
-  /** Calls back when the values that are wanted were asked for: at once, where they were. */
+  /** Calls back when the needed values were requested: at once, if they already were. */
   whenRead(then: () => void): void {
     if (this.#reading === undefined) then();
     else void this.#reading.then(() => this.whenRead(then));
@@ -113,7 +113,7 @@ export class CacheSync {
     await Promise.all(this.#readings.map(({ source }) => source.want?.(this, places) ?? Promise.resolve()));
   }
 
-  /** Calls `visit` for every object that is there to read. */
+  /** Calls `visit` for every readable object. */
   each(visit: (role: Role, object: KubeObject) => void): void {
     const { clusters } = this.#options;
     for (const { read, source } of this.#readings) {
@@ -137,7 +137,7 @@ export class CacheSync {
     );
   }
 
-  /** Whether the account may not read the object, and goes on without it. */
+  /** Whether the account may not read the object, and continues without it. */
   isUnreadable(ref: Ref): boolean {
     return this.#readings.some(
       ({ read, source }) =>

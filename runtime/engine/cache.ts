@@ -18,16 +18,16 @@ export interface SharedStore {
   release(object: KubeObject, whole: boolean): void;
   /** Has less of the same version from now on. Gives what is stored. */
   replace(before: KubeObject, less: KubeObject): KubeObject;
-  /** Takes the answer to a look. */
+  /** Stores the response to a read. */
   observe(answer: KubeObject): void;
 }
 
 /** What the informers of one cluster have in common. */
 type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
 
-/** Secrets whose values are asked for at once, by name. */
+/** Secrets whose values are requested at once, by name. */
 const PARALLEL_LOOKS = 16;
-/** A look that failed is tried again after this time, as long as its values are wanted. */
+/** A failed read is retried after this time, as long as its values are needed. */
 const LOOK_AGAIN_MS = 5000;
 /** Deleted objects that are remembered per source. */
 const REMEMBERED_DELETIONS = 1000;
@@ -44,7 +44,7 @@ export class CachedSource implements Source, InformerSink {
   readonly #onDemand: OnDemandValues | undefined;
   /** The objects that this source has, by name. */
   readonly #objects = new Map<string, KubeObject>();
-  /** The watch can tell of a deletion before the answer to our last write of the object is read. */
+  /** The watch can report a deletion before the response to our last write of the object is read. */
   readonly #deletedUids = new Set<string>();
   /** By what they subscribe to: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
@@ -100,7 +100,7 @@ export class CachedSource implements Source, InformerSink {
     return this.#subscribeAt('', listener);
   }
 
-  /** The source as readers of one namespace see it: they are told of what is there, and of nothing else. */
+  /** The source as readers of one namespace see it: they are notified of its objects only. */
   within({ namespace, name }: { readonly namespace: string; readonly name?: string }): Source {
     const place = watchPlaceOf(namespace, name);
     const status = (): SourceStatus => this.status;
@@ -201,7 +201,7 @@ export class CachedSource implements Source, InformerSink {
     await inParallel(unread, PARALLEL_LOOKS, (object) => this.#lookAt(object));
   }
 
-  /** Never rejects: what could not be read is asked for again. */
+  /** Never rejects: failed reads are retried. */
   async #lookAt(object: KubeObject): Promise<void> {
     try {
       const found = await this.#look?.(object);
@@ -278,7 +278,7 @@ export class ClusterCache {
     this.#timing = timing;
   }
 
-  /** The source of `selection`, started when it is asked for the first time. */
+  /** The source of `selection`, started on first use. */
   source(selection: Selection): Source {
     return this.#cached(selection);
   }
@@ -435,10 +435,10 @@ export interface Source {
   /** Calls back when the status changes. */
   onStatus(listener: () => void): () => void;
   /**
-   * Has the values of these Secrets (`<namespace>/<name>`) read from now on, and those of no others that `who` wanted. Only where they are
+   * Has the values of these Secrets (`<namespace>/<name>`) read from now on, and those of no others for `who`. Only where they are
    * not read anyway.
    *
-   * @returns settled once each of them was asked for, whether there was an answer or not
+   * @returns settled once each of them was requested, with or without a response
    */
   want?(who: object, places: ReadonlySet<string>): Promise<unknown>;
 }

@@ -1,6 +1,6 @@
 /**
  * From an outcome to the writes it needs: marks on what is made, refusal to touch what others made, removal of what is no
- * longer wanted. Shared by the live and the offline engine.
+ * longer desired. Shared by the live and the offline engine.
  */
 
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';

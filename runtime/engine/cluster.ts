@@ -15,7 +15,7 @@ const TOLERATED = 5;
 const WINDOW_MS = 120_000;
 /** After giving in, one more try after this time. */
 const HOLD_MS = 600_000;
-/** Objects remembered before the first look for old ones. */
+/** Objects remembered before old ones are first dropped. */
 const SWEEP_FROM = 1000;
 
 interface Corrections {
@@ -35,7 +35,7 @@ export class FightBreaker {
     this.#now = now;
   }
 
-  /** Whether `object` may be set to the content that `digestOf` tells; counts it if so. */
+  /** Whether `object` may be set to the content with digest `digestOf`; counts it if so. */
   allows(object: string, digestOf: () => string): boolean {
     const now = this.#now();
     const known = this.#corrections.get(object);
@@ -79,7 +79,7 @@ function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
   return now - (times.at(-1) ?? 0) < WINDOW_MS;
 }
 
-/** A write to an object that is there. */
+/** A write to an existing object. */
 export interface Correction {
   readonly ref: Ref;
   readonly before: KubeObject | undefined;
@@ -142,7 +142,7 @@ export interface ClusterParts {
   readonly client: KubeClient;
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
-  /** Whether this process leads; asked before every write. */
+  /** Whether this process leads; checked before every write. */
   readonly mayWrite: () => boolean;
 }
 

@@ -22,9 +22,9 @@ export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
 /** Stands in {@link Watch.name}, also within it, for the name of the HostedCluster. */
 export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
 
-/** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
+/** Label and annotation that the engine puts on every object it creates; pruning requires both. */
 export const OWNER_LABEL = 'pullwright.dev/owner';
-/** Holds `<scope>|<namespace>|<name>` of the key that wanted the object. */
+/** Holds `<scope>|<namespace>|<name>` of the key that created the object. */
 export const KEY_ANNOTATION = 'pullwright.dev/key';
 
 /** What is reconciled: one name within one scope. */
@@ -61,9 +61,9 @@ export interface Watch {
    * that differs by scope.
    */
   readonly values?: 'on-demand';
-  /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
+  /** The kind may be missing from the cluster: reported once, discovered again, the rest continues. */
   readonly optional?: boolean;
-  /** The account may lack the right to it: said once, {@link Reader.isUnreadable} tells, and the rest goes on. */
+  /** The account may lack the right to it: reported once, see {@link Reader.isUnreadable}, and the rest continues. */
   readonly dispensable?: boolean;
 }
 
@@ -89,7 +89,7 @@ export interface ClusterPair {
 export interface Lookup {
   readonly kind: 'registry-digest';
   readonly image: string;
-  /** Secret of the management cluster whose credentials are tried first: those of the cluster that it is asked for. */
+  /** Secret of the management cluster whose credentials are tried first: those of the cluster that the look-up is for. */
   readonly pullSecret?: { readonly namespace: string; readonly name: string };
   /** Ask although the process was given no credentials. */
   readonly asked?: true;
@@ -100,15 +100,15 @@ export type LookupResult =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly reason: string };
 
-/** A pod that the API server is asked to make in a dry run, to see what admission makes of it. */
+/** A pod that is created in a dry run, to see what admission changes. */
 export interface AdmissionDryRun {
   readonly role: Role;
   readonly pod: KubeObject;
   /** Names of pull secrets that it should come back with. */
   readonly wants: readonly string[];
-  /** What the answer depends on beside the pod: with another one it is asked anew. */
+  /** What the result depends on beside the pod: a change repeats the dry run. */
   readonly change: string;
-  /** What the answer depends on can also end without anything in the cluster changing: it is asked for again after this. @default {never} */
+  /** The result can also expire without a change in the cluster: the dry run is repeated after this. @default {never} */
   readonly lastsMs?: number;
 }
 
@@ -154,7 +154,7 @@ export interface ApplyObject {
 /** A few fields of a foreign object. Carries the uid that was seen, so that it never creates. */
 export interface FieldPatch {
   readonly part: Ref & { readonly uid: string };
-  /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */
+  /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are released. */
   readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
   /** Take the fields from managers that claim them. Only where a person said that they are ours. */
   readonly forceOwnership?: boolean;
@@ -240,7 +240,7 @@ export interface Reconciler {
    * long as it says the same.
    */
   secretsToRead?(reader: Reader): ReadonlySet<string>;
-  /** Keys to look at again after `changed` changed. */
+  /** Keys to reconcile after `changed` changed. */
   requestsFor(changed: Ref, reader: Reader): readonly Request[];
   /** Total: never throws for anything that can be in a cluster. */
   reconcile(reader: Reader, key: Request): Result;

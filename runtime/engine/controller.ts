@@ -105,7 +105,7 @@ export class Controller {
     return [...this.#keys.values()];
   }
 
-  /** Every key there is a reason for: by what is there to read, and by what an earlier process made and left behind. */
+  /** Every key with a reason: by the objects that can be read, and by those that an earlier process left behind. */
   #enqueueAll(): void {
     const { reconciler, scope } = this.#options;
     this.#readings.each((role, object) => {
@@ -128,7 +128,7 @@ export class Controller {
     this.#enqueue(keys);
   }
 
-  /** Once values that are wanted are there: thousands of keys that look for one on its way would all have to look again. */
+  /** Once needed values are read: else thousands of keys that wait for one would all run again. */
   #enqueue(keys: readonly Request[]): void {
     this.#readings.whenRead(() => {
       for (const key of keys) {
@@ -187,7 +187,7 @@ export class Controller {
     for (const action of result.actions ?? [])
       patched.push(await commitAction(action, author, clusters[action.ref.role]));
     this.#ask(result, id);
-    // It is told to whom it concerns.
+    // A new refusal is handled in another pass of the key.
     if (this.#refused.learn([...committed, ...patched])) this.#queue.add(id);
     const rest = [...failuresOf(committed), ...unsaid, ...failuresOf(patched)];
     return this.#reporter.report({
@@ -208,7 +208,7 @@ export class Controller {
     this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
   }
 
-  /** Whether there is no reason to look at the key again: nothing is wanted, and nothing is there that was made for it. */
+  /** Whether the key needs no further pass: nothing is desired, and nothing exists that was made for it. */
   #isNothing(result: Result, { reconciler, key }: Author): boolean {
     const { hosted, management } = this.#options.clusters;
     const owned = [hosted, management].flatMap(({ cache }) => cache.store.owned(reconciler, keyText(key)));

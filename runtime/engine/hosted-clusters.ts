@@ -25,7 +25,7 @@ import type { ObjectStore } from './store.ts';
 // Reports the state of hosted clusters: counts as metrics, an event on the HostedControlPlane of each failing one, and a
 // PullStatus beside the Lease of this process, which `pullwright status` reads.
 
-/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: what lasts longer is told. */
+/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: only longer failures are reported. */
 export const PASSING_FAILURES = 5;
 
 const DISCOVERY_MANAGER = 'pullwright-discovery';
@@ -77,7 +77,7 @@ export class HostedReport {
     }
   }
 
-  /** The trouble that was told of is over. */
+  /** The reported failure is over. */
   over(name: string): void {
     this.#told.delete(name);
   }
@@ -384,7 +384,7 @@ export interface DiscoveryOptions {
   readonly lease?: { readonly namespace: string; readonly name: string; isHeld(): boolean };
 }
 
-/** One hosted cluster that is followed, and how its last look ended. */
+/** One followed hosted cluster, and the result of its last check. */
 export interface Follower {
   readonly scope: ClusterPair;
   readonly stop: AbortController;

@@ -4,7 +4,7 @@ import { readiness } from '../core/kubernetes/conditions.ts';
 import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
 import { countedOf } from '../core/text.ts';
 
-/** On a HostedCluster: the shard whose reconciler looks after it. Without it, the reconciler without a shard does. */
+/** On a HostedCluster: the shard whose reconciler manages it. Without it, the reconciler without a shard does. */
 export const SHARD_LABEL = 'pullwright.dev/shard';
 
 /** Name of the Deployment, ServiceAccount and Lease of a shard's reconciler. */

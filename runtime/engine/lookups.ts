@@ -1,6 +1,6 @@
 /**
- * Pods that the API server is asked to make in a dry run, to see what admission gives them: once for each change of what the answer
- * depends on, so that a cluster at rest is asked nothing.
+ * Pods created in a dry run, to see what admission gives them: once for each change of what the result depends on, so that a
+ * cluster at rest gets no requests.
  */
 
 import { setTimeout } from 'node:timers/promises';
@@ -18,7 +18,7 @@ const REFUSED_MS = 600_000;
 const AT_ONCE = 4;
 const REMEMBERED = 5000;
 
-/** Answers that are kept for a while, each asked for once at a time. */
+/** Cached answers, with one request at a time for each. */
 class Answers<A> {
   readonly #now: () => number;
   readonly #known = new Map<string, { readonly answer: A; readonly until: number }>();
@@ -37,7 +37,7 @@ class Answers<A> {
     return (this.#known.get(id)?.until ?? 0) > this.#now();
   }
 
-  /** Whether it is to be asked for now; then it counts as asked for. */
+  /** Whether it is due now; then it counts as requested. */
   begin(id: string): boolean {
     if (this.isFresh(id) || this.#pending.has(id)) return false;
     this.#pending.add(id);
@@ -70,7 +70,7 @@ export class PodTrials {
     this.#wait = wait;
   }
 
-  /** The last answer, if there is one: one that is to be asked for again counts until then. */
+  /** The last answer, if any: it counts until the next one arrives. */
   get(trial: AdmissionDryRun): AdmissionDryRunResult | undefined {
     return this.#answers.last(idOf(trial));
   }
@@ -143,7 +143,7 @@ function idOf({ role, pod, wants, change }: AdmissionDryRun): string {
   return JSON.stringify([role, pod, wants, change]);
 }
 
-// Answers to what reconcilers need from outside the API server: looked up once, kept for a while, each look-up once at a time.
+// Data that reconcilers need from outside the API server: looked up once, cached, each look-up once at a time.
 
 /** Looks a need up. Never rejects: that it is not known is an answer. */
 export type LookUp = (need: Lookup) => Promise<LookupResult>;

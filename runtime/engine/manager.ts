@@ -1,4 +1,4 @@
-/** Every pair of clusters that one process looks after, each with controllers of its own: one that is down harms no other. */
+/** Every pair of clusters that one process manages, each with its own controllers: one that is down harms no other. */
 
 import type { PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -20,7 +20,7 @@ export interface ManagerOptions {
   readonly workers?: number;
   /** @default {600000} */
   readonly resyncMs?: number;
-  /** Passes of a pair that goes may end by themselves in this time, of which only what this process attended to counts; a server that keeps them waiting is left then. @default {5000} */
+  /** Time in which passes of a removed pair may finish, counted while this process is running; then they are aborted. @default {5000} */
   readonly lastPassesMs?: number;
 }
 

@@ -41,7 +41,7 @@ export interface Metrics {
   count(counter: CounterSample): void;
   /** Replaces what `source` reported before. */
   samples(source: string, samples: readonly GaugeSample[]): void;
-  /** What a queue of that name tells, until `end`. @param depth asked on every scrape */
+  /** Metrics of the queue of that name, until `end`. @param depth read on every scrape */
   queue(name: string, depth: () => number): QueueObserver & { end(): void };
   /** The exposition text and its content type. */
   render(): Promise<{ readonly text: string; readonly contentType: string }>;
@@ -223,7 +223,7 @@ export interface Page {
 export interface ServeOptions {
   /** 0 lets the system choose. */
   readonly port: number;
-  /** @default {'::' where IPv6 is there, else '0.0.0.0'} */
+  /** @default {'::' with IPv6, else '0.0.0.0'} */
   readonly host?: string;
   readonly checks?: Readonly<Record<'/healthz' | '/readyz', Check>>;
   readonly metrics?: () => Promise<Page>;

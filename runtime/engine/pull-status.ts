@@ -29,7 +29,7 @@ type Said = Omit<PullStatusInput, 'present' | 'now'>;
 /**
  * The two parts of an outcome that a PullStatus is.
  *
- * @param role the cluster of what is spoken of.
+ * @param role the cluster of the subject.
  */
 export function reportPullStatus(
   reader: Reader,

@@ -87,7 +87,7 @@ export class WorkQueue {
     this.addAfter(id, Math.max(exponentialMs(BACK_OFF, failures), this.#takeToken()));
   }
 
-  /** Takes a token, on credit if need be; gives the milliseconds until it is there. */
+  /** Takes a token, on credit if need be; gives the milliseconds until it is available. */
   #takeToken(): number {
     const now = this.#clock.now();
     const earned = ((now - this.#tokensAt) * RETRIES_PER_SECOND) / 1000;

@@ -1,4 +1,4 @@
-/** The one place where what a pass found becomes log lines, events, metrics and the time of the next pass. */
+/** Turns the result of a pass into log lines, events, metrics and the time of the next pass. */
 
 import { describeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
@@ -139,7 +139,7 @@ function resultOf(problems: readonly ReconcileError[], next: Next): ReconcileRes
   return next === 'idle' ? 'success' : 'requeue_after';
 }
 
-/** A person must act: tell where that person looks. */
+/** A person must act: report where that person looks. */
 function eventOf(problem: ReconcileError): EventNote[] {
   const { regarding, code, message, hint } = problem;
   if (!isLasting(problem) || regarding === undefined) return [];

@@ -2,7 +2,7 @@
  * Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share.
  *
  * All watches of a cluster share one store: several narrow watches of one object are not in step, so the newest resource
- * version of a uid wins whichever brought it, and an object whose deletion was seen is never put back by the answer to a write.
+ * version of a uid wins whatever its source, and an object whose deletion was seen is never restored by the response to a write.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
@@ -23,9 +23,9 @@ import {
   type Watch,
 } from './contract.ts';
 
-// Objects in the order of their places, kept in order one change at a time: a list of thousands is not sorted again for each.
+// Objects in sorted order, updated one change at a time: a list of thousands is not sorted again for each.
 
-/** Where an object stands within its kind. A space cannot occur in either part and sorts before every character that can. */
+/** Sort key of an object within its kind. A space cannot occur in either part and sorts before every character that can. */
 export function place(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''} ${name}`;
 }
@@ -82,7 +82,7 @@ export class SortedObjects {
     return this.#objects;
   }
 
-  /** Index of the first place that is not before `at`. */
+  /** Index of the first element that is not before `at`. */
   #find(at: string): number {
     let low = 0;
     let high = this.#places.length;
@@ -118,7 +118,7 @@ const NONE: readonly KubeObject[] = [];
 
 interface KindTable {
   readonly objects: Map<string, KubeObject>;
-  /** Made when a list is asked for the first time, kept from then on. */
+  /** Built when a list is first requested, kept from then on. */
   sorted?: SortedObjects;
 }
 
@@ -260,7 +260,7 @@ interface Term {
   readonly isNot: boolean;
 }
 
-/** The fields of the object itself that `selector` says: a server that is asked for metadata alone has judged them, and does not send them. */
+/** The fields of the object itself in `selector`: for metadata alone, the server has matched them and does not send them. */
 export function impliedFields(selector: string | undefined): Readonly<Record<string, string>> {
   const known = selector === undefined ? [] : terms(selector);
   return Object.fromEntries(
@@ -268,10 +268,10 @@ export function impliedFields(selector: string | undefined): Readonly<Record<str
   );
 }
 
-/** Selectors are those of the reads: few, and asked for with every look at an object. */
+/** Selectors are those of the reads: few, and used with every read of an object. */
 const knownTerms = new Map<string, readonly Term[]>();
 
-/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: is there. */
+/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: exists. */
 function terms(selector: string): readonly Term[] {
   const known = knownTerms.get(selector) ?? readTerms(selector);
   knownTerms.set(selector, known);
@@ -307,7 +307,7 @@ export interface WorldInput {
   readonly refusal?: Reader['refusal'];
 }
 
-/** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
+/** Gives the view. An object outside the reads is not found, so that a missing `Read` shows in the first test, not in a cluster. */
 export function worldView(input: WorldInput): Reader {
   const { scope, stores, reads } = input;
   const readsOf = (role: Role, kind: string): readonly Watch[] => {

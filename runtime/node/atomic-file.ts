@@ -1,7 +1,7 @@
 /**
  * Files that are always whole: a power cut at any instant leaves the old content or the new one.
  *
- * A write goes to a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
+ * A write creates a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
  * does not cross file systems), is synced, renamed over the old name, the folder is synced, and the result is read back.
  */
 import {
@@ -80,14 +80,14 @@ export interface FileContent {
 
 /** How {@link replaceFile} writes. */
 export interface ReplaceOptions {
-  /** Permission bits of a file that is not there yet; one that is there keeps its own. @default {0o600} */
+  /** Permission bits of a new file; an existing one keeps its own. @default {0o600} */
   readonly mode?: number;
   /**
    * True for files that must be ours alone: an existing file, whose owner is unknown, is replaced together with its mode and
    * owner. @default {false}
    */
   readonly fresh?: boolean;
-  /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
+  /** Owner of a new file; an existing one keeps its own. Default: the process's. */
   readonly owner?: { readonly uid: number; readonly gid: number };
   /**
    * False leaves out the syncs: for files that need not survive a power cut. `content` leaves out that of the folder: after a
@@ -254,6 +254,6 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It was renamed, or never made; the next sweep looks again.
+    // It was renamed, or never created; the next sweep checks again.
   }
 }

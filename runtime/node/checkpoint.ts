@@ -26,7 +26,7 @@ export interface Change {
   readonly notBefore: number;
   /** How long the present wait is; a clock that jumped back cannot make it longer. */
   readonly waitMs: number;
-  /** Invocation of the unit right after the write; empty when it could not be asked. */
+  /** Invocation of the unit right after the write; empty when it is unknown. */
   readonly invocation: string;
   /** Whether a credential is removed or replaced, so that the unit must not go on with its own copy of it. */
   readonly removes: boolean;
@@ -84,7 +84,7 @@ function isBreaker(value: unknown): value is Breaker {
   return [value['retryAt'], value['coolMs']].every((one) => one === undefined || Number.isFinite(one));
 }
 
-// Breakers: a content that brought the unit down is not tried again and again. One per content.
+// Breakers: a content with which the unit failed is not retried for ever. One per content.
 // When the unit did not come up, the content gets a second chance after 5 minutes and a third after 30; then only other
 // content is tried. When systemd could not even be reached, nothing was restarted, so it is tried for ever, ever more slowly.
 

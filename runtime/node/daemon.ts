@@ -1,6 +1,6 @@
 /**
  * What every program on a node does besides its own work: it logs, counts, reports and answers probes, removes auth files that no
- * pull takes, ends itself when its loop stands still, and says how it ended.
+ * pull takes, exits when its loop hangs, and logs why it exited.
  */
 
 import { describeError, PullwrightError } from '../core/errors.ts';
@@ -22,7 +22,7 @@ import { type Hold, type StateFolder, takeSingle } from './state.ts';
 import type { NodeEvent, NodeState } from './task.ts';
 import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
 
-// Ends an agent whose loop stands still: something that it waits for will never come. Its container is started again, and goes on
+// Ends an agent whose loop hangs: what it waits for will never come. Its container is restarted, and continues
 // from the journal. A probe by the kubelet would need a port, which may be in use.
 
 /** What a sign of life is. */
@@ -35,7 +35,7 @@ export interface Heart {
 
 const LOOK_MS = 5000;
 
-/** Resolves at `signal`. @throws PullwrightError with code `Hung` when the heart stands still */
+/** Resolves at `signal`. @throws PullwrightError with code `Hung` when the heartbeat stops */
 export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal): Promise<void> {
   while (await clock.sleep(LOOK_MS, signal)) {
     const still = clock.monotonic() - heart.at;
@@ -47,7 +47,7 @@ export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal
   }
 }
 
-/** What all programs can be told. Times are milliseconds. */
+/** Options of all programs. Times are milliseconds. */
 export interface DaemonSettings extends ServingOptions {
   readonly nodeName: string;
   /** The node is looked at at least so often. */
@@ -62,7 +62,7 @@ export interface DaemonSettings extends ServingOptions {
   readonly maxRestarts: number;
   readonly busSocket: string;
   readonly serviceAccountDir: string;
-  /** Whether the API server is told about the node. */
+  /** Whether the node is reported to the API server. */
   readonly report: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -89,9 +89,9 @@ export interface Daemon {
   readonly signal: AbortSignal;
   /** Tells of something that happened. Never fails. */
   readonly event: (event: NodeEvent) => void;
-  /** Tells by an Event, where the API server is told about the node, of what is no step of the work. Never fails. */
+  /** Sends an Event, where the node is reported to the API server, for what is no step of the work. Never fails. */
   readonly say: (said: Said) => void;
-  /** Tells how the node is; to be called after every look, since it is the sign of life too. Never fails. */
+  /** Reports the state of the node; to be called after every check, since it is the heartbeat too. Never fails. */
   readonly publish: (state: NodeState) => void;
   /** What was published last. */
   readonly state: () => NodeState;
@@ -118,7 +118,7 @@ const HEALTHY_WITHIN_MS = 60_000;
 const SLACK_MS = 60_000;
 const LOOKS_PER_COLLECTION = 100;
 
-/** Runs a program to its end. The last state of the node. Rejects with code `Hung` when its loop stands still. */
+/** Runs a program to its end. The last state of the node. Rejects with code `Hung` when its loop hangs. */
 export async function runDaemon(
   program: NodeProgram,
   settings: DaemonSettings,
@@ -176,7 +176,7 @@ async function work(
   }
 }
 
-/** What is known of the node, for those who look: the log, the probes, the metrics, and the watchdog. */
+/** Publishes the state of the node: log, probes, metrics, and watchdog. */
 class Shown implements Heart {
   readonly log: Logger;
   state: NodeState = STARTING;
@@ -271,7 +271,7 @@ function collectGarbage(): void {
   Bun?.gc?.(true);
 }
 
-// The life of a node task: be the only one, look, act, wait for the next change; until told to stop.
+// The life of a node task: take the lock, observe, act, wait for the next change; until stopped.
 
 export interface LoopOptions {
   readonly folder: StateFolder;
@@ -281,13 +281,13 @@ export interface LoopOptions {
   readonly clock: Clock;
   /** Look at least so often. Milliseconds. */
   readonly pollMs: number;
-  /** Told after every look. */
+  /** Called after every check. */
   readonly publish: (state: NodeState) => void;
   /** End when there is nothing to do now, instead of waiting for the next change. */
   readonly once?: boolean;
 }
 
-/** Between two tries to get the lock when its holder ended at once. */
+/** Between two tries to get the lock when its holder exited at once. */
 const RETRY_MS = 200;
 const TROUBLE_MS = 5000;
 
@@ -359,7 +359,7 @@ async function workOfLoop(
   return true;
 }
 
-// The way out of a node: what is under way is finished, then the state goes; the file and the unit stay as they are.
+// Removal from a node: the change under way is finished, then the state is deleted; the file and the unit stay as they are.
 
 /** Between two tries while another program holds the lock, or a change cannot be finished yet. */
 const LEAVE_RETRY_MS = 2000;

@@ -42,11 +42,11 @@ export interface EngineOptions {
   readonly publish: (state: NodeState) => void;
 }
 
-/** How a pass ended: nothing more to do now, look again in so many milliseconds at the latest. */
+/** Result of a pass: nothing more to do now, check again in so many milliseconds at the latest. */
 export interface Rest {
   readonly state: NodeState;
   readonly lookInMs?: number;
-  /** A change is under way and goes on by itself. */
+  /** A change is under way and continues without help. */
   readonly waiting?: boolean;
 }
 
@@ -116,7 +116,7 @@ export class NodeEngine {
     return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
   }
 
-  /** Takes one step. Gives a rest when the journal could not be stored, or the step was told to stop. */
+  /** Takes one step. Gives a rest when the journal could not be stored, or the step was stopped. */
   async #take(
     step: Acting,
     decision: Decision,
@@ -147,7 +147,7 @@ export class NodeEngine {
     }
   }
 
-  /** The journal goes first; before it only the copy, which the journal says is there. */
+  /** The journal is stored first; before it only the copy, to which the journal refers. */
   #begin(step: Acting, decision: Decision, look: Observation): void {
     const { folder, task } = this.#options;
     if (step.do !== 'write') return this.#store(decision.journal, this.#ledger);
@@ -282,7 +282,7 @@ function lookAndDecide(
   try {
     look = task.look(readWhole(task.file), ledger);
   } catch (error) {
-    // A file that cannot be read is not one that can be judged: nothing is wanted until it can.
+    // An unreadable file cannot be compared: there is no desired content until it can be read.
     look = { present: 'unreadable', wanted: undefined, problem: asProblem(error) };
   }
   const seen = { now: clock.now(), wanted: look.wanted, present: look.present };

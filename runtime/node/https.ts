@@ -1,6 +1,6 @@
 /**
  * HTTPS whose certificate can change while it serves. TLS and HTTP are two servers, and the one hands its connections to the other: the
- * HTTPS server of the runtime that the executable brings along cannot take another certificate, its TLS server can.
+ * HTTPS server of the executable's runtime cannot change its certificate, its TLS server can.
  */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
@@ -14,9 +14,9 @@ import { scalarText } from '../core/record.ts';
 export interface HttpsServerOptions {
   readonly pair: CertificatePair;
   readonly listener: RequestListener;
-  /** A connection on which nothing moves for so long is ended, and one on which a request takes so long to arrive. */
+  /** Idle connections are closed after this time, and those on which a request takes as long to arrive. */
   readonly idleMs: number;
-  /** Further connections are ended at once. @default {no bound} */
+  /** Further connections are closed at once. @default {no bound} */
   readonly maxConnections?: number;
 }
 
@@ -88,7 +88,7 @@ export class HttpsServer {
     this.#tls.unref();
   }
 
-  /** Takes no more, answers what is being asked within `graceMs`, and ends every connection. */
+  /** Accepts no more, finishes open requests within `graceMs`, and closes every connection. */
   async close(graceMs = 0): Promise<void> {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#tls.close(() => resolve()));
@@ -154,7 +154,7 @@ export class HttpsServer {
 
 // A serving certificate from files that cert-manager or service-ca renews. A mounted Secret is swapped by a
 // symbolic link, which file watchers miss now and then, so the files are also looked at in intervals. A pair that does not
-// fit together, as between the writes of its two files, is not taken: the old one goes on serving.
+// fit together, as between the writes of its two files, is ignored: the old one stays in use.
 
 export interface CertificateFiles {
   readonly certificate: string;
@@ -235,7 +235,7 @@ export interface CertificateWatchOptions {
   readonly onProblem: (problem: PullwrightError) => void;
 }
 
-/** Looks again and again until told to stop. */
+/** Polls until stopped. */
 export function watchPair(options: CertificateWatchOptions): () => void {
   let { present } = options;
   let said = '';

@@ -1,6 +1,6 @@
 /**
  * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
- * only, and what cannot be sent is dropped with one log line. The next look at the node is the next try.
+ * only, and what cannot be sent is dropped with one log line. The next check of the node is the next try.
  */
 
 import { isDeepStrictEqual } from 'node:util';

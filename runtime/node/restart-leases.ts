@@ -15,7 +15,7 @@ import type { Clock } from './clock.ts';
 
 /** Decides when the unit of this node may restart. */
 export interface Turns {
-  /** Whether the restart may begin. Starts asking when nothing was asked yet; comes back at once. */
+  /** Whether the restart may begin. Starts the booking if there is none yet; returns at once. */
   granted(signal: AbortSignal): boolean;
   /** Gives up what was booked. Never rejects. */
   done(): Promise<void>;

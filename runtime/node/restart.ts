@@ -14,7 +14,7 @@ export interface RestartOptions {
   readonly clock: Clock;
 }
 
-/** The unit's own word on its health, where it can be asked. */
+/** The unit's own health endpoint, where it has one. */
 export interface UnitHealth {
   /** Called before each attempt. */
   before(): Promise<void>;
@@ -56,7 +56,7 @@ export function attemptRestart(
   });
 }
 
-/** Sees to it that the unit runs, and with the file that is there now: restarts it when it was started after the bad write. */
+/** Ensures that the unit runs, and with the present file: restarts it when it was started after the bad write. */
 export function recoverUnit(
   systemd: Systemd,
   options: RestartOptions & { readonly before: string; readonly touched: boolean },
@@ -99,7 +99,7 @@ async function restart(
   );
 }
 
-/** A unit whose job is done may die a moment later. Looks a few times, and wants the same invocation to be up each time. */
+/** A unit whose job is done may die a moment later. Checks a few times, and expects the same invocation to be up each time. */
 async function staysUp(systemd: Systemd, options: RestartOptions, signal: AbortSignal): Promise<void> {
   const first = up(await systemd.state(options.unit), options.unit);
   for (const share of [0.1, 0.4, 0.5]) {
@@ -143,7 +143,7 @@ export function asProblem(error: unknown): PullwrightError {
     : new PullwrightError(describeError(error), { code: 'Unknown' });
 }
 
-// The health answer of the unit itself, such as the kubelet's on loopback: asked only where it can be reached.
+// The health answer of the unit itself, such as the kubelet's on loopback: used only where it can be reached.
 
 const ASK_MS = 1000;
 const AGAIN_MS = 250;

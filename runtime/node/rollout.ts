@@ -47,8 +47,8 @@ export interface Policy {
    */
   readonly maxRestarts: number;
   /**
-   * How long after a write the unit has read the file anew by itself, at the latest. A restart that has not begun by then brings
-   * nothing that is only added, and is left out. @default {never}
+   * How long after a write the unit has reloaded the file by itself, at the latest. For a change that only adds entries, a restart
+   * that has not begun by then is skipped. @default {never}
    */
   readonly rereadMs?: number;
 }
@@ -58,7 +58,7 @@ const RESTARTS_COUNT_FOR_MS = 600_000;
 
 /** What the shell does next. */
 export type Step =
-  /** Nothing until something changes; with `wakeInMs`, look again by then. */
+  /** Nothing until something changes; with `wakeInMs`, check again by then. */
   | {
       readonly do: 'rest';
       readonly ready: boolean;
@@ -67,12 +67,12 @@ export type Step =
     }
   /** The same, but a change is under way. */
   | { readonly do: 'wait'; readonly ms: number; readonly reason: 'Spread' | 'BackOff' | 'RateLimit' }
-  /** Write the wanted content. With `save`, what is there is saved first, even before the journal is stored. */
+  /** Write the desired content. With `save`, the present content is saved first, even before the journal is stored. */
   | { readonly do: 'write'; readonly save: boolean }
   | { readonly do: 'restart'; readonly attempt: number; readonly invocation: string }
   /** Put back what was saved. */
   | { readonly do: 'roll-back' }
-  /** See to it that the unit runs, with the file that is there now. */
+  /** Ensure that the unit runs, with the present file. */
   | {
       readonly do: 'recover';
       readonly invocation: string;
@@ -121,7 +121,7 @@ function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   return { journal: { ...journal, change }, step: { do: 'write', save: change.restart } };
 }
 
-/** The wanted content changed under way, and the newer content is not known to be bad. A rollback is always finished first. */
+/** The desired content changed under way, and the newer content is not known to be bad. A rollback is always finished first. */
 function supersedes(journal: Checkpoint, change: Change, seen: Seen): boolean {
   if (seen.wanted === undefined || seen.wanted.digest === change.wanted) return false;
   if (change.phase === 'rolling-back') return false;
@@ -187,10 +187,10 @@ function limitedMs(restarts: readonly number[], now: number, { maxRestarts }: Po
 
 /** The write did not happen yet, or was undone. */
 function rewrite(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
-  // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
+  // Other content is desired by now, but its breaker is open: there is nothing to write either.
   if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
-    // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with. The source that
+    // Nothing to write, and the unit may not have read the present file: it is restarted with that. The source that
     // was on its way is not to blame if it fails: its content was never in the file.
     const { present } = seen;
     const there: Change = { ...change, phase: 'writing', wanted: present, source: present, removes: true };
@@ -217,7 +217,7 @@ function broken(journal: Checkpoint, source: string, now: number): Decision {
   return { journal, step: wakeInMs === undefined ? step : { ...step, wakeInMs } };
 }
 
-/** How a step ended. */
+/** Result of a step. */
 export type Ended =
   | { readonly step: 'write'; readonly ok: true; readonly invocation: string }
   | { readonly step: 'restart' | 'recover' | 'roll-back'; readonly ok: true }
@@ -244,7 +244,7 @@ export function after(journal: Checkpoint, ended: Ended, now: number, policy: Po
 }
 
 function written(change: Change, invocation: string, now: number, policy: Policy): Change {
-  // A change that already waits for its turn keeps its place.
+  // A change that already waits for its turn keeps it.
   const next = { ...change, phase: 'restarting', invocation, writtenAt: now } as const;
   if (change.waitMs > 0 && change.failures === 0) return next;
   const waitMs = change.restart ? policy.window.delayMs(change.source) : 0;

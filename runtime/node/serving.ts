@@ -16,12 +16,12 @@ interface ProbeOptions {
   readonly host: string;
   readonly port: number;
   readonly state: () => NodeState;
-  /** Whether the loop still goes round. */
+  /** Whether the loop still runs. */
   readonly alive: () => boolean;
   readonly metrics: () => string;
 }
 
-/** A connection on which nothing moves for so long is ended. */
+/** Idle connections are closed after this time. */
 const IDLE_MS = 60_000;
 const CERTIFICATE_LOOK_MS = 60_000;
 

@@ -44,7 +44,7 @@ const ROOT = 0;
 
 /**
  * Gives the file or folder at `path` to root, unless it belongs to root already. Does nothing where this process is not root,
- * where nothing is there, and where a link is: what it leads to is not ours.
+ * for a missing file and for a link, whose target is not ours.
  *
  * @returns whether the owner was another one
  * @throws PullwrightError when root may not change the owner: a read-only file system, or a missing capability
@@ -180,7 +180,7 @@ export class StateFolder {
     return { mode, uid, gid, bytes: redact(new Uint8Array(Buffer.from(document.bytes, 'base64'))) };
   }
 
-  /** The copy holds credentials: it goes as soon as it cannot be needed any more. */
+  /** The copy holds credentials: it is deleted as soon as it cannot be needed any more. */
   dropCopy(): void {
     removeFile(this.#copy);
   }

@@ -2,15 +2,15 @@
  * Restarts units over D-Bus, and believes nothing before it has seen it.
  *
  * Source of the rule: org.freedesktop.systemd1(5). Signals are subscribed before the call, results that arrive before the
- * reply are kept, only the job result `done` is success, and when the bus goes away or the job is overdue, the unit itself is
- * asked what became of it: a unit that runs under a new invocation id was restarted.
+ * reply are kept, only the job result `done` is success, and when the bus connection is lost or the job is overdue, the state of the unit
+ * decides: a unit that runs under a new invocation id was restarted.
  */
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../core/errors.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { type Clock, systemClock } from './clock.ts';
 
-// A connection to the D-Bus system bus that notices when the bus goes away.
+// A connection to the D-Bus system bus that detects its loss.
 // dbus-next leaves a call that the bus will never answer pending for ever, so every call here has its own deadline, and all
 // calls fail at once when the connection ends. A lost connection is not repaired: its owner makes a new one.
 

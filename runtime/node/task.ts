@@ -17,16 +17,16 @@ export interface WantedContent extends Wanted {
   readonly ledgerAfter: OwnedEntries;
 }
 
-/** One look at the sources and the file. */
+/** One observation of the sources and the file. */
 export interface Observation {
   /** Digest of the file, or `absent`. */
   readonly present: string;
   readonly wanted: WantedContent | undefined;
-  /** Why all is well although nothing is wanted: there is nothing to bring to the node. */
+  /** Why the node is ready without desired content: there is nothing to deliver. */
   readonly idle?: string;
-  /** Why nothing is wanted; beside a wanted content, what of the source is left out of it. */
+  /** Why there is no desired content; beside a desired content, what of the source it ignores. */
   readonly problem?: PullwrightError;
-  /** For people: which source was taken, how many entries are wanted, and how many of them belong to others. */
+  /** For people: the source, how many entries are desired, and how many of them are foreign. */
   readonly from?: string;
   readonly entries?: number;
   readonly foreign?: number;
@@ -109,7 +109,7 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
   recover: ['Recovering', 'The old content is back; the unit is being restarted with it'],
 };
 
-/** The state that goes with a step that is about to be taken. */
+/** The state for a step that is about to be taken. */
 export function stateOf(step: Step, look: Observation): NodeState {
   const state = bareState(step, look);
   return look.facts === undefined ? state : { ...state, facts: look.facts };
@@ -140,7 +140,7 @@ function bareState(step: Step, look: Observation): NodeState {
   return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }
 
-/** A part of the source that no reader can use is no fault of the node, and is not kept from those who look at it. */
+/** A part of the source that no reader can use is no fault of the node, and is reported all the same. */
 function settled({ problem }: Observation): NodeState {
   const message = 'The file means what is wanted';
   if (problem === undefined) return { ready: true, reason: 'InSync', message };
@@ -151,7 +151,7 @@ function settled({ problem }: Observation): NodeState {
   };
 }
 
-/** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */
+/** `Ready`; while it is not: `Reconciling` for what continues without help, else `Stalled`. */
 export function stateConditions({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
   const waits = busy === true ? 'progressing' : 'stalled';
   return readiness(ready ? 'ready' : waits, { reason, message });

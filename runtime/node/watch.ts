@@ -19,7 +19,7 @@ const TEMPORARY = /^\..*\.tmp-[0-9a-f-]+$/;
 /** How long a file waits for its pull. The kubelet pulls one image after the other, as a rule, and some are large. */
 export const AUTH_FILE_LIFE_MS = 1_800_000;
 
-/** A pull that takes longer than this has ended in another way. */
+/** A pull that takes longer than this has failed. */
 export const IN_USE_LIFE_MS = 10_800_000;
 
 /**
@@ -105,7 +105,7 @@ export class Wake {
         watcher.on('error', () => this.#drop(index));
         this.#watchers[index] = watcher;
       } catch {
-        // It is not there yet.
+        // It does not exist yet.
       }
     }
   }

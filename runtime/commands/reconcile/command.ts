@@ -101,7 +101,7 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-/** Flags that speak of folders, and say nothing of a cluster. */
+/** Flags for folders, which have no effect in a cluster. */
 const OFFLINE = ['management', 'to', 'facts', 'with-secrets'] as const;
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {

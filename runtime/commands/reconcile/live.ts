@@ -1,4 +1,4 @@
-/** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until told to stop. */
+/** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until stopped. */
 
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -69,10 +69,10 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   const { host } = new URL(connection.server);
   const client = new HttpKubeClient({
     connection: proxied,
-    // Which replica it was stands in the API server's audit log.
+    // The API server's audit log shows which replica it was.
     userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
-    // The pass has asked before; since then it may have waited for its turn, a token or another try, and this process may have been frozen.
+    // The pass has checked before; since then it may have waited for its turn, a token or another try, and this process may have been frozen.
     fence: ({ path }) => {
       if (!opener.mayWrite() && !path.startsWith(LEASES)) throw notLeader();
     },

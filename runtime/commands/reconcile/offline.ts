@@ -121,7 +121,7 @@ function inputReader(kinds: readonly string[], io: CommandIo): (path: string) =>
   return (path) => readFolder(path, wanted, io.stdin);
 }
 
-/** A document that cannot be read could be the very secret that is looked for, so nothing is judged without it. */
+/** An unreadable document stops the run: it could be the very Secret that a reconciler looks for. */
 function readable(folders: readonly Folder[], io: CommandIo): boolean {
   const problems = folders.flatMap((folder) => folder.problems);
   writeProblems(
@@ -143,7 +143,7 @@ function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string 
   return flags.verbose ? `${text}\n${summary}` : `\n${summary}`;
 }
 
-/** What to call for the next look: in a clone there is no `pullwright` on the path. */
+/** The command to run next: in a clone there is no `pullwright` on the path. */
 function programName(): string {
   return process.argv[1]?.endsWith('main.ts') === true ? 'node main.ts' : 'pullwright';
 }

@@ -32,7 +32,7 @@ export class OutputFolder {
    * The path of a file in the folder.
    *
    * @param file relative, with `/`, of names that cannot lead elsewhere
-   * @throws PullwrightError `IsSymlink` when a link stands above the file
+   * @throws PullwrightError `IsSymlink` when a folder above the file is a link
    */
   place(file: string): string {
     return this.#path(file, () => undefined);
@@ -56,7 +56,7 @@ export class OutputFolder {
     });
   }
 
-  /** Removes a file; one that is not there is fine. */
+  /** Removes a file, if it exists. */
   remove(file: string): void {
     rmSync(this.place(file), { force: true });
   }
@@ -92,7 +92,7 @@ function makeFolder(path: string, recursive = false): void {
   }
 }
 
-/** Also of a path whose end is not there yet. */
+/** Also of a path whose end does not exist yet. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -104,7 +104,7 @@ function realPath(path: string): string {
   }
 }
 
-// Writes the objects that an offline run made to a folder: one file each, Secret values as keyed digests unless asked otherwise.
+// Writes the objects that an offline run made to a folder: one file each, Secret values as keyed digests unless requested otherwise.
 
 /** Names the files that an earlier run wrote, so that stale ones go and foreign ones stay. */
 const INDEX = '.pullwright-reconcile';
@@ -120,10 +120,10 @@ export interface WriteOptions {
 }
 
 /**
- * Writes `<to>/<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that is there after the run.
+ * Writes `<to>/<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run.
  *
  * @returns the files written, relative to `to`
- * @throws PullwrightError when real values were asked for inside a git work tree, a link stands below `to`, or the folder cannot be
+ * @throws PullwrightError when real values are requested inside a git work tree, there is a link below `to`, or the folder cannot be
  *   written
  */
 export function writeObjects(results: readonly ObjectResult[], options: WriteOptions): readonly string[] {

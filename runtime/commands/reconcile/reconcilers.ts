@@ -42,7 +42,7 @@ export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unkn
  * Reads the text of a configuration file. Without `systems`, every system runs with its defaults; with it, those that it names
  * run and no other, so that a process never reads what it was given no right to.
  *
- * @throws UsageError that lists every wrong place
+ * @throws UsageError that lists every invalid field
  */
 export function parseReconcileConfig(text: string): SystemsConfig {
   const value: unknown = text.trim() === '' ? {} : parseYaml(text);

@@ -69,7 +69,7 @@ export interface TemplateSecret {
   readonly name: string;
   /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
   readonly by: string;
-  /** Whether it is in the namespace, or will be brought there. */
+  /** Whether it is in the namespace, or will be copied there. */
   readonly present: boolean;
 }
 
@@ -90,7 +90,7 @@ export const TEMPLATE_KINDS: readonly string[] = [
 ];
 
 /**
- * What stands in the store after the run counts: copies that were made, and the policy that was compiled.
+ * The content of the store after the run counts: copies that were made, and the policy that was compiled.
  *
  * @param isOff injection is off in the configuration
  */
@@ -384,7 +384,7 @@ function dryRunMark({ dryRun = false }: RenderOptions): string {
   return dryRun ? ' (dry run)' : '';
 }
 
-// What stands at the end of a run over several clusters: a line for each, the worst first, and what to ask next.
+// Summary of a run over several clusters: a line for each, the worst first, and the next command.
 
 /** What a summary is made from. */
 export interface SummaryInput {
@@ -467,7 +467,7 @@ function nextCommands(
   ];
 }
 
-/** A subject that is written by a tenant is put into a command only where it can be nothing but a place. */
+/** A subject that is written by a tenant is put into a command only where it can only be a registry or repository. */
 const SUMMARY_PLAIN = /^[a-z0-9][a-z0-9.:/-]*$/;
 
 function compare(a: string, b: string): number {

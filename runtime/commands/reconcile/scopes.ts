@@ -25,8 +25,8 @@ export interface OfflinePair {
  * Which hosted clusters the folder `from` holds: the one that `wanted` names or the only one there is, else every one of the
  * management cluster that has a folder `<from>/<namespace>/<name>`.
  *
- * @param isDir whether a folder is there
- * @throws UsageError when there is none, or it cannot be told which
+ * @param isDir whether a folder exists
+ * @throws UsageError when there is none, or it is ambiguous
  */
 export function hostedPairs(
   management: ObjectStore,
@@ -63,7 +63,7 @@ export function hostedPairs(
   );
 }
 
-/** Every hosted cluster that the management cluster speaks of, by name. */
+/** Every hosted cluster that the management cluster names. */
 export function allScopes(management: ObjectStore): readonly ClusterPair[] {
   const planes = management.list({ apiVersion: VERSION, kind: 'HostedControlPlane' }).map(scopeOfPlane);
   const known = new Set(planes.map((scope) => scope.name));

@@ -17,7 +17,7 @@ export interface LiveSettings {
   readonly allowAddresses: readonly string[];
   /** How often kubeconfigs are looked at again. */
   readonly refreshMs: number;
-  /** Credentials for look-ups in registries; undefined: none is asked. */
+  /** Credentials for look-ups in registries; undefined: none is contacted. */
   readonly registryAuthfile: string | undefined;
   readonly config: string | undefined;
   readonly dryRun: boolean;

@@ -46,7 +46,7 @@ export async function poll(
   }
 }
 
-/** For a run that is told to end. */
+/** For a run that is interrupted. */
 export function stopped(): PullwrightError {
   return new PullwrightError('Stopped: what was removed stays removed', {
     code: 'Stopped',
@@ -99,7 +99,7 @@ function commandOf(object: KubeObject): readonly string[] | undefined {
   return containerOf(object)?.command;
 }
 
-/** The program of the node, told to leave and to end; without what only a container that stays may have. */
+/** The program of the node, in the mode that cleans up and exits; without what only a container that stays may have. */
 function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
   const {
     livenessProbe: _alive,
@@ -207,12 +207,12 @@ async function removeOne(
         : {}),
     });
   } catch (error) {
-    // Another object of this name by now: the next run judges it.
+    // Another object of this name by now: left to the next run.
     if (!isApiError(error, 404, 409)) throw error;
   }
 }
 
-/** An apply without fields gives up all that this manager applied, and nothing else. */
+/** An apply without fields releases all that this manager applied, and nothing else. */
 async function release(object: KubeObject, managers: readonly string[], client: KubeClient): Promise<void> {
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid } = metadata;
@@ -274,7 +274,7 @@ const CONTENTS: readonly (readonly [apiVersion: string, kind: string])[] = [
   ['batch/v1', 'CronJob'],
 ];
 
-/** A namespace goes with all that is in it: the first thing of others in this one. */
+/** A namespace is deleted with all its objects: the first foreign one in it. */
 async function holderOf(
   { kind: what, metadata }: KubeObject,
   client: KubeClient,
@@ -407,8 +407,8 @@ const COLLECTIONS: Readonly<Record<Deliverer['tool'], Collection>> = {
 };
 
 /**
- * Whether what is marked is still synced, as far as the cluster can tell: it is not when the cluster serves the tool's kind and has no
- * such object. A tool that runs in another cluster is taken for one that goes on.
+ * Whether what is marked is still synced, as far as the cluster shows: it is not when the cluster serves the tool's kind and has no
+ * such object. A tool that runs in another cluster is assumed to sync.
  *
  * @throws ApiError when the cluster does not answer
  */
@@ -420,7 +420,7 @@ export async function isStillThere(client: KubeClient, deliverer: Deliverer): Pr
     return items.length > 0;
   } catch (error) {
     if (error instanceof PullwrightError && error.code === 'KindNotServed') return true;
-    // Who may uninstall need not be allowed to look at the tool.
+    // The account that uninstalls may lack the right to read the tool.
     if (isApiError(error, 404) || isApiError(error, 403)) return true;
     throw error;
   }

@@ -148,7 +148,7 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
   return 0;
 }
 
-/** Programs first, and the rest is planned when they have ended: until then they may make things that were not there before. */
+/** Programs first, and the rest is planned when they have exited: until then they may create further objects. */
 async function carryOutAll(
   plan: UninstallPlan,
   client: KubeClient,

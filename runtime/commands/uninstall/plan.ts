@@ -59,11 +59,11 @@ export const STAGES = [
 ] as const;
 export type StageName = (typeof STAGES)[number];
 
-/** What happens to one object. `release`: fields that we applied to an object of others are given up. */
+/** What happens to one object. `release`: fields that we applied to a foreign object are released. */
 export type UninstallRemoval = {
   readonly object: KubeObject;
   readonly do: 'delete' | 'leave-nodes' | 'release';
-  /** Field managers to give up, for `release`. */
+  /** Field managers to release, for `release`. */
   readonly managers?: readonly string[];
 };
 
@@ -79,10 +79,10 @@ export interface Kept {
 }
 
 export interface UninstallPlan {
-  /** In order; stages without an object are left out. */
+  /** In order; stages without an object are omitted. */
   readonly stages: readonly Stage[];
   readonly kept: readonly Kept[];
-  /** Objects that carry the mark of a GitOps tool, with what would bring them back. */
+  /** Objects that carry the mark of a GitOps tool, with what would create them again. */
   readonly delivered: readonly { readonly object: KubeObject; readonly by: Deliverer }[];
 }
 
@@ -210,7 +210,7 @@ function reasonToKeepNamespace(name: string, { inUse }: Surroundings): string | 
   return holds === undefined ? undefined : `it holds "${holds}"`;
 }
 
-/** Applied by us over what OpenShift brings: our label is on it, and it is theirs all the same. */
+/** Applied by us over an object of OpenShift: it has our label, and still belongs to OpenShift. */
 function platformOperator({ metadata }: KubeObject): string | undefined {
   const managers = new Set(metadata.managedFields?.map(({ manager }) => manager));
   return Object.entries(OPERATORS).find(([manager]) => managers.has(manager))?.[1];

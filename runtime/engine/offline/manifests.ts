@@ -14,7 +14,7 @@ import { refOf } from '../changes.ts';
 import { withIdentity } from '../contract.ts';
 import { ObjectStore } from '../store.ts';
 
-// Whether an object of a folder has lists, maps and texts where rules look for them. An API server refuses anything else, so that
+// Whether an object of a folder has lists, maps and texts where rules expect them. An API server rejects anything else, so that
 // rules need not; a folder is written by people. What pods, and what makes them, are made of is read whatever it is.
 // Rules read lists and maps where an API server has refused anything else, but a folder is written by people: what does not fit
 // the table is a problem of the file, with line, object and path.
@@ -140,7 +140,7 @@ function faultInList(
   return undefined;
 }
 
-/** An object, and where it stands. */
+/** An object and its position. */
 export interface Manifest {
   readonly object: KubeObject;
   readonly file: string;
@@ -222,7 +222,7 @@ function splitDocuments(text: string): Piece[] {
     push(marker.index);
     line += countLines(clean, start, marker.index) + 1;
     start = marker.index + marker[0].length;
-    // What stands on the marker's own line belongs to the document, unless it is a comment.
+    // Text on the marker's own line belongs to the document, unless it is a comment.
     const rest = marker[0].slice(3).trim();
     if (rest !== '' && !rest.startsWith('#')) {
       start = marker.index + 3;
@@ -256,7 +256,7 @@ function parseOne(
     try {
       return { value: JSON.parse(text) };
     } catch {
-      // Flow-style YAML also starts with a brace: let the YAML parser judge.
+      // Flow-style YAML also starts with a brace: leave that to the YAML parser.
     }
   }
   const lines = new LineCounter();
@@ -354,7 +354,7 @@ export interface Folder {
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
  * @param stdin read for `-`
- * @throws PullwrightError when the folder is not there, is no folder or may not be read
+ * @throws PullwrightError when the folder does not exist, is no folder or may not be read
  */
 export async function readFolder(
   dir: string,

@@ -271,7 +271,7 @@ function reportOf(author: Author, outcome: Result, refused: readonly ReconcileEr
   };
 }
 
-/** The object as people want to read it: without what only engines look at. */
+/** The object for people: without fields that only engines use. */
 export function withoutBookkeeping(object: KubeObject, reconcilers: readonly string[]): KubeObject {
   const bare = reconcilers.reduce((rest, name) => withManager(rest, fieldManager(name), {}), object);
   const { managedFields, ...metadata } = bare.metadata;
