@@ -193,7 +193,7 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   namespace: dnsLabel().exactOptional().describe('Namespace of the tool; default argocd or flux-system'),
   project: dnsName().exactOptional().describe('Project of Argo CD'),
   syncWaves: z.boolean().exactOptional().describe('Argo CD: order objects by annotation; default true'),
-  source: dnsName().exactOptional().describe('Flux: a GitRepository that is there, in place of ours'),
+  source: dnsName().exactOptional().describe('Flux: an existing GitRepository instead of ours'),
   interval: durationField().exactOptional().describe('Flux: how often to look; default 10m'),
   sopsKeySecret: dnsName().exactOptional().describe('Flux: Secret with the key of SOPS; default sops-age'),
 });

@@ -98,7 +98,7 @@ function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFindin
       };
     });
   return [
-    ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is not there`),
+    ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is missing`),
     ...found('ManifestDiffers', changed, () => `The file is not what fleet ${fleet} renders`),
     ...found('ManifestStale', stale, () => `Fleet ${fleet} does not render this file any more`),
     ...found(
@@ -153,7 +153,7 @@ function printMissing(result: SynthResult, io: CommandIo): void {
     const [, namespace = '', name = ''] =
       /^(?:[^/]*\/)*([^/]+)\/secret-([^/]+)\.sops\.yaml$/.exec(path) ?? [];
     io.stderr.write(
-      `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${shellWord(name)} -n ${shellWord(namespace)} ` +
+      `warning: ${path} is missing: create it with "kubectl create secret docker-registry ${shellWord(name)} -n ${shellWord(namespace)} ` +
         `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${shellWord(path)} /dev/stdin > ${shellWord(path)}"\n`,
     );
   }

@@ -164,7 +164,7 @@ function namespacesPart({ name: cluster, namespaces }: ReportCluster): HTMLEleme
             'li',
             {},
             code(grant),
-            ` lets ${listText(profiles)} bring ${listText(granted)} to ${listText(to)}`,
+            ` lets ${listText(profiles)} deliver ${listText(granted)} to ${listText(to)}`,
             ...problems.map((problem) => h('p', { class: 'fault' }, sentence(problem))),
           ),
         ),

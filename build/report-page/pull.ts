@@ -129,7 +129,7 @@ function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped
       h(
         'li',
         { class: 'place off' },
-        h('span', { class: 'place-kind' }, 'not asked'),
+        h('span', { class: 'place-kind' }, 'not tried'),
         reference(where),
         from === undefined ? undefined : h('span', { class: 'from' }, name(from)),
         h('p', {}, sentence(why)),

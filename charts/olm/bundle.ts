@@ -222,7 +222,7 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
       : cluster.context.kind !== 'standalone'
         ? `cluster "${cluster.context.name}" is ${cluster.context.kind}, expected standalone`
         : cluster.context.delivery !== 'reconciler'
-          ? `cluster "${cluster.context.name}" has delivery ${cluster.context.delivery}, expected reconciler: OLM brings no DaemonSet`
+          ? `cluster "${cluster.context.name}" has delivery ${cluster.context.delivery}, expected reconciler: OLM installs no DaemonSet`
           : undefined;
   if (problem === undefined && cluster !== undefined) return cluster;
   throw new PullwrightError(`Cannot make a bundle: ${problem ?? ''}`, {

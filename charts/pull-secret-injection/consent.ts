@@ -112,7 +112,7 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
     validations: [
       {
         expression: `!has(${list}) || size(${list}) <= ${MAX_SET_SECRETS}`,
-        message: `at most ${MAX_SET_SECRETS} secrets are brought for one SidecarSet`,
+        message: `at most ${MAX_SET_SECRETS} secrets are allowed for one SidecarSet`,
       },
       {
         expression: `!(${PINNED}) || ${mayGet(SOURCE_NAMESPACE)}`,

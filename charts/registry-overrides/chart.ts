@@ -20,7 +20,7 @@ export interface RegistryOverridesInput {
   readonly machineConfigRoles?: readonly string[];
   /** Whether Deployments that HyperShift's own operators manage are written. @default {'auto'} */
   readonly mode?: 'auto' | 'own' | 'observe';
-  /** Whether the catalogs of hosted clusters are looked after. @default {true} */
+  /** Whether the catalogs of hosted clusters are managed. @default {true} */
   readonly catalogs?: boolean;
   /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too. @default {true} */
   readonly tagMirrors?: boolean;
@@ -64,7 +64,7 @@ export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> =
     .exactOptional()
     .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
   mode: z.enum(['auto', 'own', 'observe']).exactOptional().describe("Beside HyperShift's own operators"),
-  catalogs: z.boolean().exactOptional().describe('Whether the catalogs of hosted clusters are looked after'),
+  catalogs: z.boolean().exactOptional().describe('Whether the catalogs of hosted clusters are managed'),
   tagMirrors: z
     .boolean()
     .exactOptional()

@@ -370,9 +370,9 @@ const ALERTS: readonly Alert[] = [
     name: 'PullwrightHostedClusterFailing',
     expression: `sum by (pod) (pullwright_hosted_clusters{${JOB},state=~"failing|refused"}) > 0`,
     for: '15m',
-    summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not looked after',
+    summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not reconciled',
     description:
-      'They keep what they have, and no change reaches them; other clusters are looked after. pullwright status names each and says why, as does an Event on its HostedControlPlane.',
+      'They keep what they have, and no change reaches them; other clusters are reconciled. pullwright status names each and says why, as does an Event on its HostedControlPlane.',
   },
 ];
 

@@ -307,7 +307,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
     code: 'FieldConflict',
     retryPolicy: 'terminal',
-    hint: 'Let that manager give the field up, or set the wanted value there',
+    hint: 'Make that manager release the field, or set the desired value there',
   });
 }
 

@@ -154,8 +154,7 @@ export class HttpClient {
   async #send(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
-    if (!this.#mayBeAsked(url))
-      throw failed('TlsWanted', `"${origin}" is not spoken to without TLS: expected https`);
+    if (!this.#mayBeAsked(url)) throw failed('TlsWanted', `"${origin}" must use TLS: expected https`);
     // Compression costs more than it saves on a short path, and an uncompressed body is no decompression bomb.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];

@@ -141,7 +141,7 @@ export async function runDaemon(
   const working = work(program, settings, shown, { env: io.env, signal });
   await Promise.race([working, watchHeart(shown, systemClock, signal).then(() => working)]);
   over.abort();
-  if (!settings.once) log.info('Stopping: told to');
+  if (!settings.once) log.info('Stopping on signal');
   return shown.state;
 }
 

@@ -297,7 +297,7 @@ export class NodeMetrics {
     const gauges: readonly Gauge[] = [
       {
         sample: `${prefix}_in_sync`,
-        help: 'Whether the file means what is wanted and no restart is pending',
+        help: 'Whether the file matches the desired content and no restart is pending',
         value: ready ? 1 : 0,
       },
       {

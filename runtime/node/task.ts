@@ -103,7 +103,7 @@ const WAITING: Readonly<Record<string, string>> = {
 };
 
 const ACTING: Readonly<Record<string, readonly [string, string]>> = {
-  write: ['Writing', 'The file differs from what is wanted'],
+  write: ['Writing', 'The file differs from the desired content'],
   restart: ['Restarting', 'The unit is being restarted'],
   'roll-back': ['RollingBack', 'The unit did not come up with the new content; the old content is put back'],
   recover: ['Recovering', 'The old content is back; the unit is being restarted with it'],
@@ -142,7 +142,7 @@ function bareState(step: Step, look: Observation): NodeState {
 
 /** A part of the source that no reader can use is no fault of the node, and is reported all the same. */
 function settled({ problem }: Observation): NodeState {
-  const message = 'The file means what is wanted';
+  const message = 'The file matches the desired content';
   if (problem === undefined) return { ready: true, reason: 'InSync', message };
   return {
     ready: true,

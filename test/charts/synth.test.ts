@@ -187,7 +187,7 @@ clusters: [{ name: a, systems: { global-pull-secret: { source: { sops: {} } } } 
   const first = await folder.synth(['--fleet', 'sops.yaml', '--to', 'sops']);
   const path = 'a/overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml';
   assert.equal(first.code, 0);
-  assert.ok(first.stderr.includes(`warning: ${path} is not there yet: make it with "kubectl create secret`));
+  assert.ok(first.stderr.includes(`warning: ${path} is missing: create it with "kubectl create secret`));
   assert.match(first.stderr, /warning: Argo CD does not decrypt SOPS files/);
   mkdirSync(join(scratch, 'sops', path, '..'), { recursive: true });
   writeFileSync(join(scratch, 'sops', path), 'encrypted: true\n');

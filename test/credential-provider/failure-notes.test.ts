@@ -17,7 +17,7 @@ import { CONF, call, IMAGE, leave, place, removeProgram } from './support/compil
 import { type NodeDouble, requestFor, tokenFor } from './support/node-double.ts';
 
 const test = suite('notes of failed runs');
-const STATE = { ready: true, reason: 'InSync', message: 'The file means what is wanted' };
+const STATE = { ready: true, reason: 'InSync', message: 'The file matches the desired content' };
 
 /** Files of notes, by name. */
 function notesOf({ options }: NodeDouble): readonly string[] {

@@ -110,7 +110,7 @@ else {
       ran.stdout,
       new RegExp(
         [
-          '^Writing: The file differs from what is wanted',
+          '^Writing: The file differs from the desired content',
           `would create  ${plugin}`,
           ' +a copy of this program, mode 0755',
           `would create  ${config}`,

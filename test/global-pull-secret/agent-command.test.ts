@@ -130,7 +130,7 @@ test('--once --dry-run says what would be done, and touches nothing', async () =
     foreign: 0,
     ready: false,
     reason: 'Writing',
-    message: 'The file differs from what is wanted',
+    message: 'The file differs from the desired content',
   });
   assert.deepEqual(readdirSync(join(file, '..')), ['original']);
 });

@@ -183,7 +183,7 @@ const refused: readonly Refused[] = [
     name: 'delivery gitops',
     reason: 'OLM applies no DaemonSet',
     clusters: [{ name: 'a', systems }],
-    says: /cluster "a" has delivery gitops, expected reconciler: OLM brings no DaemonSet\. Give a fleet/,
+    says: /cluster "a" has delivery gitops, expected reconciler: OLM installs no DaemonSet\. Give a fleet/,
   },
   {
     name: 'two clusters',

@@ -31,7 +31,7 @@ const TABLE = {
   summary: 'Keep clusters as declared; with --from, show offline what would change',
   about: [
     'Computes what should be: the merged pull secret, node labels, and all that the other systems declare.',
-    'Offline, with --from, it reads every manifest below DIR ("-" reads standard input), as "kubectl get -o yaml --show-managed-fields" prints them, runs every reconciler until nothing changes any more, and prints what would change. Nothing is written unless --to names a folder. In a cluster, without --from, it keeps it so until it is told to stop.',
+    'Offline, with --from, it reads every manifest below DIR ("-" reads standard input), as "kubectl get -o yaml --show-managed-fields" prints them, runs every reconciler until nothing changes any more, and prints what would change. Nothing is written unless --to names a folder. In a cluster, without --from, it keeps it so until it is stopped.',
   ],
   flags: {
     from: folder({ short: 'f', help: 'offline: manifests of the (hosted) cluster, or - for standard input' }),

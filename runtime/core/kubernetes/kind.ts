@@ -124,7 +124,7 @@ function objectSchema(schema: z.ZodType): Schema {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const SECTIONS: Readonly<Record<string, string>> = { spec: 'What is wanted', status: 'What is the case' };
+const SECTIONS: Readonly<Record<string, string>> = { spec: 'Desired state', status: 'Observed state' };
 
 function sections(properties: Schema): Schema {
   return Object.fromEntries(
@@ -290,7 +290,7 @@ export function conditionsSchema(): z.ZodType {
           .int()
           .min(0)
           .meta({ format: 'int64' })
-          .describe('The metadata.generation that the condition speaks of')
+          .describe('The metadata.generation that the condition describes')
           .optional(),
       }),
     )
@@ -304,7 +304,7 @@ export function observedGenerationSchema(initial?: number): z.ZodType {
   return z
     .int()
     .meta({ format: 'int64', ...(initial === undefined ? {} : { default: initial }) })
-    .describe('The metadata.generation that this status speaks of')
+    .describe('The metadata.generation that this status describes')
     .optional();
 }
 

@@ -36,9 +36,9 @@ const status = z
         kind: z.string().max(63).describe('Its kind'),
         name: z.string().max(253).describe('Its name'),
       })
-      .describe('The object that this status speaks of, in the same namespace')
+      .describe('The object that this status describes, in the same namespace')
       .optional(),
-    reporter: z.string().max(253).describe('The reconciler that speaks').optional(),
+    reporter: z.string().max(253).describe('The reconciler that reports').optional(),
     conditions: conditionsSchema().optional(),
     verdicts: z
       .array(verdict)
