@@ -96,7 +96,9 @@ function isAbsolute(value: unknown): boolean {
 }
 
 /** What the settings say, by flag, in the order of the table. */
-function flagsIn(settings: ProviderSettings): readonly (readonly [flag: string, value: unknown])[] {
+function flagsIn(
+  settings: ProviderSettings,
+): readonly (readonly [flag: string, value: NonNullable<ProviderSettings[keyof ProviderSettings]>])[] {
   return Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
     const value = settings[field as keyof ProviderSettings];
     return value === undefined ? [] : [[flag, value] as const];

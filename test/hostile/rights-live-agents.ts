@@ -14,11 +14,17 @@ type Spec = Json & { containers: Json[]; volumes: Json[] };
 
 /** What the thief may do with the token. */
 export interface Thief {
-  apply(path: string, object: object, query?: string): Promise<Answer>;
+  readonly apply: (path: string, object: object, query?: string) => Promise<Answer>;
   /** One field after another; what is let through is what the list of that name says. */
-  walk(list: string, document: string, kind: string, path: string, object: object): Promise<void>;
+  readonly walk: (
+    list: string,
+    document: string,
+    kind: string,
+    path: string,
+    object: object,
+  ) => Promise<void>;
   /** Until the policy was taken in. */
-  refused(text: RegExp, ask: (query: string) => Promise<Answer>): Promise<void>;
+  readonly refused: (text: RegExp, ask: (query: string) => Promise<Answer>) => Promise<void>;
 }
 
 const DAEMON_SETS = '/apis/apps/v1/namespaces/kube-system/daemonsets';

@@ -14,7 +14,7 @@ import type { Thief } from './rights-live-agents.ts';
 
 interface DeploymentThief extends Thief {
   readonly plane: ControlPlane;
-  patch(path: string, body: object, type?: string): Promise<Answer>;
+  readonly patch: (path: string, body: object, type?: string) => Promise<Answer>;
 }
 
 const NAMESPACE = 'clusters-guest';
