@@ -156,7 +156,7 @@ inBrowsers(test, (browser, title) => {
       ['All that fail', 'fail to pull'],
       ['Explain', 'CRI-O'],
       ['Mirrors', 'source'],
-      ['Validate', 'judged'],
+      ['Validate', 'checked'],
       ['Reconcile', 'CHANGES'],
     ] as const) {
       await page.keyboard.press('ArrowRight');

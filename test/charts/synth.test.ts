@@ -192,7 +192,7 @@ clusters: [{ name: a, systems: { global-pull-secret: { source: { sops: {} } } } 
   mkdirSync(join(scratch, 'sops', path, '..'), { recursive: true });
   writeFileSync(join(scratch, 'sops', path), 'encrypted: true\n');
   const second = await folder.synth(['--fleet', 'sops.yaml', '--to', 'sops']);
-  assert.doesNotMatch(second.stderr, /not there yet/);
+  assert.doesNotMatch(second.stderr, /is missing: create it/);
   assert.equal(readFileSync(join(scratch, 'sops', path), 'utf8'), 'encrypted: true\n');
 });
 

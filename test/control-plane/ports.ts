@@ -41,18 +41,23 @@ function claim(port: number): boolean {
       return true;
     } catch {
       if (isHeld(path)) return false;
-      rmSync(path, { force: true });
     }
   return false;
 }
 
-/** What cannot be read belongs to another user. */
+/** Takes away what an ended process left. What cannot be read or removed belongs to another user. */
 function isHeld(path: string): boolean {
   try {
     process.kill(Number(readFileSync(path, 'utf8')), 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') return true;
+  }
+  try {
+    rmSync(path, { force: true });
+    return false;
+  } catch {
+    return true;
   }
 }
 

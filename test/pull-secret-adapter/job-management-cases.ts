@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
     env: { MANAGEMENT_NAMESPACE: 'clusters-none' },
     code: 75,
     is: 'ManagementNamespaceMissing',
-    says: /not there yet/,
+    says: /does not exist yet/,
     written: false,
   },
   {

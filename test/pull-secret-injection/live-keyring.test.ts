@@ -119,8 +119,7 @@ else {
     };
     const of = (name: string): string => findings.find(({ check }) => check === name)?.message ?? '';
     // What is said of another account of the namespace is none of its business.
-    if (reference !== 'deployment/strict')
-      assert.match(of('distribution'), /^nothing that brings/, reference);
+    if (reference !== 'deployment/strict') assert.match(of('distribution'), /^nothing that syncs/, reference);
     const message = of('injection');
     return /lists (no|\d+) Secret/.exec(message)?.[1]?.replace('no', '0') ?? message;
   };

@@ -134,7 +134,7 @@ const FAULTS: readonly Fault[] = [
     reason: 'TLS is not given up',
     handle: (_, response) => response.writeHead(302, { location: 'http://example.com/' }).end(),
     failure: 'Refused',
-    says: /without TLS/,
+    says: /must use TLS/,
   },
   {
     name: 'a redirect to nothing',
