@@ -57,7 +57,7 @@ const faults: readonly Fault[] = [
     reason: 'absent',
     handle: (_, response) => response.writeHead(404).end(),
     verdict: 'NotFound',
-    says: /is not there/,
+    says: /not found \(manifest unknown\)/,
   },
   {
     name: '429',
