@@ -24,6 +24,12 @@ test('a file of cases reaches the tests of its folder, a page those that name it
   assert.ok(reachedBy(tests, ['docs/install.md']).some((file) => file.startsWith('test/docs/')));
 });
 
+test('suites that are loaded by name wait for the control plane that they need', () => {
+  const waiting = reachedBy(tests, ['test/control-plane/build.ts']);
+  for (const name of ['conformance', 'mutation'])
+    assert.ok(waiting.includes(`test/conformance/${name}.test.ts`), name);
+});
+
 test('the lock file reaches everything', () => {
   assert.equal(reachedBy(tests, ['package-lock.json']).length, tests.length);
 });

@@ -19,7 +19,7 @@ function leadsTo(file: string): readonly string[] {
   if (found !== undefined) return found;
   const isSource = file.endsWith('.ts') && existsSync(join(root, file));
   const text = isSource ? readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '') : '';
-  const imports = text.matchAll(/\bfrom\s+'([^']+)'|\bimport\(\s*['`]([^'`]+)['`]\s*\)/g);
+  const imports = text.matchAll(/\b(?:from|import)\s+'([^']+)'|\bimport\(\s*['`]([^'`]+)['`]\s*\)/g);
   const targets = [...imports].map(([, from, lazy]) => {
     const target = from ?? lazy ?? '';
     return target.startsWith('.') ? normalize(join(dirname(file), target)) : target;
