@@ -242,7 +242,9 @@ const optionsSchema: z.ZodType<ReconcilerOptions> = z.strictObject({
 export function parseReconcilerOptions(
   raw: Readonly<Record<string, unknown>>,
 ): (scope: string) => ReconcilerOptions {
-  return readOptions('credential-provider', raw, optionsSchema);
+  // Roles of namespaces are kept in stand-alone clusters only.
+  const namespaces = z.never({ error: 'unknown field; only beside clusters' }).exactOptional();
+  return readOptions('credential-provider', raw, optionsSchema, z.looseObject({ namespaces }));
 }
 
 /** What a hosted cluster's nodes get beside the kubelet's file. */

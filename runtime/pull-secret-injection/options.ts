@@ -273,7 +273,7 @@ function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] 
   );
   if (found === undefined) return [];
   return [
-    `brings another Secret "${found.name}" than profile "${earlier.name}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
+    `brings another Secret "${found.name}" than profile "${earlier.name}" to the same namespaces, which collide: use another name, or say in one of them that the other is its successor`,
   ];
 }
 

@@ -4,8 +4,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { findApiServer } from '../../runtime/credential-provider/plugin/api-server.ts';
+import {
+  currentCluster,
+  findApiServer,
+  usualCluster,
+} from '../../runtime/credential-provider/plugin/api-server.ts';
 import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/plugin/options.ts';
+import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { startApi } from './support/api-double.ts';
@@ -255,5 +260,65 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
     await api.close();
   }
 });
+
+const KUBEADM = kubeconfig({ 'certificate-authority-data': data(PEM.a), server: 'https://10.99.0.10:6443' });
+
+/** A kubeconfig of a kubelet, and its server; whether it is read without the YAML library. */
+const KUBECONFIGS: Readonly<
+  Record<string, readonly [text: string, server: string | undefined, usual?: true]>
+> = {
+  'of kubeadm': [KUBEADM, 'https://10.99.0.10:6443', true],
+  'no such context': [KUBEADM.replace('current-context: x', 'current-context: two'), undefined],
+  'no current context, one cluster': [KUBEADM.replace('current-context: x\n', ''), 'https://10.99.0.10:6443'],
+  'an empty current context': [KUBEADM.replace('-context: x', '-context: ""'), 'https://10.99.0.10:6443'],
+  'a context of another cluster': [KUBEADM.replace('    cluster: default', '    cluster: b'), undefined],
+  'two contexts': [
+    KUBEADM.replace('contexts:\n', 'contexts:\n- context:\n    cluster: b\n  name: y\n'),
+    'https://10.99.0.10:6443',
+  ],
+  'two clusters': [
+    KUBEADM.replace('contexts:', '- cluster:\n    server: https://b\n  name: b\ncontexts:'),
+    'https://10.99.0.10:6443',
+  ],
+  'two clusters, no current context': [
+    'clusters:\n- cluster:\n    server: https://a\n  name: a\n- cluster:\n    server: https://b\n  name: b\n',
+    undefined,
+  ],
+  JSON: [JSON.stringify(parseYaml(KUBEADM)), 'https://10.99.0.10:6443'],
+  'flow maps': ['clusters: [{name: a, cluster: {server: "https://a"}}]\n', 'https://a'],
+  'block text': [KUBEADM.replace('server: ', 'server: >-\n      '), 'https://10.99.0.10:6443'],
+  'a comment behind a value': [KUBEADM.replace(':6443', ':6443 # here'), 'https://10.99.0.10:6443'],
+  'a text over two lines': [KUBEADM.replace(':6443', ':6443\n      b'), 'https://10.99.0.10:6443 b'],
+  empty: ['', undefined],
+};
+
+for (const [name, [text, server, usual = false]] of Object.entries(KUBECONFIGS))
+  test(`kubeconfig: ${name}`, () => {
+    assert.equal(usualCluster(text) !== undefined, usual);
+    assert.equal((usualCluster(text) ?? currentCluster(parseYaml(text)))?.server, server);
+  });
+
+test('a kubeconfig that is read without the YAML library means the same to it, whatever is put in', () => {
+  let read = 0;
+  for (let at = 0; at < KUBEADM.length; at++)
+    for (const part of ['- ', ' ', '#', '"', "'", ': ', ':', '{', '&a ', '|', '\n', '\n  ', 'null', '~']) {
+      const text = KUBEADM.slice(0, at) + part + KUBEADM.slice(at);
+      const found = usualCluster(text);
+      const parsed = found === undefined ? undefined : parsedOr(text);
+      // With invalid YAML elsewhere in it the kubelet does not start either.
+      if (parsed === undefined) continue;
+      read += 1;
+      assert.deepEqual(found, currentCluster(parsed), text);
+    }
+  assert.ok(read > 100, `only ${read} read`);
+});
+
+function parsedOr(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch {
+    return undefined;
+  }
+}
 
 test.run();

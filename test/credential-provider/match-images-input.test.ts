@@ -60,7 +60,7 @@ table(test, bad, ({ spec, says, isRendered }) => {
   );
   assert.match(problems[0] ?? '', says);
   assert.equal(text.includes('- docker.io'), isRendered);
-  assert.match(status, /"Validated"/);
+  assert.match(status, /Invalid \\"spec\.matchImages(?:\[\d\])?\\": /);
 });
 
 test('any other spec is taken without a failure', () => {

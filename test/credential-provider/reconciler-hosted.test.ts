@@ -226,6 +226,9 @@ test('options that are none are refused by their path', () => {
     [[], /clusters: .*must be an object/],
     [{ 'a/b': { mode: 'mine' } }, /clusters\["a\/b"\]\.mode: "mine" is none of auto, own, observe/],
     [{ 'a/b': { clusters: {} } }, /clusters\["a\/b"\]\.clusters: unknown field/],
+    [{ east: { mode: 'observe' } }, /clusters\["east"\]: invalid value "east": must be <namespace>\/<name>/],
+    [{ 'a/b/c': {} }, /clusters\["a\/b\/c"\]: invalid value/],
+    [{ 'a/b': { namespaces: {} } }, /clusters\["a\/b"\]\.namespaces: unknown field/],
   ] as const)
     assert.throws(() => parseReconcilerOptions({ clusters }), says);
 });

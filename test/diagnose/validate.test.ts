@@ -96,6 +96,13 @@ const ROWS: readonly Row[] = [
     says: /matchImages\[0\]: .*\[KubeletRefuses\][\s\S]*matchImages\[1\]: .*\[NotMeant\]/,
   },
   {
+    name: 'a provider configuration that the API server refuses',
+    reason: 'what its definition says, once',
+    text: 'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: [docker.io, Quay.io, quay.io, quay.io]}\n',
+    code: 1,
+    says: /matchImages\[1\]: invalid value "Quay\.io".*\[RefusedByDefinition\][\s\S]*matchImages: duplicate value: "quay\.io" \[RefusedByDefinition\][\s\S]* 2 errors/,
+  },
+  {
     name: "the kubelet's own file",
     reason: 'judged in its words',
     text: 'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders: []\n',

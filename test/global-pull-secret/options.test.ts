@@ -111,6 +111,7 @@ test('all mistakes are named at once, those of a single cluster too', () => {
     () => parseOptions({ clusters: { 'clusters/a': { agent: { report: 'x' } } } }),
     /clusters\["clusters\/a"\]\.agent\.report: invalid value "x": must be a boolean/,
   );
+  assert.throws(() => parseOptions({ clusters: { a: {} } }), /clusters\["a"\]: .* <namespace>\/<name>/);
 });
 
 test.run();

@@ -78,7 +78,28 @@ table<Row>(
       name: 'a profile without a selector of pods',
       reason: 'synth refuses what the API server does',
       config: { profiles: [{ name: 'team', spec: { namespaceSelector: {}, secrets: [{ name: 'reg' }] } }] },
-      says: [/^spec\.selector: spec\.selector is required/],
+      says: [/^spec\.selector: required value/],
+    },
+    {
+      name: 'two Secrets of several without a source, to be distributed',
+      reason: 'each is named',
+      config: {
+        profiles: [
+          {
+            name: 'team',
+            spec: {
+              namespaceSelector: {},
+              mode: 'Distribute',
+              secrets: [
+                { name: 'a' },
+                { name: 'b', sources: [{ namespace: 'p', name: 'b' }] },
+                { name: 'c', sources: [] },
+              ],
+            },
+          },
+        ],
+      },
+      says: [/^spec\.secrets\[0\]\.sources: must name a source/, /^spec\.secrets\[2\]\.sources: must name/],
     },
   ],
   ({ config, says }) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { CANARY_MARK, plantedAuth } from '../support/canary.ts';
+import { CANARY_MARK, findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 import { conditionOf, namespace, PROFILE, profile, ready, readyMessage, scene, source } from './scene.ts';
 
@@ -158,6 +158,19 @@ test('onCollision: Fail writes nothing when sources disagree', () => {
     scene([shop, strict, quay, same]).secret('shop', 'reg') !== undefined,
     'two spellings of one are none',
   );
+});
+
+test('a collision shows no user info of a registry key', () => {
+  const sources = ['a', 'b'].map((name) => ({ namespace: 'platform', name }));
+  const strict = profile('team', { secrets: [{ name: 'reg', sources, onCollision: 'Fail' }] });
+  const key = `https://robot:${plantedPassword('key')}@quay.io`;
+  const [a, b] = ['a', 'b'].map((name) =>
+    source(`platform/${name}`, JSON.stringify({ auths: { [key]: { auth: plantedAuth(name) } } })),
+  );
+  assert.ok(a !== undefined && b !== undefined);
+  const { conditions } = scene([shop, strict, a, b]).status('PullSecretProfile', 'team') ?? {};
+  assert.match(JSON.stringify(conditions), /name \\"https:\/\/quay\.io\\" with different credentials/);
+  assert.equal(findPlanted(JSON.stringify(conditions)), undefined);
 });
 
 test('a suspended profile leaves its copies as they are', () => {

@@ -60,7 +60,7 @@ const SLIPS: Readonly<Record<string, Slip>> = {
   'no selector of pods': {
     spec: WITHOUT_SELECTOR,
     strict: /spec\.selector is required/,
-    reader: /^spec\.selector: spec\.selector is required/,
+    reader: /^spec\.selector: required value/,
   },
   'no selector of namespaces': {
     spec: WITHOUT_NAMESPACES,
@@ -75,7 +75,7 @@ const SLIPS: Readonly<Record<string, Slip>> = {
   'Distribute without sources': {
     spec: { ...GOOD, mode: 'Distribute', secrets: [{ name: 'reg' }] },
     strict: /mode Distribute needs sources for every secret/,
-    reader: /^spec\.secrets: mode Distribute needs sources for every secret/,
+    reader: /^spec\.secrets\[0\]\.sources: must name a source: spec\.mode is Distribute/,
   },
   'source in place of sources': {
     spec: { ...GOOD, secrets: [{ name: 'reg', source: { namespace: 'platform', name: 'quay' } }] },

@@ -203,6 +203,15 @@ test('the annotation lets the removal go on, and no later one', () => {
   assert.equal(copies(later, 12), 12, 'a later removal is another one');
 });
 
+test('the confirmation of one removal is none of another in its place', () => {
+  const before = scene([...teams(12), team, quay]);
+  const after = before.after([changed(before, { namespaceSelector: { matchLabels: { team: 'x' } } })]);
+  const hash = statusOf(after)?.heldRemoval;
+  const other = after.after([changed(after, { mode: 'Inject' }, { 'pullwright.dev/confirm-removal': hash })]);
+  assert.equal(copies(other, 12), 12);
+  assert.notEqual(statusOf(other)?.heldRemoval, hash);
+});
+
 test('a rotation and a new namespace go on while a removal is held', () => {
   const before = scene([...teams(12), team, quay]);
   const after = before.after([changed(before, { namespaceSelector: { matchLabels: { team: 'x' } } })]);

@@ -94,7 +94,7 @@ test('a stored profile that is read strictly now, without a selector, keeps its 
   assert.equal(ready(status), 'False Invalid');
   assert.match(
     status?.conditions.find(({ type }) => type === 'Ready')?.message ?? '',
-    /^spec\.selector: spec\.selector is required: \{\} selects all/,
+    /^spec\.selector: required value: must be a label selector; \{\} selects all/,
   );
 });
 

@@ -3,6 +3,7 @@
  *
  * Source of the rule: metav1.Condition and the kstatus conventions that Flux and Argo CD read.
  */
+import { withoutUserInfo } from '../text.ts';
 
 /** A metav1.Condition. */
 export interface Condition {
@@ -22,7 +23,7 @@ export type ConditionInput = Omit<Condition, 'lastTransitionTime'>;
 
 /**
  * Gives the conditions that should stand on the object now: those of `wanted`, each with the transition time of the same
- * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped.
+ * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped. Messages lose user info, which may hold a password.
  */
 export function nextConditions(
   present: readonly Condition[],
@@ -35,7 +36,7 @@ export function nextConditions(
     const same = old !== undefined && old.status === condition.status;
     return {
       ...condition,
-      message: condition.message.slice(0, 32768),
+      message: withoutUserInfo(condition.message).slice(0, 32768),
       lastTransitionTime: same ? old.lastTransitionTime : timestamp(now),
     };
   });

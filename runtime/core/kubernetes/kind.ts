@@ -257,10 +257,10 @@ export interface KindRule<T> {
   readonly cel: string;
   /** What is wrong and what to do. */
   readonly message: string;
-  /** The same as `cel`, for objects that no API server has seen. Absent: the schema refuses it already. */
-  readonly holds?: (value: T) => boolean;
-  /** The field that is at fault, below the value. @default the value itself */
-  readonly at?: string;
+  /** The same as `cel`, for objects that no API server has seen: paths below the value that are at fault. Absent: the schema refuses it already. */
+  readonly faults?: (value: T) => readonly (readonly (string | number)[])[];
+  /** What is wrong at such a path. @default message */
+  readonly text?: string;
 }
 
 /** `schema` with rules. */
@@ -270,8 +270,8 @@ export function withRules<T, S extends z.ZodType<T>>(
 ): S {
   return schema
     .superRefine((value, context) => {
-      for (const { message, holds, at } of rules)
-        if (holds?.(value) === false) refuse(context, message, at === undefined ? [] : [at]);
+      for (const { message, text = message, faults } of rules)
+        for (const path of faults?.(value) ?? []) refuse(context, text, path);
     })
     .meta({ 'x-kubernetes-validations': rules.map(({ cel, message }) => ({ rule: cel, message })) });
 }

@@ -67,9 +67,10 @@ export function pullStatus(input: PullStatusInput): {
     status: {
       about: { apiVersion: input.about.apiVersion, kind, name },
       reporter: input.reporter,
-      conditions: nextConditions(before, input.conditions.map(shown), input.now),
+      conditions: nextConditions(before, input.conditions, input.now),
       verdicts: limited(input.verdicts).map((one) => ({
-        ...shown(one),
+        ...one,
+        message: withoutUserInfo(one.message),
         subject: withoutUserInfo(one.subject),
       })),
       ...(input.summary === undefined
@@ -81,10 +82,6 @@ export function pullStatus(input: PullStatusInput): {
           }),
     },
   };
-}
-
-function shown<Said extends { readonly message: string }>(said: Said): Said {
-  return { ...said, message: withoutUserInfo(said.message) };
 }
 
 /** `secret-additional-pull-secret`: unique per kind and name within the namespace. */

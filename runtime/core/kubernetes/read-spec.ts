@@ -71,26 +71,30 @@ export function readValue<T>(
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 
+const SCOPE = z.string().regex(/^[^/]+\/[^/]+$/, mustBe('<namespace>/<name> of a HostedCluster'));
+
 /**
  * Options of a reconciler as `reconcile --config` has them, by the scope of a cluster. `clusters` holds maps of the same options by
  * `<namespace>/<HostedCluster>`: each has the options of all, its own over them.
  *
+ * @param own refuses options that one cluster cannot have
  * @throws UsageError that names every wrong field
  */
 export function readOptions<T>(
   system: string,
   { clusters = {}, ...common }: Readonly<Record<string, unknown>>,
   schema: z.ZodType<T>,
+  own: z.ZodType<Readonly<Record<string, unknown>>> = z.looseObject({}),
 ): (scope: string) => T {
   const all = readValue(common, schema, '');
-  const maps = readValue(clusters, z.record(z.string(), z.looseObject({})), 'clusters');
-  const own = Object.entries(maps.value ?? {}).map(
+  const maps = readValue(clusters, z.record(SCOPE, own), 'clusters');
+  const read = Object.entries(maps.value ?? {}).map(
     ([scope, one]) => [scope, readValue({ ...common, ...one }, schema, `clusters["${scope}"]`)] as const,
   );
-  const problems = [...all.problems, ...maps.problems, ...own.flatMap(([, read]) => read.problems)];
+  const problems = [...all.problems, ...maps.problems, ...read.flatMap(([, one]) => one.problems)];
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of ${system}: ${problems.join('; ')}`);
-  const byScope = new Map(own);
+  const byScope = new Map(read);
   return (scope) => (byScope.get(scope) ?? all).value as T;
 }
 
@@ -155,6 +159,8 @@ function issueText(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_small':
     case 'too_big':
       return boundText(issue);
+    case 'invalid_key':
+      return issue.issues[0]?.message;
     case 'invalid_format':
       return `invalid value ${shownValue(input)}: must match ${issue.pattern}`;
     default:

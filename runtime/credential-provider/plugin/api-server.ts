@@ -129,13 +129,14 @@ async function clusterIn(path: string): Promise<KubeconfigCluster | undefined> {
   }
 }
 
-/** The whole section, as client-go writes it for a kubelet: one cluster, with values that mean no more than their characters. */
-const ONE_CLUSTER = /^clusters:\n- cluster:\n((?: {4}[a-z-]+: [\w/.]\S*\n)+) {2}name: (\w\S*)\n(?=\w)/m;
+/** As client-go writes it for a kubelet: one cluster, and its one context is the current one; values mean no more than their characters. */
+const ONE_CLUSTER =
+  /^clusters:\n- cluster:\n((?: {4}[a-z-]+: [\w/.]\S*\n)+) {2}name: (\w\S*)\ncontexts:\n- context:\n {4}cluster: \2\n(?: {4}[a-z]+: \w\S*\n)* {2}name: (\w\S*)\ncurrent-context: \3\n(?=\w)/m;
 
 /** Loading a YAML library takes longer than a whole run, so the usual form is read without one; undefined for any other. */
 export function usualCluster(text: string): KubeconfigCluster | undefined {
-  const [, lines = '', name] = ONE_CLUSTER.exec(text) ?? [];
-  if (text.split('\n- context:').length !== 2 || !text.includes(`\n    cluster: ${name}\n`)) return undefined;
+  const [, lines] = ONE_CLUSTER.exec(text) ?? [];
+  if (lines === undefined) return undefined;
   return clusterOf(Object.fromEntries(lines.split('\n').map((line) => line.trim().split(': '))));
 }
 

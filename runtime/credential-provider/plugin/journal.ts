@@ -3,7 +3,7 @@
  * the pull goes on.
  *
  * Neither Node nor the compiled runtime has datagrams on local sockets, and the stream that journald offers to services carries
- * no fields and took a millisecond to open; hence the compiled runtime calls the C library, and Node sends nothing.
+ * no fields and took a millisecond to open; hence the compiled runtime calls glibc. Under Node, and on hosts without glibc, nothing goes to the journal.
  */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { replaceFile } from '../../node/atomic-file.ts';

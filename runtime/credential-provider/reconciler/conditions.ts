@@ -61,7 +61,7 @@ export function validated(verdicts: readonly MatchImageVerdict[], unserved = 0):
         ]),
     ...verdicts
       .filter(({ verdict }) => verdict === 'Unusable')
-      .map(({ pattern, message }) => `Entry "${pattern}" can match no image: ${message}.`),
+      .map(({ pattern, message }) => `Invalid "${pattern}": ${message}.`),
   ];
   if (said.length === 0) return conditionOf({ type: 'Validated' });
   const isNothingLeft = unusable.length > 0 && named('Rendered').length + unserved === 0;

@@ -20,10 +20,10 @@ import {
   type KubeObject,
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
-import { shapeProblems } from '../../core/kubernetes/read-spec.ts';
+import { readValue, shapeProblems } from '../../core/kubernetes/read-spec.ts';
 import { recordOf, scalarText } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
-import { nameFault } from '../../credential-provider/kind.ts';
+import { matchImagesSchema, nameFault } from '../../credential-provider/kind.ts';
 import type { Manifest } from '../../engine/offline/manifests.ts';
 import { KUBERNETES_SCHEMA } from '../../kube/yaml.ts';
 import {
@@ -357,17 +357,20 @@ function selectionNote(
   ];
 }
 
-const PROVIDER = z.strictObject({ matchImages: z.array(z.string()).optional() });
+const PROVIDER = z.strictObject({ matchImages: matchImagesSchema.optional() });
 
 function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   const fault = nameFault(object);
+  const images = imageProblems(recordOf(object.spec)['matchImages']);
   return [
-    ...shapeProblems(object.spec ?? {}, PROVIDER, 'spec').map((problem): ValidationProblem => {
+    ...readValue(object.spec ?? {}, PROVIDER, 'spec').problems.flatMap((problem): ValidationProblem[] => {
       const [path = '', ...rest] = problem.split(': ');
-      return { severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') };
+      // What the kubelet refuses is in its own words.
+      if (images.some((one) => one.severity === 'error' && one.path === path)) return [];
+      return [{ severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') }];
     }),
     ...(fault === undefined ? [] : [{ severity: 'error', code: 'RefusedByDefinition', ...fault } as const]),
-    ...imageProblems((object.spec as { matchImages?: unknown } | undefined)?.matchImages),
+    ...images,
   ];
 }
 

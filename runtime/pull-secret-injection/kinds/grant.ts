@@ -119,9 +119,8 @@ const spec = withRules(
     {
       cel: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
       message: 'namespaces or namespaceSelector must say where to',
-      holds: ({ namespaces = [], namespaceSelector }) =>
-        namespaces.length > 0 || namespaceSelector !== undefined,
-      at: 'namespaces',
+      faults: ({ namespaces = [], namespaceSelector }) =>
+        namespaces.length > 0 || namespaceSelector !== undefined ? [] : [['namespaces']],
     },
   ],
 );

@@ -149,8 +149,11 @@ const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.Z
       {
         cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
         message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
-        holds: (map: object) =>
-          !Object.keys(map).some((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key)),
+        text: 'is reserved',
+        faults: (map: object) =>
+          Object.keys(map)
+            .filter((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
+            .map((key) => [key]),
       },
     ],
   ).meta({ maxProperties: MAX_COPY_MARKS });
@@ -176,8 +179,9 @@ const copies = withRules(
     {
       cel: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
       message: 'removeAfter has no meaning without onSourceDeleted: Remove',
-      holds: ({ onSourceDeleted, removeAfter }) => removeAfter === undefined || onSourceDeleted === 'Remove',
-      at: 'removeAfter',
+      text: 'has no meaning without onSourceDeleted: Remove',
+      faults: ({ onSourceDeleted, removeAfter }) =>
+        removeAfter === undefined || onSourceDeleted === 'Remove' ? [] : [['removeAfter']],
     },
   ],
 );
@@ -217,22 +221,23 @@ const spec = withRules(
     {
       cel: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
       message: `at most ${MAX_SOURCES_IN_ALL} sources in all; split the profile`,
-      holds: ({ secrets }) =>
-        secrets.reduce((sum, { sources = [] }) => sum + sources.length, 0) <= MAX_SOURCES_IN_ALL,
-      at: 'secrets',
+      faults: ({ secrets }) =>
+        secrets.flatMap(({ sources = [] }) => sources).length > MAX_SOURCES_IN_ALL ? [['secrets']] : [],
     },
     {
       cel: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
       message: 'mode Distribute needs sources for every secret',
-      holds: ({ mode, secrets }) =>
-        mode !== 'Distribute' || secrets.every(({ sources = [] }) => sources.length > 0),
-      at: 'secrets',
+      text: 'must name a source: spec.mode is Distribute',
+      faults: ({ mode, secrets }) =>
+        secrets.flatMap(({ sources = [] }, at) =>
+          mode === 'Distribute' && sources.length === 0 ? [['secrets', at, 'sources']] : [],
+        ),
     },
     {
       cel: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
       message: 'spec.selector is required: {} selects all pods of these namespaces',
-      holds: ({ selector, mode }) => selector !== undefined || mode === 'Distribute',
-      at: 'selector',
+      text: 'required value: must be a label selector; {} selects all pods of these namespaces',
+      faults: ({ selector, mode }) => (selector !== undefined || mode === 'Distribute' ? [] : [['selector']]),
     },
   ],
 );

@@ -14,9 +14,9 @@ import { isTerminating, namespaceLabels, namesText, profilesIn, remembered } fro
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
-/** The names that an account lists. */
-export function listedBy(account: KubeObject | undefined): readonly string[] {
-  const references = account?.['imagePullSecrets'];
+/** The names that an account, or the spec of a pod, lists. */
+export function listedBy(lists: Readonly<Record<string, unknown>> | undefined): readonly string[] {
+  const references = lists?.['imagePullSecrets'];
   if (!Array.isArray(references)) return [];
   return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
 }

@@ -8,6 +8,7 @@ import { type LabelRequirement, type Labels, selects } from '../../core/kubernet
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { recordOf } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { AdmissionDryRun, Apply, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
@@ -165,7 +166,7 @@ function uninjectedPods(
 
 /** The names in `spec.imagePullSecrets`. */
 function pullSecretsOf({ spec }: KubeObject): readonly string[] {
-  return listedBy(spec as KubeObject | undefined);
+  return listedBy(recordOf(spec));
 }
 
 interface PodStatus {

@@ -49,7 +49,7 @@ import {
 const WORKERS = 32;
 /** A profile counts results of its namespaces once they are done, and now and then before: each count reads all of them. */
 const COUNT_DEBOUNCE_MS = 500;
-/** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
+/** With more namespaces, a change of one causes no count: the profile counts again within ten seconds. */
 const PROMPT_NAMESPACES = 200;
 const ADMISSION = 'admissionregistration.k8s.io';
 
@@ -291,7 +291,7 @@ class Keys {
     ];
   }
 
-  /** The counts in the profiles. With many namespaces they are delayed by a second, so that not every copy causes a full count. */
+  /** The counts in the profiles. With many namespaces they wait for the requeue of the profile, so that not every copy causes a full count. */
   counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
     return this.#namespaces().length <= PROMPT_NAMESPACES ? this.profiles(concerned) : [];
   }
