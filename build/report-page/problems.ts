@@ -159,7 +159,13 @@ export function fixBlock(yaml: string): HTMLElement {
   return h(
     'figure',
     { class: 'fix' },
-    h('figcaption', {}, h('span', {}, 'kubectl apply --server-side -f -'), said, copy),
+    h(
+      'figcaption',
+      {},
+      h('span', {}, 'kubectl apply --server-side --field-manager=pullwright-fix -f -'),
+      said,
+      copy,
+    ),
     h('pre', { tabindex: '0', 'aria-label': 'YAML that fixes it' }, h('code', {}, printableLines(yaml))),
   );
 }

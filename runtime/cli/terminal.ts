@@ -95,6 +95,11 @@ export function writeProblems({ stderr }: Pick<CommandIo, 'stderr'>, problems: I
   if (shown.length > 0) stderr.write(`${shown.join('\n')}\n`);
 }
 
+/** Whether `problems` are warnings alone, so that all that was given could be read. */
+export function areWarnings(problems: readonly string[]): boolean {
+  return problems.every((line) => line.startsWith('warning: '));
+}
+
 /** Paints a text for a terminal; `plain` gives it back as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;
 

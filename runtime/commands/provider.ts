@@ -27,7 +27,6 @@ export function argumentsFor(argv0: string, args: readonly string[]): readonly s
 
 /** Whether `args` were those of a usual run; then the process has exited. */
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
-  // Elsewhere the command line says what is missing.
   if (process.platform !== 'linux') return false;
   const parsed = parsedOf(args);
   if (parsed === undefined || parsed.dryRun || parsed.check || parsed.version !== undefined) return false;

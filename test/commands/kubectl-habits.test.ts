@@ -1,16 +1,15 @@
 /** What a user of kubectl types without thinking: the same flags, forms and names in every command that has a use for them. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Flag } from '../../runtime/cli/flags.ts';
 import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { CLUSTER, tidy } from './output-scene.ts';
+import { CLUSTER, nowhere, tidy } from './output-scene.ts';
 
 const test = suite("kubectl's habits");
-const root = new URL('../..', import.meta.url).pathname;
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** What people run by hand. */
 const byHand = specs.filter(({ name }) => COMMANDS[name]?.group !== 'run' || name === 'reconcile');
@@ -100,29 +99,106 @@ table(test, rows, async ({ args, stdout }) => {
   assert.match(ran.stdout, stdout, ran.stderr);
 });
 
+/** One input in which each command finds something that it names. */
+const config = (key: string) => ({
+  type: 'kubernetes.io/dockerconfigjson',
+  stringData: { '.dockerconfigjson': JSON.stringify({ auths: { [key]: { auth: 'YTpi' } } }) },
+});
+const SPEC = {
+  imagePullSecrets: [{ name: 'gone' }],
+  containers: [{ name: 'a', image: '127.0.0.1:1/shop/web:1' }],
+};
+const INPUT = [
+  { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } },
+  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull', namespace: 'shop' }, ...config('r.io') },
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'additional-pull-secret', namespace: 'kube-system' },
+    ...config('tenant.io'),
+  },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { template: { spec: SPEC } },
+  },
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageTagMirrorSet',
+    metadata: { name: 'team' },
+    spec: { imageTagMirrors: [{ source: '127.0.0.1:1/shop', mirrors: ['127.0.0.1:2/shop'] }] },
+  },
+];
+const READS: Readonly<Record<string, readonly [args: string, stdout: RegExp]>> = {
+  check: ['--pre', /eligible-nodes +0 of 1 node/],
+  doctor: ['deploy/web -n shop', /^Deployment\/shop\/web {2}broken: gone$/m],
+  explain: ['--pod deploy/web -n shop', /Secret "gone", listed by Deployment\/shop\/web/],
+  mirrors: ['127.0.0.1:1/shop/web:1', /ImageTagMirrorSet\/team/],
+  reconcile: ['--dry-run', /tenant\.io/],
+  report: ['', /Deployment\/shop\/web/],
+  status: ['', /^Unknown +global-pull-secret +Secret\/kube-system\/additional-pull-secret +NotReported/m],
+  test: ['examples/credential-tests/shop.test.yaml', /team-registry.*no credential matches/],
+  validate: ['', /^5 checked/m],
+  // Loopback is never asked.
+  verify: ['127.0.0.1:1/shop/web:1 -n shop', /127\.0\.0\.1:2\/shop\/web:1/],
+};
+
 test('-f - reads standard input in every command that reads manifests', async () => {
-  const text = readFileSync(`${root}examples/troubled/hosted/clusters/lab/workloads.yaml`, 'utf8');
-  const expected: Readonly<Record<string, readonly string[]>> = {
-    check: ['--pre'],
-    doctor: ['deploy/runner', '-n', 'ci'],
-    explain: ['quay.io/a/b'],
-    mirrors: ['quay.io/a/b'],
-    reconcile: ['--dry-run'],
-    report: [],
-    status: [],
-    test: ['examples/credential-tests/shop.test.yaml'],
-    validate: [],
-    verify: ['quay.io/a/b'],
-  };
+  const text = INPUT.map((one) => `${JSON.stringify(one)}\n`).join('---\n');
   const reading = specs.filter(({ flags }) => 'from' in flags).map(({ name }) => name);
-  assert.deepEqual(reading, Object.keys(expected));
-  for (const [name, args] of Object.entries(expected)) {
-    if (name === 'verify') continue;
-    const ran = await runInProcess([name, ...args, '-f', '-'], { stdin: Readable.from([text]) });
+  assert.deepEqual(reading, Object.keys(READS));
+  for (const [name, [args, stdout]] of Object.entries(READS)) {
+    const words = args.split(' ').filter((word) => word !== '');
+    const ran = await runInProcess([name, ...words, '-f', '-'], { stdin: Readable.from([text]) });
     assert.ok(ran.code < 2, `${name}: ${ran.stderr}`);
-    assert.doesNotMatch(ran.stderr, /Cannot read/, name);
+    assert.match(ran.stdout, stdout, name);
   }
 });
+
+const BROKEN = nowhere('broken.yaml');
+writeFileSync(BROKEN, 'kind: [');
+const IMAGE = 'quay.io/shop/web:1';
+const ended = (name: string, code: number, args: readonly string[], says: RegExp) => ({
+  name,
+  reason: 'a script goes by it',
+  code,
+  args,
+  says,
+});
+
+table(
+  test,
+  [
+    ended('mirrors of what can be read', 0, ['mirrors', IMAGE, '-f', CLUSTER], /^image/),
+    ...['mirrors', 'explain', 'report', 'status'].map((name) =>
+      ended(
+        `${name} of a document that cannot be read`,
+        1,
+        [name, ...(name === 'mirrors' || name === 'explain' ? [IMAGE] : []), '-f', CLUSTER, '-f', BROKEN],
+        /broken\.yaml:1/,
+      ),
+    ),
+    ended('status --cluster alone', 2, ['status', '--cluster', 'prod'], /name the folder too/),
+    ended(
+      'status of a namespace without objects',
+      0,
+      ['status', '-f', 'examples/troubled', '-n', 'nosuch'],
+      /^No objects of Pullwright in namespace "nosuch"$/m,
+    ),
+    ended(
+      'status of manifests',
+      1,
+      ['status', '-f', 'examples/credential-tests/manifests'],
+      /^Unknown +pull-secret-injection +PullSecretGrant\/\S+ +NotReported/m,
+    ),
+  ],
+  async ({ args, code, says }) => {
+    const ran = await runInProcess(args);
+    assert.match(`${ran.stdout}${ran.stderr}`, says);
+    assert.equal(ran.code, code, ran.stderr);
+  },
+);
 
 test('counts of several clusters are those of each', async () => {
   const { stdout } = await runInProcess(['status', '-f', 'examples/troubled']);

@@ -109,6 +109,37 @@ test('a pod that runs on a node without the label has what that node booted with
   rmSync(file);
 });
 
+test('each image of a pod keeps its own error beside the first one of the pod', async () => {
+  const images = ['a.example/x:1', 'b.example/x:1'];
+  const dump = join(folder, 'blocked.json');
+  const items = [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'two', namespace: 'blocked' },
+      spec: { template: { spec: { containers: images.map((image, at) => ({ name: `c${at}`, image })) } } },
+    },
+    {
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'Image',
+      metadata: { name: 'cluster' },
+      spec: { registrySources: { blockedRegistries: ['a.example', 'b.example'] } },
+    },
+  ];
+  writeFileSync(dump, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const asked = ['--pod', 'deploy/two', '-n', 'blocked', '-o', 'json', '--from', dump];
+  const ran = await runProcess([process.execPath, main, 'explain', ...asked]);
+  rmSync(dump);
+  const answers = JSON.parse(ran.stdout) as readonly { readonly findings: readonly { message: string }[] }[];
+  for (const [at, image] of images.entries())
+    assert.ok(
+      answers[at]?.findings.some(({ message }) =>
+        message.startsWith(`"${image}" may be pulled from nowhere`),
+      ),
+      ran.stdout,
+    );
+});
+
 test('a workload in the place of an image is the workload', async () => {
   const ran = await explain('deploy/web', '-n', 'shop');
   assert.equal(ran.code, 0, ran.stderr);

@@ -56,7 +56,7 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
     );
     await ok(
       node,
-      '(pullwright doctor other -n team-a --output yaml || true) | kubectl apply --server-side --force-conflicts -f -',
+      '(pullwright doctor other -n team-a --output yaml || true) | kubectl apply --server-side --field-manager=pullwright-fix --force-conflicts -f -',
     );
     // The kubelet's own back-off is not waited for.
     await ok(node, 'kubectl -n team-a delete pod other --wait');

@@ -337,13 +337,18 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
  * The table as text, cut to `columns`.
  *
  * @param columns width of the terminal; undefined: nothing is cut
+ * @param namespace the only one that is looked at
  */
 export function renderStatus(
   rows: readonly StatusRow[],
   columns: number | undefined,
   headers = true,
+  namespace?: string,
 ): string {
-  if (rows.length === 0) return 'Nothing here is managed by Pullwright\n';
+  if (rows.length === 0)
+    return namespace === undefined
+      ? 'Nothing here is managed by Pullwright\n'
+      : `No objects of Pullwright in namespace ${JSON.stringify(namespace)}\n`;
   const cells = rows.map((row) => [row.state, row.reporter, row.subject, row.check, row.message]);
   const table = [['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'], ...cells];
   const several = rows.some(({ cluster }) => cluster !== undefined);

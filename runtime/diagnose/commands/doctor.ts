@@ -16,7 +16,7 @@ import {
   outputFlag,
   toggle,
 } from '../../cli/flags.ts';
-import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
@@ -116,8 +116,25 @@ const FORMS: Readonly<Record<DoctorForm, (answer: Answer) => string>> = {
   name: ({ causes }) =>
     causes.flatMap(({ cases }) => cases.map(({ subject }) => `${onOneLine(subject)}\n`)).join(''),
   json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
-  yaml: ({ causes }) => manifests(fixesOf(causes.flatMap(({ cases }) => cases))),
+  yaml: ({ causes, io }) =>
+    fixOf(
+      causes.flatMap(({ cases }) => cases),
+      io,
+    ),
 };
+
+/** What fixes `findings` as YAML; commands that fix some are for stderr. */
+function fixOf(findings: readonly Finding[], io: CommandIo): string {
+  writeProblems(
+    io,
+    new Set(
+      findings.flatMap(({ commands = [] }) =>
+        commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
+      ),
+    ),
+  );
+  return manifests(fixesOf(findings));
+}
 
 function manifests(objects: readonly KubeObject[]): string {
   return objects.map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
@@ -191,7 +208,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   const live = flags.from === undefined;
   const input = lookAt(store, puller, { unread: problems, hosted, live });
   const findings = judgePod(input);
-  io.stdout.write(RENDERERS[flags.output]({ input, findings, paint: paintFor(io) }));
+  io.stdout.write(RENDERERS[flags.output]({ input, findings, io }));
   return findings.every(({ severity }) => severity === 'ok') ? 0 : 1;
 }
 
@@ -207,7 +224,7 @@ export interface DoctorOutput {
 interface Examined {
   readonly input: DoctorInput;
   readonly findings: readonly Finding[];
-  readonly paint: Paint;
+  readonly io: CommandIo;
 }
 
 const RENDERERS: Readonly<Record<DoctorForm, (examined: Examined) => string>> = {
@@ -215,7 +232,7 @@ const RENDERERS: Readonly<Record<DoctorForm, (examined: Examined) => string>> = 
   wide: asText,
   name: ({ input }) => `${onOneLine(input.pod)}\n`,
   json: ({ input: { pod, unread }, findings }) => jsonText<DoctorOutput>({ pod, findings, unread }),
-  yaml: fixOf,
+  yaml: ({ findings, io }) => fixOf([firstBroken(findings) ?? []].flat(), io),
 };
 
 const WORDS = {
@@ -226,9 +243,12 @@ const WORDS = {
   ok: ['ok', 'green'],
 } as const;
 
+/** With a manager of its own: an apply as `kubectl` would take away what kubectl has applied and the fix does not name. */
+const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
+
 /** The chain up to the first finding; later checks depend on it. */
-function asText(examined: Examined): string {
-  const { input, findings, paint } = examined;
+function asText({ input, findings, io }: Examined): string {
+  const paint = paintFor(io);
   const broken = firstBroken(findings);
   const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);
   const lines = oneLined(shown).map(({ check, severity, message }) => {
@@ -240,13 +260,8 @@ function asText(examined: Examined): string {
     ...(advice === undefined ? [] : ['', onOneLine(advice)]),
     ...(commands.length === 0 ? [] : ['', ...commands]),
   ];
-  const yaml = fixOf(examined);
-  const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
+  const yaml = manifests(broken?.fix ?? []);
+  const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml.trimEnd()];
   const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(about ?? message)}`;
   return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
-}
-
-/** What fixes the first broken check. */
-function fixOf({ findings }: Examined): string {
-  return manifests(firstBroken(findings)?.fix ?? []);
 }

@@ -18,7 +18,7 @@ import {
   text as textFlag,
   type ValuesOf,
 } from '../../cli/flags.ts';
-import { columnsOf, type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { areWarnings, columnsOf, type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
@@ -78,7 +78,7 @@ const TABLE = {
     output: outputFlag(['text', 'json', 'yaml', 'mermaid']),
   },
   exitCodes:
-    '0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage',
+    '0 something is tried and nothing stands in the way, 1 a finding of severity error, or a document of --from could not be read, 2 wrong usage',
   examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
   permissions: {
     reads: [],
@@ -136,7 +136,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
   );
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
-  return failed ? 1 : 0;
+  return failed || (values.from !== undefined && !areWarnings(problems)) ? 1 : 0;
 }
 
 /** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
@@ -157,10 +157,7 @@ function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
 /** What `doctor` finds of the pod stands before what is to be said of its images. */
 function withBroken(explanation: Explanation, broken: Finding | undefined): Explanation {
   if (broken === undefined) return explanation;
-  const others = explanation.findings.filter(
-    ({ check, severity, message }) =>
-      message !== broken.message && (severity !== 'error' || check !== broken.check),
-  );
+  const others = explanation.findings.filter(({ message }) => message !== broken.message);
   return { ...explanation, findings: [broken, ...others] };
 }
 

@@ -8,7 +8,7 @@ import {
   type ExitCode,
 } from '../../cli/command.ts';
 import { choice, type Flags, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
-import { writeProblems } from '../../cli/terminal.ts';
+import { areWarnings, writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
@@ -262,10 +262,8 @@ const TABLE = {
   },
   notes: ['Problems of the mirror sets go to stderr.'],
   exitCodes:
-    '0 each image has a usable pull source, with --probe one that answers, with --in-use no image loses anything, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
-  examples: [
-    'node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management',
-  ],
+    '0 each image has a usable pull source, with --probe one that answers, with --in-use no image loses anything, 1 not so, the Machine Config Operator refuses the mirror sets, or a document could not be read, 2 wrong usage',
+  examples: ['pullwright mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management'],
   permissions: {
     reads: [],
     writes: [],
@@ -323,7 +321,7 @@ async function run(
   const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
   io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
   writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
-  return reports.every(isUsable) ? 0 : 1;
+  return reports.every(isUsable) && areWarnings(input.problems) ? 0 : 1;
 }
 
 async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -345,7 +343,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
         ? jsonText<InUseOutput>(document)
         : toYaml(document),
   );
-  return supposed.disruption !== undefined && isHarmless(inUse) ? 0 : 1;
+  return supposed.disruption !== undefined && isHarmless(inUse) && areWarnings(input.problems) ? 0 : 1;
 }
 
 function isUsable(report: MirrorReport): boolean {

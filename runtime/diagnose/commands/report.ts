@@ -18,7 +18,7 @@ import {
   outputFlag,
   toggle,
 } from '../../cli/flags.ts';
-import { columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { areWarnings, columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
@@ -144,8 +144,8 @@ export async function gatherFolders(
   const kinds = [...DOCTOR_FOLDER_KINDS, ...STATUS_KINDS.map(({ kind }) => kind)];
   const clusters = await readClusters(dirs, kinds, stdin);
   return {
-    clusters: clusters.map(({ cluster, store, hosted }) =>
-      factsOf(store, { name: cluster.name, hostedCluster: cluster.hostedCluster, hosted, unread: [] }),
+    clusters: clusters.map(({ cluster: { name, hostedCluster }, store, given, hosted }) =>
+      factsOf(store, { name, hostedCluster, hosted, unread: [] }, given),
     ),
     unread: [...new Set(clusters.flatMap(({ problems, notes }) => [...problems, ...notes]))],
   };
@@ -175,7 +175,7 @@ interface About extends Known {
   readonly hostedCluster: KubeObject | undefined;
 }
 
-function factsOf(store: ObjectStore, about: About): ClusterFacts {
+function factsOf(store: ObjectStore, about: About, given = store): ClusterFacts {
   const mirrors = nodeMirrors(nodeObjects(store), parseToml);
   const { name: cluster, ...known } = about;
   const pods = examine(store, chosenPods(store), { cluster, nodes: mirrors, ...known });
@@ -185,7 +185,7 @@ function factsOf(store: ObjectStore, about: About): ClusterFacts {
     mirrors,
     place: placesOf(about.hostedCluster),
     pods,
-    rows: statusRows(store),
+    rows: statusRows(given),
     copyOf,
   };
 }
@@ -229,7 +229,7 @@ const TABLE = {
       'the form of the result; wide: not cut to the terminal; name: only the objects with a problem',
     ),
   },
-  exitCodes: '0 nothing is broken, 1 something is, 2 wrong usage',
+  exitCodes: '0 nothing is broken, 1 something is or could not be read, 2 wrong usage',
   examples: ['pullwright report --from examples/fleet --html report.html'],
   permissions: {
     reads: [],
@@ -257,7 +257,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   if (flags.html !== undefined) await writePage(flags.html, report);
   io.stdout.write(printed(report, flags.markdown ? 'markdown' : flags.output, io));
   if (flags.html !== undefined) io.stderr.write(`Wrote ${flags.html}\n`);
-  return report.clusters.some(({ verdict }) => verdict === 'broken') ? 1 : 0;
+  return areWarnings(report.unread) && report.clusters.every(({ verdict }) => verdict !== 'broken') ? 0 : 1;
 }
 
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {

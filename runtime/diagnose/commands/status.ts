@@ -40,7 +40,13 @@ import {
   type StatusRow,
 } from '../checks/status.ts';
 import { readClusters } from '../model/look.ts';
-import { chooseCluster, clusterFlag, readObjects, type SourceKind } from '../model/objects.ts';
+import {
+  chooseCluster,
+  clusterFlag,
+  needFolderForCluster,
+  readObjects,
+  type SourceKind,
+} from '../model/objects.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {
@@ -49,11 +55,20 @@ const DAEMON_SET: SourceKind = {
   namespace: GLOBAL_PULL_SECRET.namespace,
   name: GLOBAL_PULL_SECRET.syncer,
 };
-const PLATFORM_REPORT: SourceKind & { readonly name: string } = {
+const reportOn = (secret: string): SourceKind & { readonly name: string } => ({
   apiVersion: PULL_STATUS_API_VERSION,
   kind: PULL_STATUS_KIND,
   namespace: GLOBAL_PULL_SECRET.namespace,
-  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
+  name: pullStatusName('Secret', secret),
+});
+const PLATFORM_REPORT = reportOn(GLOBAL_PULL_SECRET.original);
+const ADDITIONAL_REPORT = reportOn(GLOBAL_PULL_SECRET.additional);
+/** Read where Secrets are read anyway. */
+const ADDITIONAL = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: GLOBAL_PULL_SECRET.additional,
 };
 const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-system'].map((namespace) => ({
   apiVersion: 'apps/v1',
@@ -85,6 +100,8 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
     system: 'credential-provider',
   },
 ];
+
+const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS_KIND, 'PullSecretGrant']);
 
 /** What {@link statusRows} is made from. */
 export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];
@@ -126,8 +143,10 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  needFolderForCluster(values);
+  const namespace = values['all-namespaces'] ? undefined : values.namespace;
   for (;;) {
-    const { rows, problems } = await look(values, io).catch((error: unknown) => {
+    const { rows, problems } = await look(values, namespace, io).catch((error: unknown) => {
       // Keep watching until the cluster answers again.
       if (values.watch && error instanceof PullwrightError)
         return { rows: [], problems: [describeError(error)] };
@@ -139,6 +158,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       rows,
       {
         ...values,
+        namespace,
         isKnown,
         redraw: values.watch && io.stdout.isTTY === true,
         headers: !values['no-headers'],
@@ -155,21 +175,22 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 async function look(
   flags: Values,
+  namespace: string | undefined,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { rows, problems } = await lookEverywhere(flags, io);
-  const { namespace } = flags;
-  if (namespace === undefined || flags['all-namespaces']) return { rows, problems };
+  const { rows, problems } = await lookIn(flags, namespace, io);
+  if (namespace === undefined) return { rows, problems };
   return { rows: rows.filter(({ subject }) => subject.split('/').at(-2) === namespace), problems };
 }
 
 /** Clusters of a folder are counted apart. */
-async function lookEverywhere(
+async function lookIn(
   { from, cluster, ...access }: Values,
+  namespace: string | undefined,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
   if (from === undefined) {
-    const { store, problems } = await readObjects(access, STATUS_KINDS, io);
+    const { store, problems } = await readObjects(access, kindsOf(namespace), io);
     return { rows: statusRows(store), problems };
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
@@ -179,12 +200,22 @@ async function lookEverywhere(
   const clusters = all.filter((one) => chosen.includes(one.cluster));
   return {
     rows: byUrgency(
-      clusters.flatMap(({ cluster: { name }, store }) =>
-        statusRows(store).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
+      clusters.flatMap(({ cluster: { name }, given }) =>
+        statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
       ),
     ),
     problems: [...new Set(clusters.flatMap(({ problems }) => problems))],
   };
+}
+
+/** A tenant may not list more than what is in its namespace. Nodes are compared with what is in that of their agents. */
+function kindsOf(namespace: string | undefined): readonly SourceKind[] {
+  if (namespace === undefined) return STATUS_KINDS;
+  return STATUS_KINDS.filter((kind) =>
+    kind === NODE
+      ? namespace === DAEMON_SET.namespace
+      : NAMESPACED.has(kind.kind) || kind.namespace === namespace,
+  ).map((kind) => (kind === NODE ? kind : { ...kind, namespace }));
 }
 
 /** The rows of `store`, the most severe first. */
@@ -194,7 +225,11 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
     store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }),
     store.get(PLATFORM_REPORT),
   );
+  const input = store.get(ADDITIONAL);
   return byUrgency([
+    ...(input === undefined || store.get(ADDITIONAL_REPORT) !== undefined
+      ? []
+      : [conditionRow('global-pull-secret', input)]),
     ...ourDeployments(store).map(deploymentRow),
     ...(nodes === undefined ? [] : [nodes]),
     ...REPORTING.flatMap((kind) =>
@@ -231,6 +266,7 @@ interface Printing {
   readonly output: 'text' | 'wide' | 'name' | 'json' | 'yaml';
   readonly all: boolean;
   readonly isKnown: boolean;
+  readonly namespace: string | undefined;
   /** On a terminal a new table replaces the old one; elsewhere it follows. */
   readonly redraw: boolean;
   readonly headers: boolean;
@@ -238,7 +274,7 @@ interface Printing {
 
 function print(
   rows: readonly StatusRow[],
-  { output, all, isKnown, redraw, headers }: Printing,
+  { output, all, isKnown, namespace, redraw, headers }: Printing,
   io: CommandIo,
 ): void {
   if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
@@ -248,8 +284,8 @@ function print(
     json: () => jsonText<readonly StatusRow[]>(rows),
     yaml: () => toYaml(rows, { lineWidth: 0 }),
     name: () => rows.map(({ subject }) => `${subject}\n`).join(''),
-    wide: () => renderStatus(shown, undefined, headers),
-    text: () => renderStatus(shown, columnsOf(io), headers),
+    wide: () => renderStatus(shown, undefined, headers, namespace),
+    text: () => renderStatus(shown, columnsOf(io), headers, namespace),
   };
   io.stdout.write(forms[output]());
 }

@@ -369,6 +369,8 @@ export async function readFolders(
 /** A cluster of a folder, whole. */
 export interface ReadCluster extends ReadWorld {
   readonly cluster: ClusterObjects;
+  /** As it is given: without the copies, and without what would be reported of them. */
+  readonly given: ObjectStore;
 }
 
 /** The same for every cluster that is there. */
@@ -434,7 +436,7 @@ function worldOf(
   folders: readonly LocatedFolder[],
   chosen: ClusterObjects,
   ofNone: string = 'default',
-): ReadWorld {
+): Omit<ReadCluster, 'cluster'> {
   const meant = objectsOf(chosen);
   const store = new ObjectStore();
   const places = new Map<string, string>();
@@ -457,7 +459,9 @@ function worldOf(
   const hosted = chosen.hostedCluster !== undefined;
   if (hosted) for (const object of chosen.objects) store.set(withIdentity(placed(object, ofNone)));
   const problems = folders.flatMap((folder) => problemsIn(folder, lines));
-  return { store, problems, places, notes: bringCopies(store), hosted };
+  const given = new ObjectStore();
+  for (const object of store) given.set(object);
+  return { store, given, problems, places, notes: bringCopies(store), hosted };
 }
 
 /** A folder whose objects know where they stand. */
@@ -521,7 +525,7 @@ function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeOb
 function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): readonly string[] {
   return problems
     .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
-    .map(({ place, message }) => `${place}: ${message}`);
+    .map(({ place, first, message }) => `${first === undefined ? '' : 'warning: '}${place}: ${message}`);
 }
 
 /** Flags that say where the objects of pulls are read from. */

@@ -233,7 +233,7 @@ export interface Finding {
   readonly about?: string;
   /** What to do, in one sentence. */
   readonly advice?: string;
-  /** To be applied with `kubectl apply --server-side`. */
+  /** To be applied with `kubectl apply --server-side --field-manager=pullwright-fix`. */
   readonly fix?: readonly KubeObject[];
   /** To be run, as it is. */
   readonly commands?: readonly string[];
