@@ -1,8 +1,8 @@
 /**
  * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value shows as
- * `[redacted]`, wherever it is; that cannot be switched off.
+ * `[redacted]`, wherever it is, and user info of registries and URLs is left out; that cannot be switched off.
  */
-import { printable } from './text.ts';
+import { printable, withoutUserInfo } from './text.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'logfmt';
@@ -53,7 +53,7 @@ export function createLogger(options: LoggerOptions): Logger {
 
 function renderJson(line: Fields): string {
   // What JSON leaves as it is and a terminal obeys: C1 controls, separators of lines, marks that turn the direction.
-  return printable(asJson(line));
+  return printable(withoutUserInfo(asJson(line)));
 }
 
 /** A look at each value makes it five times as slow, and only a bigint needs one. */
@@ -80,7 +80,7 @@ const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
 function logfmtValue(value: unknown): string {
   // A Redacted has a toJSON that gives its mark; quotes around that would only be in the way.
   const json = JSON.stringify(value) ?? 'null';
-  const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
+  const text = withoutUserInfo(json.startsWith('"') ? (JSON.parse(json) as string) : json);
   return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }
 

@@ -166,7 +166,7 @@ const optionFields = z.strictObject({
     .describe(
       "How old an unchanged report becomes before an event renews it; as long as Sentinel's debounce",
     ),
-  sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
+  sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two passes over all clusters'),
   leaseSeconds: secondsFrom(1).exactOptional().describe('How long the Lease lasts'),
   concurrency: z
     .int()
@@ -219,6 +219,8 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   dependencies: 'dependency',
   labels: 'label',
   leaseSeconds: 'lease-duration',
+  messageDecision: 'messages: message_decision',
+  messageData: 'messages: message_data',
 };
 
 function flagName(field: string): string {
@@ -279,7 +281,8 @@ function pairs(
 ): Flag<Readonly<Record<string, string>> | undefined> {
   const pair = (text: string): [string, string] => {
     const at = text.indexOf('=');
-    if (at < 1) throw new FlagFault(text, 'NAME=VALUE');
+    // The text may hold a password.
+    if (at < 1) throw new FlagFault('[redacted]', 'NAME=VALUE');
     return [text.slice(0, at), text.slice(at + 1)];
   };
   return {
@@ -292,7 +295,7 @@ function pairs(
  * What the flags of `fields` say.
  *
  * @param more what comes from elsewhere than a flag, such as a file
- * @throws UsageError that names the options
+ * @throws UsageError that names the flags
  */
 export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: object, more: object): T {
   const given = flags as Readonly<Record<string, unknown>>;
@@ -300,7 +303,14 @@ export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: obje
     .map((field) => [field, given[flagName(field)]] as const)
     .filter(([, value]) => value !== undefined);
   const { value, problems } = readValue({ ...Object.fromEntries(values), ...more }, schema, '');
-  if (value === undefined) throw new UsageError(`Cannot use the options: ${problems.join('; ')}`);
+  if (value === undefined) {
+    const flagged = problems.map((problem) =>
+      problem.replace(/^\w+|\b[a-z]+[A-Z]\w*/g, (word, at) =>
+        at === 0 || Object.hasOwn(fields, word) ? `--${flagName(word)}` : word,
+      ),
+    );
+    throw new UsageError(`Cannot use the options: ${flagged.join('; ')}`);
+  }
   return value;
 }
 

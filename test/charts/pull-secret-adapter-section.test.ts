@@ -1,15 +1,19 @@
 /** What the adapter's section of a fleet says, and refuses before any pod could. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { parseFlags } from '../../runtime/cli/flags.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { command as adapterCommand } from '../../runtime/pull-secret-adapter/adapter/command.ts';
+import { command as adapterCommand, tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
 import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts';
 import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('section of the pull secret adapter');
@@ -114,8 +118,38 @@ test('a flag is checked as its field is', async () => {
     () => read('--job-env', 'TENANT_CHALLENGE='),
     /TENANT_CHALLENGE.*adapter sets this variable itself/,
   );
-  assert.throws(() => read('--job-env', '=x'), /must be NAME=VALUE/);
-  assert.throws(() => read('--destroy-after', '1h'), /destroyAfterSeconds: expected 0, or 86400/);
+  for (const wrong of ['=canary', 'canary'])
+    assert.throws(
+      () => read('--job-env', wrong),
+      ({ message }: Error) => /must be NAME=VALUE/.test(message) && !message.includes('canary'),
+    );
+  assert.throws(() => read('--destroy-after', '1h'), /--destroy-after: expected 0, or 86400/);
+});
+
+test('a list of tenants that is empty is refused, and does not switch tenancy off', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'pullwright-tenants-')), 'tenants.yaml');
+  for (const text of ['', '# x', 'null']) {
+    writeFileSync(path, text);
+    const tenants = await tenantsOf(path);
+    assert.throws(() => settingsOf({}, tenants, JOBS), {
+      name: 'UsageError',
+      message: 'Cannot use the options: --tenants: must not be null',
+    });
+  }
+});
+
+test('options of Sentinel are refused by the names that were given', () => {
+  const refused: readonly (readonly [readonly string[], object, RegExp])[] = [
+    [[], { message_decision: null }, /: --messages: message_decision: must not be null/],
+    [[], { pollSeconds: 1, message_data: { id: 'resource.id' } }, /unknown field "pollSeconds"/],
+    [['--dependency', 'dns'], {}, /: --dependency: has no effect/],
+    [['--debounce', '1h'], {}, /: --debounce: --debounce \(3600\) is longer than --max-age \(1800\)/],
+  ];
+  for (const [args, file, message] of refused)
+    assert.throws(() => sentinelSettings(parseFlags(SENTINEL_FLAGS, args).flags, file), {
+      name: 'UsageError',
+      message,
+    });
 });
 
 test('messages of Sentinel are a file of Sentinel alone, which the command reads, and another text is another pod', async () => {

@@ -81,4 +81,15 @@ table(test, rows, ({ problems, requeueAfterMs, next }) => {
   );
 });
 
+test('no log line shows user info of a registry or a URL', () => {
+  const text = 'held: "robot:canary@quay.io" stays; GET https://robot:canary@quay.io/v2/';
+  for (const format of ['json', 'logfmt'] as const) {
+    const lines: string[] = [];
+    const fields = { message: text, key: 'robot:canary@quay.io', keys: ['robot:canary@quay.io'] };
+    createLogger({ format, write: (line) => lines.push(line) }).info(text, fields);
+    assert.match(lines.join(), /quay\.io/);
+    assert.doesNotMatch(lines.join(), /canary/);
+  }
+});
+
 test.run();

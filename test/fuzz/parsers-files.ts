@@ -93,7 +93,11 @@ export const FILE_PARSERS: readonly Parser[] = [
     name: 'list of tenants',
     corpus: ['acme: [project-a, "acme-*"]\n', 'a: [bc]\n'],
     unit: '- a\n',
-    run: async (text) =>
-      settingsOf({}, await tenantsOf(fileOf('tenants.yaml', text)), DEFAULT_SETTINGS).tenants,
+    run: async (text) => {
+      const given = await tenantsOf(fileOf('tenants.yaml', text));
+      const { tenants } = settingsOf({}, given, DEFAULT_SETTINGS);
+      holds(tenants !== undefined, 'tenants');
+      return tenants;
+    },
   },
 ];

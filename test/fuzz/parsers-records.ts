@@ -1,22 +1,27 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
 import { PullSecret, toBase64, upstreamAgentFault } from '../../runtime/core/docker-config/pull-secret.ts';
+import { UsageError } from '../../runtime/core/errors.ts';
 import { isNamespaceName, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
+import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
+import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
 import { confirmedRemovals, judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
+import { sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { optionsSchema } from '../../runtime/pull-secret-injection/options.ts';
 import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
 import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.ts';
+import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
@@ -119,13 +124,29 @@ export const RECORD_PARSERS: readonly Parser[] = [
     corpus: [
       jsonOf({ restart: 'never', shape: 'upstream', share: 0.5, copies: 3 }),
       jsonOf({ share: 0.1 }),
+      jsonOf({ mode: 'own', agent: { restart: 'never' }, removals: { share: 0.5 } }),
+      jsonOf({ mode: 'auto', catalogs: true, clusters: { 'clusters/a': { mode: 'own' } } }),
+      jsonOf({ message_decision: { result: 'true' }, message_data: { id: 'resource.id' } }),
       jsonOf('profile/a: x, y; grant/b: z'),
     ],
     unit: 'a: b; ',
     run: (text) => {
       const value = valueOf(text);
       const by = [{ source: 'profile/a', names: ['x'] }];
-      return [readValue(value, optionsSchema, 'a'), injectedText(by, ['x'], value)];
+      const given = recordOf(value);
+      const used = [
+        () => parseOptions(given)('local'),
+        () => parseOverridesOptions(given)('local'),
+        () => sentinelSettings({}, given),
+      ].map((read) => {
+        try {
+          return read();
+        } catch (error) {
+          if (!(error instanceof UsageError)) throw error;
+          return error.message;
+        }
+      });
+      return [readValue(value, optionsSchema, 'a'), injectedText(by, ['x'], value), used];
     },
   },
 ];

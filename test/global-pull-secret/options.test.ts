@@ -39,7 +39,7 @@ const ROWS: readonly Row[] = [
   row('restartWindow', 300, ': '),
   row('watch', 'yes', FLAG),
   row('report', 'no', FLAG),
-  row('report', null),
+  row('report', null, ': must not be null'),
   row('janitor', 1, FLAG),
   row('maxUnavailable', '100%'),
   row('maxUnavailable', '101%', COUNT),

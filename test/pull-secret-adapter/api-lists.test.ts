@@ -11,18 +11,23 @@ import { clientOf, goodSpec } from './scene.ts';
 
 const test = suite('lists of the API');
 
-test('identifiers that are none are left out; all others come, on every page', async () => {
+test('a document that is too large, and identifiers that are none, are left out; all others come, on every page', async () => {
   const api = await HyperfleetDouble.start();
   api.strict = false;
   const good: string[] = [];
   for (let index = 0; index < 230; index += 1) {
     const id = index === 7 ? '../x' : index === 130 ? `x${'y'.repeat(64)}` : `cls-${index}`;
-    api.add(id, goodSpec('list'));
-    if (id.startsWith('cls-')) good.push(id);
+    const isLarge = index === 42;
+    api.add(id, isLarge ? { ...goodSpec('large'), padding: 'x'.repeat(33 * 2 ** 20) } : goodSpec('list'));
+    if (!isLarge && id.startsWith('cls-')) good.push(id);
   }
+  const leftOut: unknown[] = [];
+  const client = clientOf(api.url, { onLeftOut: (one) => leftOut.push(one) });
   const seen: string[] = [];
-  for await (const cluster of clientOf(api.url).clusters('')) seen.push(cluster.id);
+  for await (const cluster of client.clusters('')) seen.push(cluster.id);
   assert.deepEqual(seen.toSorted(), good.toSorted());
+  // The newest come first.
+  assert.deepEqual(leftOut, [{ subject: 'clusters', position: 230 - 1 - 42 }]);
   await api.close();
 });
 

@@ -50,6 +50,7 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
   const asked = (
     own: AdapterStatus,
     now: number,
+    settings = DEFAULT_SETTINGS,
   ): { readonly phase: string; readonly after: number | undefined } => {
     const situation = {
       cluster: cluster(),
@@ -58,7 +59,7 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
       secret: undefined,
       ...NOTHING,
     };
-    const result = reconcile({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
+    const result = reconcile({ ...situation, settings, now: new Date(now) });
     return { phase: result.phase, after: result.requeueAfterMs };
   };
   const at = Date.parse('2026-01-01T00:00:00Z');
@@ -71,6 +72,9 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
   const day = DEFAULT_SETTINGS.verifyEverySeconds * 1000;
   assert.equal(asked(stored, at + day - 1).phase, 'stored');
   assert.equal(asked(stored, at + day).phase, 'started');
+  const never = { ...DEFAULT_SETTINGS, verifyEverySeconds: 0 };
+  assert.equal(asked(ownStored(2, ''), at).phase, 'started', 'without a time, a proof is due');
+  assert.equal(asked(ownStored(2, ''), at, never).phase, 'stored', 'a proof is never due');
 });
 
 test('a failed Job is looked at again when its pause is over, and at the soonest in a second', () => {

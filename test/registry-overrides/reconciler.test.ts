@@ -259,6 +259,24 @@ test('without its HostedCluster nothing is removed', () => {
   );
 });
 
+test('a document that does not fit keeps the last one', () => {
+  const first = run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]);
+  const huge = mirrorSet(
+    'ImageDigestMirrorSet',
+    'huge',
+    Array.from({ length: 1000 }, (_, at) => ({
+      source: `quay.io/${at}`,
+      mirrors: Array.from({ length: 20 }, (__, mirror) => `m${mirror}.example.com/${'p'.repeat(30)}/${at}`),
+    })),
+  );
+  const second = run([...after(first), huge]);
+  assert.deepEqual(documentOf(second)['data'], documentOf(first)['data']);
+  assert.match(
+    second.problems.join(),
+    /DocumentTooLarge: Cannot write "ConfigMap\/clusters-prod\/registry-overrides"/,
+  );
+});
+
 test('parseOptions() names every wrong field', () => {
   assert.throws(
     () => parseOverridesOptions({ mode: 'mine', catalogs: 'yes', tagMirrors: 1, extra: 1 }),

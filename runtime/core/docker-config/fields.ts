@@ -135,8 +135,7 @@ function addAll(
       warnings.push({ reason: 'DuplicateKey', subject: shown, message });
     }
     if (shown !== member.key) {
-      const message =
-        'has user info in its key, which is no place for a password: remove it, and replace what it held';
+      const message = 'key contains user info: remove it and rotate that password';
       warnings.push({ reason: 'KeyWithUserInfo', subject: shown, message });
     }
     entries.set(member.key, member);

@@ -54,20 +54,20 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T>
     spec,
     status: z.unknown().optional(),
   });
-  const read = readValue(object, whole, '');
+  const read = readValue(withoutNulls(object, whole), whole, '');
   const dropped = droppedFieldProblems(object, spec);
   const problems = [...read.problems, ...dropped];
   const { spec: found } = read.value ?? {};
   return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
 }
 
-/** Reads a value; undefined when there is a problem. Total. */
+/** Reads a value, in which a null is no field that was left out; undefined when there is a problem. Total. */
 export function readValue<T>(
   value: unknown,
   schema: z.ZodType<T>,
   path: string,
 ): { readonly value: T | undefined; readonly problems: readonly string[] } {
-  const read = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
+  const read = schema.safeParse(value, { error: issueText, reportInput: true });
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 

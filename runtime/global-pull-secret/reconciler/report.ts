@@ -131,7 +131,7 @@ function reasonsOf(rejected: readonly EntryStatus[]): string {
 const MAX_EVENTS = 20;
 
 function pullSecretEvent(regarding: Ref, action: 'Copy' | 'Merge', reason: string, note: string): EventNote {
-  return { regarding, type: 'Warning', reason, action, note: note.slice(0, 1024) };
+  return { regarding, type: 'Warning', reason, action, note };
 }
 
 /** Events on `regarding`, which is where a person can fix it. */

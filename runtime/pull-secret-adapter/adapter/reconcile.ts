@@ -117,7 +117,7 @@ function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string
 /** When what is stored has to be proved again; zero or less: now. */
 function verifyInMs({ settings, record, now }: DesiredState, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
-  const provedAt = Date.parse(stored.verifiedTime);
+  const provedAt = Date.parse(stored.verifiedTime) || 0;
   const every = settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : settings.verifyEverySeconds;
   return Math.min(provedAt + every * 1000, retirementDueAt(stored, provedAt)) - now.getTime();
 }

@@ -71,7 +71,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
   RESOURCE_QUOTA_EXCEEDED: [
     'QuotaExceeded',
-    'project "{project}" has as many resources as it may; raise the quota of Secret Manager, or delete secrets and versions; waiting does not help',
+    'project "{project}" has reached its resource quota; raise the quota of Secret Manager, or delete secrets and versions; waiting does not help',
   ],
 };
 

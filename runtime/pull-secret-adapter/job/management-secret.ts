@@ -138,12 +138,12 @@ async function explained<T>(input: ManagementSecretInput, work: () => Promise<T>
 }
 
 function explanation(error: unknown): readonly [OutcomeReason, string] {
-  if (!isApiError(error)) return ['ManagementClusterUnavailable', 'the API server did not take it'];
+  if (!isApiError(error)) return ['ManagementClusterUnavailable', 'the API server rejected it'];
   if (error.status === 404) return ['ManagementNamespaceMissing', 'the namespace does not exist yet'];
   if (error.status === 422)
     return ['PullSecretConflict', 'the API server refuses it; look at the Secret that is there'];
   if (error.status !== 403)
-    return ['ManagementClusterUnavailable', `the API server did not take it (HTTP ${error.status})`];
+    return ['ManagementClusterUnavailable', `the API server rejected it (HTTP ${error.status})`];
   if (error.causes.some((cause) => cause.reason === 'NamespaceTerminating'))
     return ['ManagementNamespaceMissing', 'the namespace is being removed'];
   return [

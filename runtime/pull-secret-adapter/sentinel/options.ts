@@ -1,6 +1,7 @@
 /** How Sentinel decides, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
 import type { Flags } from '../../cli/flags.ts';
+import { UsageError } from '../../core/errors.ts';
 import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
 import {
   type DataNode,
@@ -22,7 +23,7 @@ export interface SentinelInput {
   readonly eventType?: string;
   /** Only clusters with these labels. @default {{}} */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Pause between two goes. @default {5} */
+  /** Pause between two passes. @default {5} */
   readonly pollSeconds?: number;
   /** How old the report about a cluster that is as it should be may become. @default {1800} */
   readonly maxAgeSeconds?: number;
@@ -93,7 +94,7 @@ const sentinelFields = z.strictObject({
       'Type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
     ),
   labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
-  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two goes over all clusters'),
+  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two passes over all clusters'),
   maxAgeSeconds: secondsFrom(1)
     .exactOptional()
     .describe('How old the report about a cluster that is as it should be may become'),
@@ -161,10 +162,14 @@ export function sentinelSettings(flags: object, file: object): SentinelSettings 
     message_data: messageData,
     ...others
   } = file as Readonly<Record<string, unknown>>;
+  const unknown = Object.keys(others).map((name) => JSON.stringify(name));
+  if (unknown.length > 0)
+    throw new UsageError(
+      `Cannot use the messages: unknown field ${unknown.join(', ')}; must be one of "message_decision", "message_data"`,
+    );
   const input = fieldValues(sentinelFields.shape, sentinelSchema, flags, {
     ...(messageDecision === undefined ? {} : { messageDecision }),
     ...(messageData === undefined ? {} : { messageData }),
-    ...others,
   });
   const messages = messagesOf(input);
   return {

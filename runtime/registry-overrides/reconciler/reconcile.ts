@@ -21,6 +21,7 @@ import {
   type Reader,
   type ReconcileError,
   type Reconciler,
+  type Ref,
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
@@ -126,7 +127,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const catalogs = options.catalogs
     ? planCatalogs(reader, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
     : NO_CATALOGS;
-  const errors = catalogProblem(catalogs.error, cluster);
+  const document = documentApply(reader, sets);
   const reported = reportOverrides({
     world: reader,
     cluster,
@@ -139,13 +140,13 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     memory: deployments.memory,
   });
   return {
-    apply: [documentApply(reader, sets), ...deployments.apply, ...catalogs.apply, ...reported.apply],
-    retain: catalogs.keep,
+    apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
+    retain: [...document.keep, ...catalogs.keep],
     lookups: catalogs.needs,
     status: reported.status,
     events: reported.events,
     metrics: reported.metrics,
-    errors,
+    errors: [...document.errors, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
 }
@@ -196,15 +197,41 @@ function memoryOf(reader: Reader, cluster: KubeObject): Memory {
   return status?.summary ?? {};
 }
 
-function documentApply(reader: Reader, sets: MirrorSetObjects): Apply {
+/** What etcd takes, with room for the rest of the object. */
+const MAX_DOCUMENT_BYTES = 900_000;
+
+/** The document; one that is too large leaves the last one in place. */
+function documentApply(
+  reader: Reader,
+  sets: MirrorSetObjects,
+): {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[];
+  readonly errors: readonly ReconcileError[];
+} {
   const namespace = reader.scope.controlPlaneNamespace;
+  const bytes = Buffer.byteLength(sets.document);
+  if (bytes > MAX_DOCUMENT_BYTES) {
+    const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
+    const message = `Cannot write "ConfigMap/${namespace}/${CONFIG_MAP}": the mirrors take ${bytes} bytes, at most ${MAX_DOCUMENT_BYTES} fit`;
+    const hint =
+      'Choose mirror sets with the annotation pullwright.dev/registry-overrides-allow on the HostedCluster';
+    const error = {
+      retryPolicy: 'terminal',
+      code: 'DocumentTooLarge',
+      message,
+      hint,
+      regarding: ref,
+    } as const;
+    return { apply: [], keep: [ref], errors: [error] };
+  }
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } },
     data: { [DOCUMENT_KEY]: sets.document },
   };
-  return { role: 'management', object };
+  return { apply: [{ role: 'management', object }], keep: [], errors: [] };
 }
 
 function catalogProblem(error: string | undefined, cluster: KubeObject): readonly ReconcileError[] {
