@@ -45,11 +45,7 @@ export async function loadConnection(
   const load = await loader(files, context);
   const config = load();
   const cluster = config.getCurrentCluster();
-  const user = config.getCurrentUser();
-  const problem =
-    cluster === null || user === null
-      ? contextProblem(config)
-      : (clusterProblem(cluster) ?? userProblem(user));
+  const problem = problemOf(config);
   if (cluster === null || problem !== undefined)
     throw new UsageError(`Cannot use kubeconfig "${files.join(delimiter)}": ${problem}`);
   // client-node gives null for what a kubeconfig leaves out, whatever its types say.
@@ -97,19 +93,24 @@ function kubeconfigFiles(file: string | undefined, env: Environment): readonly s
     // What is wrong with the first is said when it is read.
     return there.length > 0 ? there : named.slice(0, 1);
   }
-  const home = env['HOME'] || env['USERPROFILE'];
-  const own = home ? join(home, '.kube', 'config') : '';
-  if (existsSync(own)) return [own];
+  // The latter two are those of Windows.
+  const homes = [env['HOME'], `${env['HOMEDRIVE'] ?? ''}${env['HOMEPATH'] ?? ''}`, env['USERPROFILE']];
+  const own = homes
+    .flatMap((home) => (home ? [join(home, '.kube', 'config')] : []))
+    .find((one) => existsSync(one));
+  if (own !== undefined) return [own];
   if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return undefined;
   throw new UsageError(
     'Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
   );
 }
 
-/** Gives what reads the files, each time anew. */
-async function loader(files: readonly string[], context: string | undefined): Promise<() => KubeConfig> {
+type Load = (context?: string) => KubeConfig;
+
+/** Gives what reads the files, each time anew; with `first` as the context, or the one that it is called with. */
+async function loader(files: readonly string[], first: string | undefined): Promise<Load> {
   const { KubeConfig } = await import('@kubernetes/client-node');
-  return () => {
+  return (context = first) => {
     const config = new KubeConfig();
     for (const path of files) {
       const one = new KubeConfig();
@@ -142,6 +143,7 @@ function contextNames({ contexts }: KubeConfig): string {
 /** What client-node calls `any`, and what it keeps of a user that its types say is not changed. */
 interface LoadedUser {
   readonly name: string;
+  token: unknown;
   authProvider: unknown;
   readonly exec: { command?: string; env?: readonly object[] | null } & ExecConfig;
 }
@@ -167,8 +169,11 @@ function readInto(config: KubeConfig, path: string): void {
     const raw = parseYaml(readFileSync(path, 'utf8')) as { users?: readonly RawUser[] | null } | null;
     for (const user of config.users as unknown as readonly LoadedUser[]) {
       const { tokenFile } = raw?.users?.find(({ name }) => name === user.name)?.user ?? {};
-      if (tokenFile !== undefined)
+      if (tokenFile) {
+        // Where there are both, client-go takes the file.
+        user.token = undefined;
         user.authProvider = { name: 'tokenFile', config: { tokenFile: resolve(dirname(path), tokenFile) } };
+      }
       const { command } = user.exec ?? {};
       // A mere name is looked for in PATH.
       if (command && basename(command) !== command) user.exec.command = resolve(dirname(path), command);
@@ -180,6 +185,14 @@ function readInto(config: KubeConfig, path: string): void {
       `Cannot read kubeconfig "${path}": ${fileFailure(error, 'it is not a valid kubeconfig')}`,
     );
   }
+}
+
+function problemOf(config: KubeConfig): string | undefined {
+  const cluster = config.getCurrentCluster();
+  const user = config.getCurrentUser();
+  return cluster === null || user === null
+    ? contextProblem(config)
+    : (clusterProblem(cluster) ?? userProblem(user));
 }
 
 function contextProblem(config: KubeConfig): string {
@@ -209,9 +222,9 @@ const REFUSAL_MS = 1000;
  * The credentials of the current user. client-node keeps the answer of a plugin until the time that it names, also after the API server
  * refused it, so that a refusal has everything read anew.
  *
- * @param load reads the kubeconfig again
+ * @param load reads the kubeconfig again, whose context and server stay those of `first`: what another one names would be sent there
  */
-function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['credentials'] {
+function credentialsOf(load: Load, first: KubeConfig): Connection['credentials'] {
   let config = first;
   let answer: Promise<Credentials> | undefined;
   // A monotonic clock.
@@ -223,12 +236,12 @@ function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['c
     if (refused ? now - refusedAt > REFUSAL_MS : !isPlugin && now - readAt > FRESH_MS) {
       readAt = now;
       if (refused) refusedAt = now;
-      const before = isPlugin ? undefined : answer;
+      const before = answer;
       // A file that is being replaced cannot be read for a moment: its last content is used meanwhile.
       answer = (async () => {
-        config = load();
+        config = reloaded(load, first);
         return ask(config);
-      })().catch((error: unknown) => before ?? Promise.reject(error));
+      })().catch((error: unknown) => (isPlugin ? Promise.reject(error) : (before ?? ask(config))));
     }
     // One run of a plugin for all that ask meanwhile.
     const asked = (answer ??= ask(config));
@@ -238,6 +251,16 @@ function credentialsOf(load: () => KubeConfig, first: KubeConfig): Connection['c
       if (isPlugin && answer === asked) answer = undefined;
     }
   };
+}
+
+/** @throws UsageError when the context of `first` is not usable any more, or names another server */
+function reloaded(load: Load, first: KubeConfig): KubeConfig {
+  const next = load(first.getCurrentContext());
+  const isSame = next.getCurrentCluster()?.server === first.getCurrentCluster()?.server;
+  const problem =
+    problemOf(next) ?? (isSame ? undefined : 'its context names another server than at the start');
+  if (problem !== undefined) throw new UsageError(`Cannot use the changed kubeconfig: ${problem}`);
+  return next;
 }
 
 async function ask(config: KubeConfig): Promise<Credentials> {

@@ -29,7 +29,7 @@ export function podConnection(env: Readonly<Record<string, string | undefined>>,
 }
 
 const FILE_FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there',
+  ENOENT: 'not found',
   EACCES: 'no right to read it',
   EISDIR: 'it is a folder',
 };

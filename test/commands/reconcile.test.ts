@@ -174,7 +174,7 @@ const bad: readonly BadRow[] = [
     reason: 'a typo',
     args: () => ['--from', 'nowhere'],
     code: 1,
-    says: /^Cannot read "nowhere": it is not there$/m,
+    says: /^Cannot read "nowhere": not found$/m,
   },
   {
     name: 'a document that is not YAML',

@@ -49,7 +49,7 @@ const BAD: readonly Bad[] = [
     reason: 'the file is named',
     account: 'empty',
     code: 1,
-    says: /Cannot read ".*ca\.crt": it is not there/,
+    says: /Cannot read ".*ca\.crt": not found/,
   },
   {
     name: 'no rights',

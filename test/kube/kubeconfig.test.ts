@@ -77,6 +77,13 @@ const rows: readonly Row[] = [
     namespace: 'of-own',
   },
   {
+    name: 'takes the home folder of Windows that has one',
+    reason: 'kubectl does, and HOME is often that of another program',
+    env: { HOME: folder, HOMEDRIVE: home.slice(0, 2), HOMEPATH: home.slice(2), USERPROFILE: folder },
+    server: 'own',
+    namespace: 'of-own',
+  },
+  {
     name: 'passes over files of a list that are not there',
     reason: 'kubectl does',
     env: { KUBECONFIG: `${none}:${b}` },
@@ -122,7 +129,8 @@ table(test, rows, async ({ file, env, context, server, namespace }) => {
 });
 
 test('reads the token file of a user beside the file that names the user', async () => {
-  const users = [{ name: 'gamma', user: { tokenFile: 'token' } }];
+  // Where there are both, client-go takes the file.
+  const users = [{ name: 'gamma', user: { tokenFile: 'token', token: plantedPassword('gamma') } }];
   const c = written('elsewhere/c', 'gamma', { users });
   const token = plantedPassword('token');
   writeFileSync(join(folder, 'elsewhere/token'), token);
@@ -130,6 +138,66 @@ test('reads the token file of a user beside the file that names the user', async
   const credentials = await connection.credentials(false);
   assert.equal(credentials.token === undefined ? '' : reveal(credentials.token), token);
 });
+
+const delta = (token: string): Record<string, unknown> => ({
+  clusters: ['delta', 'other'].map((name) => ({ name, cluster: { server: `https://${name}.example.com` } })),
+  contexts: ['delta', 'other'].map((name) => ({ name, context: { cluster: name, user: name } })),
+  users: ['delta', 'other'].map((name) => ({ name, user: { token: plantedPassword(`${name}${token}`) } })),
+});
+const changed = [
+  {
+    name: 'reads a token that was renewed',
+    reason: 'it is refused after its time',
+    change: delta('2'),
+    token: 'delta2',
+  },
+  {
+    name: 'stays with its context when another becomes the current one',
+    reason: 'the token of another cluster would be sent to this one',
+    change: { ...delta('2'), 'current-context': 'other' },
+    token: 'delta2',
+  },
+  {
+    name: 'stays with its context when none is the current one',
+    reason: 'requests would be anonymous',
+    change: { ...delta('2'), 'current-context': '' },
+    token: 'delta2',
+  },
+  {
+    name: 'keeps its token when its context is removed',
+    reason: 'requests would be anonymous',
+    change: { ...delta('2'), contexts: [], 'current-context': '' },
+    token: 'delta',
+  },
+  {
+    name: 'keeps its token when its user is removed',
+    reason: 'requests would be anonymous',
+    change: { ...delta('2'), users: [] },
+    token: 'delta',
+  },
+  {
+    name: 'keeps its token when its context names another server',
+    reason: 'the token of another cluster would be sent to this one',
+    change: {
+      ...delta('2'),
+      clusters: [{ name: 'delta', cluster: { server: 'https://other.example.com' } }],
+    },
+    token: 'delta',
+  },
+];
+
+for (const isAsked of [true, false])
+  table(
+    test,
+    changed.map((row) => ({ ...row, name: `${row.name}${isAsked ? '' : ', asked for the first time'}` })),
+    async ({ change, token }) => {
+      const { credentials } = await loadConnection(written('changed', 'delta', delta('')), {});
+      if (isAsked) await credentials(false);
+      written('changed', 'delta', change);
+      const answer = await credentials(true);
+      assert.equal(answer.token === undefined ? '' : reveal(answer.token), plantedPassword(token));
+    },
+  );
 
 const refused = [
   {
@@ -143,7 +211,7 @@ const refused = [
     name: 'says that a file is not there',
     reason: 'a list of files that are all missing is a mistake',
     env: { KUBECONFIG: none },
-    message: /^Cannot read kubeconfig ".*none": it is not there$/,
+    message: /^Cannot read kubeconfig ".*none": not found$/,
   },
   {
     name: 'names the contexts that there are',
