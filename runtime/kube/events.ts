@@ -37,6 +37,9 @@ export interface EventRecorderOptions {
 const SERIES_MS = 6 * 60_000;
 /** Events remembered at most. */
 const REMEMBERED = 4096;
+/** An object may have so many different events in a row, then one per {@link REFILL_MS}: client-go's spam filter. */
+const BURST = 25;
+const REFILL_MS = 300_000;
 const MANAGER = 'pullwright-events';
 
 interface Known {
@@ -44,20 +47,27 @@ interface Known {
   readonly count: number;
 }
 
+interface Allowance {
+  readonly tokens: number;
+  readonly at: number;
+}
+
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #known = new Map<string, Known>();
+  readonly #allowances = new Map<string, Allowance>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
   }
 
   /** Sends `input`, or counts it as a repetition. Gives what was done. Rejects as the client does. */
-  async record(input: EventInput): Promise<'created' | 'repeated' | 'known'> {
+  async record(input: EventInput): Promise<'created' | 'repeated' | 'known' | 'dropped'> {
     const name = eventName(input);
     const now = this.#options.now();
     const known = this.#known.get(name);
     if (known !== undefined && now - known.at < SERIES_MS) return this.#repeat(input, name, known);
+    if (!this.#allowed(input, now)) return 'dropped';
     remember(this.#known, name, { at: now, count: 1 });
     try {
       await this.#options.client.create(this.#eventObject(input, name), MANAGER);
@@ -83,6 +93,14 @@ export class EventRecorder {
       await this.#options.client.create(this.#eventObject(input, name), MANAGER);
       return 'created';
     }
+  }
+
+  #allowed({ regarding }: EventInput, now: number): boolean {
+    const id = `${regarding.kind} ${regarding.namespace ?? ''} ${regarding.name}`;
+    const before = this.#allowances.get(id) ?? { tokens: BURST, at: now };
+    const tokens = Math.min(BURST, before.tokens + Math.max(0, now - before.at) / REFILL_MS);
+    remember(this.#allowances, id, { tokens: Math.max(0, tokens - 1), at: now });
+    return tokens >= 1;
   }
 
   #eventObject(input: EventInput, name: string): KubeObject {

@@ -1,4 +1,4 @@
-/** Events: said once, counted when repeated. */
+/** Events: said once, counted when repeated, limited when there are many. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
@@ -70,6 +70,16 @@ test('what could not be sent is sent the next time', async () => {
   delete answer.status;
   assert.equal(await events.record(input()), 'created');
   assert.equal(sent.created.length, 1);
+});
+
+test('an object that causes very many different events is limited', async () => {
+  const { events, clock } = recorder();
+  const results: string[] = [];
+  for (let index = 0; index < 30; index++) results.push(await events.record(input(`note ${index}`)));
+  assert.equal(results.filter((result) => result === 'created').length, 25);
+  assert.equal(results.at(-1), 'dropped');
+  clock.now += 300_000;
+  assert.equal(await events.record(input('later')), 'created');
 });
 
 test('what has no namespace is told in default, where kubectl looks', async () => {
