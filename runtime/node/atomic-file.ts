@@ -34,6 +34,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
     state: 'the file system has no space or no inode left',
     hint: 'Free space on the file system; the old content stays until then',
   },
+  EFBIG: {
+    code: 'FileTooLarge',
+    state: 'the file would be larger than this process may write',
+    hint: 'Raise the limit of the service (LimitFSIZE)',
+  },
   EDQUOT: { code: 'DiskFull', state: 'the quota is used up', hint: 'Raise the quota of the owner' },
   EROFS: {
     code: 'ReadOnlyFilesystem',
