@@ -135,7 +135,10 @@ function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOps
   if (kind === 'hosted' && delivery === 'reconciler') return undefined;
   const { kubeConfigSecret, name, server } = asMap(destination);
   if (tool === 'flux') return kubeConfigSecret ?? 'the cluster where Flux runs';
-  return name ?? server ?? 'the cluster where Argo CD runs';
+  const place = name ?? URL.parse(scalarText(server))?.href.replace(/\/$/, '') ?? server ?? 'in-cluster';
+  // Argo CD's own name and address of its cluster.
+  const isOwn = place === 'in-cluster' || place === 'https://kubernetes.default.svc';
+  return isOwn ? 'the cluster where Argo CD runs' : place;
 }
 
 /** Each cluster with the value of one before it. A value that is no text is a mistake of its own. */

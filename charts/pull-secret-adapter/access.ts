@@ -87,9 +87,11 @@ export function toldOfJobs(args: readonly string[]): {
   });
   const { 'job-env': pairs, 'job-ca': authorities, 'job-federation': federation } = values;
   const environment = Object.fromEntries(
-    (pairs as readonly string[]).map((pair) => {
+    pairs.flatMap((pair) => {
+      // The adapter refuses one without NAME=VALUE.
+      if (typeof pair !== 'string' || !pair.includes('=')) return [];
       const at = pair.indexOf('=');
-      return [pair.slice(0, at), pair.slice(at + 1)];
+      return [[pair.slice(0, at), pair.slice(at + 1)]];
     }),
   );
   return {

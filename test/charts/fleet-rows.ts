@@ -3,6 +3,7 @@ import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import type { Case } from '../support/suite.ts';
 
 const FLUX = 'gitops: { tool: flux, repository: https://git.example.com/fleet.git }\n';
+const ARGO = 'gitops: { tool: argo-cd, repository: https://git.example.com/fleet.git }\n';
 export const IMAGE = 'image: registry.example.com/pullwright:0.1.0\n';
 
 export interface BadFleet extends Case {
@@ -104,6 +105,22 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     text: `${IMAGE}${FLUX}clusters: [{ name: a, destination: { kubeConfigSecret: k } }, { name: b, destination: { kubeConfigSecret: k } }]\n`,
     wanted: [/clusters\[1\].destination: "k" is also the destination of clusters\[0\]/],
   },
+  ...[
+    [
+      '{ server: https://api.example.com }',
+      '{ server: "https://API.example.com:443/" }',
+      'https://api.example.com',
+    ],
+    ['{}', '{ server: https://kubernetes.default.svc }', 'the cluster where Argo CD runs'],
+    ['{ name: in-cluster }', '{}', 'the cluster where Argo CD runs'],
+  ].map(([one, other, place]) => ({
+    name: `one cluster of Argo CD as ${one} and as ${other}`,
+    reason: 'they would overwrite each other',
+    text: `${IMAGE}${ARGO}clusters: [{ name: a, destination: ${one} }, { name: b, destination: ${other} }]\n`,
+    wanted: [
+      new RegExp(`clusters\\[1\\].destination: "${place}" is also the destination of clusters\\[0\\]`),
+    ],
+  })),
   {
     name: 'one HostedCluster twice',
     reason: 'one control plane would get two sets of objects',

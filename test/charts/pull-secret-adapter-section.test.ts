@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { toldOfJobs } from '../../charts/pull-secret-adapter/access.ts';
 import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { parseFlags } from '../../runtime/cli/flags.ts';
@@ -123,6 +124,7 @@ test('a flag is checked as its field is', async () => {
       () => read('--job-env', wrong),
       ({ message }: Error) => /must be NAME=VALUE/.test(message) && !message.includes('canary'),
     );
+  assert.deepEqual(toldOfJobs(['--job-env=A=b', '--job-env']), { environment: { A: 'b' } });
   assert.throws(() => read('--destroy-after', '1h'), /--destroy-after: expected 0, or 86400/);
 });
 
