@@ -12,9 +12,13 @@ import { type Case, suite, table } from '../support/suite.ts';
 const test = suite('state of other versions on a node');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
 
+type Document = Record<string, unknown>;
+
 /** A node on which the agent of today has brought {@link OLD} to rest. */
 class Node {
   readonly folder: string = mkdtempSync(join(work, 'node-'));
+  /** The journal on disk when the unit was last restarted. */
+  atRestart: Document = {};
 
   static async settled(): Promise<Node> {
     const node = new Node();
@@ -59,6 +63,7 @@ class Node {
         state: async () => ({ ...unit, invocation: `invocation-${starts}` }),
         restart: async () => {
           starts += 1;
+          this.atRestart = JSON.parse(this.read('.pullwright/journal.json'));
           return { result: 'done' };
         },
         resetFailed: async () => undefined,
@@ -76,7 +81,7 @@ class Node {
 
 interface Row extends Case {
   readonly wants: string;
-  readonly rewrite: (document: Record<string, unknown>) => unknown;
+  readonly rewrite: (document: Document, atRestart: Document) => unknown;
   readonly events: readonly string[];
   readonly isKept: boolean;
 }
@@ -95,6 +100,14 @@ const rows: readonly Row[] = [
     wants: OLD,
     rewrite: (document) => document,
     events: [],
+    isKept: false,
+  },
+  {
+    name: 'a node that was written and not restarted yet',
+    reason: 'the kubelet has not read what is on disk',
+    wants: OLD,
+    rewrite: (_, atRestart) => atRestart,
+    events: ['resumed', 'restarting', 'restarted'],
     isKept: false,
   },
   {
@@ -126,7 +139,7 @@ const rows: readonly Row[] = [
 table(test, rows, async ({ wants, rewrite, events, isKept }) => {
   const node = await Node.settled();
   node.wants(wants);
-  node.rewrite(rewrite);
+  node.rewrite((document) => rewrite(document, node.atRestart));
   const before = node.read('.pullwright/journal.json');
   const outcome = await node.run();
   assert.deepEqual(outcome, { events, reason: 'InSync' });
@@ -138,6 +151,23 @@ table(test, rows, async ({ wants, rewrite, events, isKept }) => {
   const aside = join(node.state, 'journal.json.newer');
   assert.equal(existsSync(aside) && readFileSync(aside, 'utf8') === before, isKept);
 });
+
+for (const [title, retryAt, events, reason] of [
+  ['holds until its time', 60_000, [], 'BreakerOpen'],
+  ['lets one more round begin after its time', -1, CHANGED, 'InSync'],
+] as const)
+  test(`a breaker of another version ${title}`, async () => {
+    const node = await Node.settled();
+    writeFileSync(join(node.folder, 'config.json'), '{"auths":{}}', { mode: 0o600 });
+    const { change } = node.atRestart['journal'] as { change: { source: string } };
+    const breakers = { [change.source]: { rounds: 1, retryAt, coolMs: 300_000, kind: 'unit' } };
+    node.rewrite((document) => ({
+      ...document,
+      journal: { ...(document['journal'] as Document), breakers },
+    }));
+    assert.deepEqual(await node.run(), { events, reason });
+    assert.equal(node.read('config.json') === '{"auths":{}}', reason === 'BreakerOpen');
+  });
 
 test('a saved copy of a later version is not misread', async () => {
   const node = await Node.settled();
