@@ -60,7 +60,7 @@ table(
       reason: 'failed',
       args: [IMAGE, '--from', '/nowhere'],
       code: 1,
-      says: /"\/nowhere": it is not there/,
+      says: /"\/nowhere": not found/,
     },
     {
       name: 'no such file of nodes',

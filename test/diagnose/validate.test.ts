@@ -121,7 +121,7 @@ const ROWS: readonly Row[] = [
     reason: 'what other commands could not read either',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec: {imageTagMirrors: {source: a.io}}\n',
     code: 1,
-    says: /-:1: error: ImageTagMirrorSet "m" has spec\.imageTagMirrors that is no list/,
+    says: /-:1: error: ImageTagMirrorSet "m": spec\.imageTagMirrors must be an array/,
   },
   {
     name: 'tabs',
@@ -269,7 +269,7 @@ test('wrong use and a missing file', async () => {
   assert.equal((await runProcess([process.execPath, main, 'validate'])).code, 2);
   const ran = await runProcess([process.execPath, main, 'validate', join(folder, 'gone.yaml')]);
   assert.equal(ran.code, 1);
-  assert.match(ran.stderr, /gone\.yaml": it is not there/);
+  assert.match(ran.stderr, /gone\.yaml": not found/);
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

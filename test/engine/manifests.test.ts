@@ -131,7 +131,7 @@ const rows: readonly Row[] = [
     name: 'a label that is a number',
     reason: 'YAML types bite',
     text: 'apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: 1}}\n',
-    problems: [[1, /metadata.labels\["x"\] that is no text: quote it/]],
+    problems: [[1, /metadata.labels\["x"\] must be a string: quote it/]],
   },
   {
     name: 'plain text',

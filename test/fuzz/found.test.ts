@@ -157,7 +157,7 @@ const rows: readonly Row[] = [
     reason: 'doctor reads the complaints of the kubelet from them',
     parser: 'manifests',
     text: object('v1 Pod', { status: { containerStatuses: {} } }),
-    says: /Pod "a" has status\.containerStatuses that is no list/,
+    says: /Pod "a": status\.containerStatuses must be an array/,
   },
   {
     name: 'a rendered configuration whose name is a map',
@@ -166,7 +166,7 @@ const rows: readonly Row[] = [
     text: object('machineconfiguration.openshift.io/v1 MachineConfigPool', {
       spec: { configuration: { name: { toString: 1 } } },
     }),
-    says: /MachineConfigPool "a" has spec\.configuration\.name that is no text: quote it/,
+    says: /MachineConfigPool "a": spec\.configuration\.name must be a string: quote it/,
   },
   {
     name: 'files of a MachineConfig that are a map',
@@ -175,14 +175,14 @@ const rows: readonly Row[] = [
     text: object('machineconfiguration.openshift.io/v1 MachineConfig', {
       spec: { config: { storage: { files: {} } } },
     }),
-    says: /MachineConfig "a" has spec\.config\.storage\.files that is no list/,
+    says: /MachineConfig "a": spec\.config\.storage\.files must be an array/,
   },
   {
     name: 'conditions that are a text',
     reason: 'the same',
     parser: 'status',
     text: object('pullwright.dev/v1alpha1 PullStatus', { status: { conditions: 'Ready' } }),
-    says: /PullStatus "a" has status\.conditions that is no list/,
+    says: /PullStatus "a": status\.conditions must be an array/,
   },
   {
     name: 'a config of a NodePool that is a number',
@@ -191,7 +191,7 @@ const rows: readonly Row[] = [
     text: object('hypershift.openshift.io/v1beta1 HostedCluster', {
       spec: { imageContentSources: [{ source: 'quay.io', mirrors: [7] }] },
     }),
-    says: /HostedCluster "a" has spec\.imageContentSources\[0\]\.mirrors\[0\] that is no text: quote it/,
+    says: /HostedCluster "a": spec\.imageContentSources\[0\]\.mirrors\[0\] must be a string: quote it/,
   },
   {
     name: 'a Secret of a version that there is not',

@@ -91,7 +91,7 @@ test('parseManifests() refuses a label that kubectl would refuse', () => {
     'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  labels:\n    pull: on\n',
     'a.yaml',
   );
-  assert.match(problems[0]?.message ?? '', /metadata\.labels\["pull"\] that is no text: quote it/);
+  assert.match(problems[0]?.message ?? '', /metadata\.labels\["pull"\] must be a string: quote it/);
 });
 
 test.run();

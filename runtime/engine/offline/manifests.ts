@@ -111,12 +111,12 @@ function faultAt(
 ): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (step === undefined && expected === 'text')
-    return typeof value === 'string' ? undefined : `${path} that is no text: quote it`;
-  if (!isRecord(value)) return `${path} that is no map`;
+    return typeof value === 'string' ? undefined : `${path} must be a string: quote it`;
+  if (!isRecord(value)) return `${path} must be an object`;
   if (step === undefined) {
     const wrong =
       expected === 'texts' ? Object.entries(value).find(([, one]) => typeof one !== 'string') : undefined;
-    return wrong === undefined ? undefined : `${path}["${wrong[0]}"] that is no text: quote it`;
+    return wrong === undefined ? undefined : `${path}["${wrong[0]}"] must be a string: quote it`;
   }
   const field = step.replace('[]', '');
   const at = path === '' ? field : `${path}.${field}`;
@@ -131,10 +131,10 @@ function faultInList(
   at: string,
 ): string | undefined {
   if (list === undefined || list === null) return undefined;
-  if (!Array.isArray(list)) return `${at} that is no list`;
+  if (!Array.isArray(list)) return `${at} must be an array`;
   for (const [index, element] of (list as readonly unknown[]).entries()) {
     const path = `${at}[${index}]`;
-    const fault = element === null ? `${path} that is empty` : faultAt(element, rest, expected, path);
+    const fault = element === null ? `${path} must not be null` : faultAt(element, rest, expected, path);
     if (fault !== undefined) return fault;
   }
   return undefined;
@@ -332,7 +332,7 @@ function faultOf(value: unknown): string | undefined {
   const { name } = metadata;
   if (typeof name !== 'string' || name === '') return `${kind} has no metadata.name`;
   const shape = shapeFault(object);
-  return shape === undefined ? undefined : `${kind} "${name}" has ${shape}`;
+  return shape === undefined ? undefined : `${kind} "${name}": ${shape}`;
 }
 
 /** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */
@@ -434,7 +434,7 @@ async function readText(file: string): Promise<string> {
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there',
+  ENOENT: 'not found',
   EACCES: 'it may not be read by this user',
   EISDIR: 'it is a folder',
   EPERM: 'it may not be read by this user',
