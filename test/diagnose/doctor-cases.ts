@@ -159,6 +159,19 @@ export const rows: readonly Row[] = [
     fixes: true,
   },
   {
+    name: "a Secret in a template's own list that the kubelet cannot parse",
+    reason: 'the name is to go, although another field manager wrote it',
+    objects: [
+      account([]),
+      secret('broken', { 'r.io': '!!' }),
+      GOOD,
+      deployment({ imagePullSecrets: [{ name: 'broken' }, { name: 'good' }] }),
+    ],
+    broken: 'secrets-readable',
+    says: /can pull no image at all/,
+    fixes: true,
+  },
+  {
     name: 'a Secret that the kubelet cannot parse',
     reason: 'it fails every image of the pod',
     objects: [account(['broken', 'good']), secret('broken', { 'r.io': '!!' }), GOOD, deployment({})],

@@ -114,7 +114,10 @@ else {
 
   test('rights that are missing are named', async () => {
     const namespace = 'case-2';
-    const some = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] }];
+    const some = [
+      { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get'] },
+      { apiGroups: ['pullwright.dev'], resources: ['pullstatuses', 'pullsecretgrants'], verbs: ['list'] },
+    ];
     const user = await plane.user({ name: 'nobody', by: 'token', namespaces: { [namespace]: some } });
     const ask = (where: string, ...more: readonly string[]) =>
       runProcess([
@@ -134,6 +137,17 @@ else {
     assert.match(blind.stderr, /Cannot examine Deployment "case-3\/web": it could not be read/);
     const halfBlind = await ask(namespace);
     assert.match(halfBlind.stderr, /Cannot list "Secret in case-2".*Grant the verb "list"/);
+    const status = await runProcess([
+      process.execPath,
+      main,
+      'status',
+      '-n',
+      namespace,
+      '--kubeconfig',
+      user.kubeconfig,
+    ]);
+    assert.equal(status.stderr, '', 'what is outside of the namespace is not asked for');
+    assert.equal(status.stdout, `No objects of Pullwright in namespace "${namespace}"\n`);
   });
 
   test('a healthy pod has no broken link, and the text says so', async () => {

@@ -5,6 +5,7 @@ import { type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
+import { podSpecIn } from '../model/pull.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
 import type { DoctorInput, Explanation, Finding, FoundIn, NodeEvidence, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
@@ -35,6 +36,15 @@ export function fixAccount(
     };
   const { apiVersion, kind, metadata } = template;
   const place = { name: metadata.name, namespace };
+  // Another field manager cannot take a name out of the list.
+  if (ownList && good === undefined)
+    return patchedList(template, {
+      namespace,
+      within: kind === 'CronJob' ? '/spec/jobTemplate/spec/template/spec' : '/spec/template/spec',
+      own: podSpecIn(template)['imagePullSecrets'],
+      bad,
+      good,
+    });
   if (ownList)
     return { fix: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
   const again = isPod
@@ -44,7 +54,10 @@ export function fixAccount(
   if (Array.isArray(own) && own.length > 0)
     return {
       ...again,
-      ...patchedList({ namespace, account: account.name, own: own.map(nameIn), bad, good }),
+      ...patchedList(
+        { kind: 'ServiceAccount', metadata: { name: account.name } },
+        { namespace, within: '', own, bad, good },
+      ),
     };
   return {
     fix: [
@@ -59,21 +72,22 @@ export function fixAccount(
   };
 }
 
-function nameIn(item: unknown): string {
-  return textOf(recordOf(item)['name']);
-}
-
 interface ListPatch {
   readonly namespace: string;
-  readonly account: string;
-  readonly own: readonly string[];
+  /** What holds the list. */
+  readonly within: string;
+  readonly own: unknown;
   readonly bad: string | undefined;
   readonly good: string | undefined;
 }
 
 /** The list of a ServiceAccount is atomic: applying one name removes the others; a JSON patch keeps them. */
-function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<Told, 'commands'> {
-  const path = '/imagePullSecrets';
+function patchedList(
+  { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
+  { namespace, within, own: list, bad, good }: ListPatch,
+): Pick<Told, 'commands'> {
+  const own = (Array.isArray(list) ? list : []).map((item) => textOf(recordOf(item)['name']));
+  const path = `${within}/imagePullSecrets`;
   const at = bad === undefined ? -1 : own.indexOf(bad);
   const patch = [
     ...(at < 0
@@ -86,7 +100,7 @@ function patchedList({ namespace, account, own, bad, good }: ListPatch): Pick<To
       ? []
       : [{ op: 'add', path: `${path}/-`, value: { name: good } }]),
   ];
-  const command = kubectl(['patch', 'serviceaccount', account, '-n', namespace], [account, namespace]);
+  const command = kubectl(['patch', kind.toLowerCase(), name, '-n', namespace], [name, namespace]);
   return patch.length === 0 || command === undefined
     ? {}
     : { commands: [`${command} --type=json -p ${shellWord(JSON.stringify(patch))}`] };
