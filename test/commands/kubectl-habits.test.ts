@@ -7,7 +7,7 @@ import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { CLUSTER, nowhere, tidy } from './output-scene.ts';
+import { CLUSTER, nowhere, put, tidy } from './output-scene.ts';
 
 const test = suite("kubectl's habits");
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
@@ -156,6 +156,22 @@ test('-f - reads standard input in every command that reads manifests', async ()
   }
 });
 
+const LISTED = put(
+  'listed.yaml',
+  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull', namespace: 'shop' }, ...config('quay.io') },
+  {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default', namespace: 'shop' },
+    imagePullSecrets: [{ name: 'gone' }],
+  },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { template: { spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] } } },
+  },
+);
 const BROKEN = nowhere('broken.yaml');
 writeFileSync(BROKEN, 'kind: [');
 const IMAGE = 'quay.io/shop/web:1';
@@ -178,6 +194,12 @@ table(
         [name, ...(name === 'mirrors' || name === 'explain' ? [IMAGE] : []), '-f', CLUSTER, '-f', BROKEN],
         /broken\.yaml:1/,
       ),
+    ),
+    ended(
+      'doctor -o yaml where a command is the fix',
+      1,
+      ['doctor', 'deploy/web', '-n', 'shop', '-f', LISTED, '-o', 'yaml'],
+      /^Fixed by a command, not by YAML: kubectl patch serviceaccount default -n shop --type=json -p /,
     ),
     ended('status --cluster alone', 2, ['status', '--cluster', 'prod'], /name the folder too/),
     ended(

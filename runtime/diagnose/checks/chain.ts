@@ -38,13 +38,7 @@ export function fixAccount(
   const place = { name: metadata.name, namespace };
   // Another field manager cannot take a name out of the list.
   if (ownList && good === undefined)
-    return patchedList(template, {
-      namespace,
-      within: kind === 'CronJob' ? '/spec/jobTemplate/spec/template/spec' : '/spec/template/spec',
-      own: podSpecIn(template)['imagePullSecrets'],
-      bad,
-      good,
-    });
+    return patchedList(template, { namespace, own: podSpecIn(template)['imagePullSecrets'], bad, good });
   if (ownList)
     return { fix: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
   const again = isPod
@@ -56,7 +50,7 @@ export function fixAccount(
       ...again,
       ...patchedList(
         { kind: 'ServiceAccount', metadata: { name: account.name } },
-        { namespace, within: '', own, bad, good },
+        { namespace, own, bad, good },
       ),
     };
   return {
@@ -74,20 +68,23 @@ export function fixAccount(
 
 interface ListPatch {
   readonly namespace: string;
-  /** What holds the list. */
-  readonly within: string;
   readonly own: unknown;
   readonly bad: string | undefined;
   readonly good: string | undefined;
 }
 
+const LIST_IN: Readonly<Record<string, string>> = {
+  ServiceAccount: '',
+  CronJob: '/spec/jobTemplate/spec/template/spec',
+};
+
 /** The list of a ServiceAccount is atomic: applying one name removes the others; a JSON patch keeps them. */
 function patchedList(
   { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
-  { namespace, within, own: list, bad, good }: ListPatch,
+  { namespace, own: list, bad, good }: ListPatch,
 ): Pick<Told, 'commands'> {
   const own = (Array.isArray(list) ? list : []).map((item) => textOf(recordOf(item)['name']));
-  const path = `${within}/imagePullSecrets`;
+  const path = `${LIST_IN[kind] ?? '/spec/template/spec'}/imagePullSecrets`;
   const at = bad === undefined ? -1 : own.indexOf(bad);
   const patch = [
     ...(at < 0
