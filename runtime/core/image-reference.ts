@@ -5,6 +5,8 @@
  * ParseImageName of the kubelet 1.36, which adds the tag `latest` when there is neither tag nor digest.
  */
 
+import { withoutUserInfo } from './text.ts';
+
 /** A reference in full: `docker.io/library/nginx:1.27`. */
 export interface ImageReference {
   /** Registry host with its port, in the case in which it was written: `quay.io`, `[::1]:5000`, `docker.io`. */
@@ -159,8 +161,11 @@ export function isShortName(image: string): boolean {
  * What is probably wrong with an image that cannot be read; undefined when nothing is known.
  */
 export function imageHint(image: string): string | undefined {
-  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(image)?.[0];
-  if (scheme !== undefined) return `an image has no scheme: write ${image.slice(scheme.length)}`;
+  const plain = withoutUserInfo(image)
+    .replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
+    .trim();
+  if (plain !== image.trim() && (image.includes('://') || plain.includes('/')))
+    return `an image has no scheme, user name or password: write "${plain}"`;
   const digest = image.includes('@') ? image.slice(image.indexOf('@') + 1) : undefined;
   if (digest !== undefined && !/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(digest))
     return 'the digest is cut off or mistyped: expected sha256: and 64 digits of 0-9 and a-f';

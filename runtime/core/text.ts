@@ -29,13 +29,20 @@ export function onOneLine(text: string): string {
 
 /** Before the host of a URL, or of a registry's name in quotes; a digest or a port is none. Bounded, so that each text is read once. */
 const USER_INFO =
-  /(:\/\/|^|")(?:(?<=:\/\/)[^\s"'<>/@:]{0,256}@|[^\s"'<>/@:]{0,256}:(?!\/\/|\d+\/)[^\s"'<>]{0,256}@)(?!sha\d+:)/g;
+  /(:\/\/|(?:^|")\s{0,9})(?:(?<=:\/\/)[^\s"'<>/@:]{0,256}@|[^\s"'<>/@:]{0,256}:(?!\/\/|\d+\/)[^\s"'<>]{0,256}@)(?!sha\d+:)/g;
 
 /**
  * A registry key, a URL or a sentence with them, without user info, which may hold a password: for whatever shows one.
  */
 export function withoutUserInfo(text: string): string {
   return text.includes('@') ? text.replace(USER_INFO, '$1') : text;
+}
+
+/**
+ * The same with `***` in its place, for the name of an image: one with user info cannot be pulled, and has to stay one that cannot be read.
+ */
+export function maskedUserInfo(text: string): string {
+  return text.replace(USER_INFO, '$1***@');
 }
 
 /**

@@ -93,7 +93,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'explain deploy/op -n shop --from FOLDER/all.yaml',
       code: 1,
-      says: /error: .*pulled from nowhere: registry\.redhat\.io\/\S+ rejected by the policy/,
+      says: /error: .*no usable pull source for "[^"]+": registry\.redhat\.io\/\S+ rejected by the policy/,
     },
     {
       args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',

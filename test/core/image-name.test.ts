@@ -6,7 +6,11 @@ import { suite, table } from '../support/suite.ts';
 const test = suite('names of images');
 
 const rows = [
-  { name: 'docker://quay.io/a/b', reason: 'copied from skopeo', hint: /no scheme: write quay\.io\/a\/b$/ },
+  {
+    name: 'docker://quay.io/a/b',
+    reason: 'copied from skopeo',
+    hint: /no scheme, user name or password: write "quay\.io\/a\/b"$/,
+  },
   { name: 'https://quay.io/a/b', reason: 'copied from a browser', hint: /no scheme/ },
   { name: 'quay.io/a/b:1@sha256:abc', reason: 'copied from a table that cuts', hint: /digest is cut off/ },
   { name: 'quay.io/a/b:', reason: 'a variable was empty', hint: /tag after ":" is missing/ },

@@ -288,15 +288,19 @@ export const rows: readonly Row[] = [
     [
       ['x509: certificate signed by unknown authority', /does not trust the certificate of quay\.io/],
       ['dial tcp 10.0.0.1:443: i/o timeout', /quay\.io did not answer in time/],
-      ['toomanyrequests: you have reached your pull rate limit', /called too often/],
+      [
+        'toomanyrequests: you have reached your pull rate limit',
+        /called too often/,
+        /^Use an account with a higher/,
+      ],
       ['manifest unknown', /quay\.io does not have the image/],
       [
         'unauthorized: access to the resource is not authorized',
         /quay\.io refused, or the image does not exist/,
       ],
-    ] as const
+    ] as readonly (readonly [message: string, says: RegExp, advice?: RegExp])[]
   ).map(
-    ([message, says]): Row => ({
+    ([message, says, advice = /./]): Row => ({
       name: `an event: ${message}`,
       reason: 'all that is known here is right, and the registry says no',
       objects: [
@@ -308,7 +312,7 @@ export const rows: readonly Row[] = [
       what: 'web',
       broken: 'registry',
       says,
-      advice: /./,
+      advice,
     }),
   ),
 ];

@@ -1,7 +1,10 @@
 /** What `pullwright doctor` tells somebody to do about a pod without its Secrets: who makes another, and whether that one would get them. */
 import assert from 'node:assert/strict';
-import { judgePod } from '../../runtime/diagnose/checks/chain.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
+import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -103,6 +106,66 @@ table(test, rows, ({ owner, injecting, live = true, advice }) => {
   };
   const findings = judgePod(lookAt(store, puller, { unread: [], hosted: false, live }));
   assert.match(findings.find(({ check }) => check === 'injection')?.advice ?? '', advice);
+});
+
+const secret = (name: string, document: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace: 'shop' },
+  type: 'kubernetes.io/dockerconfigjson',
+  data: { '.dockerconfigjson': redact(Buffer.from(document).toString('base64')) },
+});
+
+/** What is found of a pod whose provider failed, with the printed YAML. */
+function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
+  const store = new ObjectStore();
+  const metadata = { name: 'web', namespace: 'shop' };
+  const regarding = { kind: 'Pod', ...metadata };
+  const spec = { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] };
+  for (const object of [
+    { apiVersion: 'v1', kind: 'Pod', metadata, spec },
+    { apiVersion: 'v1', kind: 'Event', metadata, regarding, reason: 'CredentialProviderFailed', note: 'no' },
+    secret('other', JSON.stringify({ auths: { 'other.io': { auth: 'YTpi' } } })),
+    secret('broken', '{'),
+    ...more,
+  ])
+    store.set(object);
+  const pod = { apiVersion: 'v1', kind: 'Pod', name: 'web' };
+  const puller = { namespace: 'shop', serviceAccount: 'default', pod };
+  const findings = judgePod(lookAt(store, puller, { unread: [], hosted: false }));
+  return findings.find(({ check }) => check === 'mirror-credential');
+}
+
+test('a provider that failed gets rights on Secrets for mirrors, and the pod lists none of them', () => {
+  const fix = providerFailed()?.fix ?? [];
+  assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding']);
+  assert.match(JSON.stringify(fix), /"resourceNames":\["other"\]/);
+  const known = providerFailed({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageTagMirrorSet',
+    metadata: { name: 'm' },
+    spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },
+  });
+  assert.deepEqual(known?.fix, []);
+});
+
+test('a bare pod with an own list is corrected in its manifest, by a list as it is written', () => {
+  const { advice } = fixAccount(
+    {
+      namespace: 'shop',
+      account: { name: 'default', object: undefined, known: true },
+      images: [],
+      isPod: true,
+      ownList: true,
+      template: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' } },
+    } as unknown as DoctorInput,
+    'gone',
+    'good',
+  );
+  assert.equal(
+    advice,
+    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the pod, and create it again',
+  );
 });
 
 test.run();

@@ -174,7 +174,10 @@ test('doctor says what was seen', async () => {
   write(true);
   for (const template of ['deploy/web', 'sts/db', 'job/once', 'cronjob/nightly']) {
     const { stdout } = await run('doctor', template, '-n', 'shop');
-    assert.match(stdout, /ok +injection +a pod of this template lists 1 Secret, 1 of them by profiles/);
+    assert.match(
+      stdout,
+      /ok +injection +a pod of this template lists 1 imagePullSecret, 1 of them by profiles/,
+    );
   }
   const other = await run('doctor', 'sts/other', '-n', 'shop');
   assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);

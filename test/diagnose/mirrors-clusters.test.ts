@@ -106,7 +106,7 @@ const ROWS: readonly MirrorsRow[] = [
     objects: [],
     args: ['docker://quay.io/a/x:1'],
     code: 2,
-    says: [/an image has no scheme: write quay\.io\/a\/x:1/],
+    says: [/an image has no scheme, user name or password: write "quay\.io\/a\/x:1"/],
   },
   {
     name: 'a short name follows the search registries of the Image object',

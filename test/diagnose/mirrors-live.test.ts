@@ -84,12 +84,12 @@ else {
     assert.match(ran.stdout.replace(/\s+/g, ' '), /The rule for "blocked\.invalid" forbids to contact it/);
   });
 
-  test('doctor says that the image may be pulled from nowhere', async () => {
+  test('doctor says that the image has no usable pull source', async () => {
     const ran = await live('doctor', 'deploy/shop', '-n', 'web');
     assert.equal(ran.code, 1, ran.stderr);
     assert.match(
       ran.stdout,
-      /broken {3}places .*"blocked\.invalid\/x:1" may be pulled from nowhere[\s\S]*image\.config\.openshift\.io\/cluster/,
+      /broken {3}places .*no usable pull source for "blocked\.invalid\/x:1"[\s\S]*image\.config\.openshift\.io\/cluster/,
     );
   });
 

@@ -1,6 +1,6 @@
 /** `pullwright report`: the data, the page as text, Markdown and differences, over folders. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
@@ -91,6 +91,19 @@ test('says which runtimes nodes name, and what containerd sends', async () => {
     'Deployment/shop/web kubelet',
   ]);
   assert.deepEqual(clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu').runtimes, []);
+});
+
+test('a Secret that is encrypted is not called ok', async () => {
+  const from = join(folder, 'encrypted');
+  mkdirSync(from, { recursive: true });
+  const metadata = { name: 'sealed', namespace: 'shop' };
+  const data = { '.dockerconfigjson': 'ENC[AES256_GCM,data:c2VhbGVk,iv:aXY=,tag:dGFn,type:str]' };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/dockerconfigjson', data };
+  writeFileSync(join(from, 'secret.json'), JSON.stringify(secret));
+  const [cluster] = (await reportOf('--from', from)).clusters;
+  const [namespace] = cluster?.namespaces ?? [];
+  assert.equal(namespace?.verdict, 'attention');
+  assert.match(namespace.secrets[0]?.fault ?? '', /is encrypted by SOPS/);
 });
 
 test('every problem says what to do', async () => {

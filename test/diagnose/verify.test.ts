@@ -202,6 +202,20 @@ test('an unreadable Secret blocks the pod, and is said', async () => {
   assert.equal(report.images[0]?.attempts[0]?.verdict, 'NotAsked');
 });
 
+test('an entry whose key has user info is asked', async () => {
+  const registry = await startServer((_, answer) => {
+    answer.writeHead(401, { 'www-authenticate': 'Basic realm="r"' }).end();
+  });
+  const from = dump(
+    'user-info',
+    secret('web', 'pull', { [`https://robot:x@${registry.host}`]: plantedAuth(LABEL) }),
+    deployment('web', 'a', [`${registry.host}/a:1`], ['pull']),
+  );
+  const { code, report } = await asked('--all-in-use', '--from', from, ...allow(registry.host));
+  assert.equal(code, 1, JSON.stringify(report));
+  assert.equal(report.images[0]?.attempts[0]?.verdict, 'Invalid', JSON.stringify(report.images));
+});
+
 const wrongUse: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [[], /name images, or say --all-in-use/],
   [['quay.io/a', '--all-in-use'], /name images, or say --all-in-use/],

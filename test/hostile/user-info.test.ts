@@ -74,6 +74,94 @@ test('the page of a report shows none, and validate names it', async () => {
   assert.match(await output(['validate', from, '-o', 'json']), /KeyWithUserInfo/);
 });
 
+const IMAGES = [
+  `robot:${PASSWORD}@quay.io/acme/web:1`,
+  `https://robot:${PASSWORD}@quay.io/acme/web:1`,
+  ` robot:pass/${PASSWORD}@quay.io/acme/web:1`,
+];
+
+/** Pods that have such an image, with what the kubelet says of it. */
+const ofPods = join(folder, 'images');
+mkdirSync(ofPods);
+const metadata = { namespace: 'web', name: 'web' };
+const items = IMAGES.flatMap((image, at) => {
+  const [name, message] = [
+    `web${at}`,
+    `Failed to apply default image tag "${image}": invalid reference format`,
+  ];
+  const waiting = { reason: 'InvalidImageName', message };
+  const named = { namespace: 'web', name };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: named,
+      spec: { containers: [{ name: 'a', image }] },
+      status: { phase: 'Pending', containerStatuses: [{ name: 'a', image, state: { waiting } }] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { namespace: 'web', name: `${name}.1` },
+      involvedObject: { kind: 'Pod', ...named },
+      reason: 'Failed',
+      type: 'Warning',
+      message,
+    },
+  ];
+});
+writeFileSync(
+  join(ofPods, 'all.json'),
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      ...items,
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...metadata, name: 'default' } },
+    ],
+  }),
+);
+const outputs = (...formats: readonly string[]) => formats.map((format) => ['-o', format]);
+for (const args of [
+  ...IMAGES.flatMap((_, at) =>
+    [[], ...outputs('wide', 'json', 'yaml')].map((as) => ['doctor', `web${at}`, '-n', 'web', ...as]),
+  ),
+  ...[[], ...outputs('json')].flatMap((as) => [
+    ['doctor', '--all', '-A', ...as],
+    ['explain', '--pod', 'web0', '-n', 'web', ...as],
+    ['validate', ...as],
+    ['mirrors', ...as],
+    ['verify', '--all-in-use', ...as],
+    ...IMAGES.flatMap((image) => [
+      ['explain', image, ...as],
+      ['mirrors', image, ...as],
+      ['verify', image, ...as],
+    ]),
+  ]),
+  ...[[], ['--markdown'], ...outputs('wide', 'json', 'yaml')].map((as) => ['report', ...as]),
+])
+  test(`${args.join(' ').replaceAll(PASSWORD, '...')} shows no password of an image`, async () => {
+    const from = args[0] === 'validate' ? [ofPods] : ['--from', ofPods];
+    const seen = await output([...args, ...from]);
+    assert.ok(seen !== '' || args.includes('yaml'));
+    assert.equal(findPlanted(seen), undefined);
+    assert.doesNotMatch(seen, /^(Unknown|Usage)/);
+    if (/^(?:doctor|report)\b(?!.* yaml$)/.test(args.join(' '))) assert.match(seen, /cannot be read/);
+  });
+
+test('the page of a report shows no password of an image', async () => {
+  const page = join(folder, 'images.html');
+  await output(['report', '--from', ofPods, '--html', page]);
+  const seen = readFileSync(page, 'utf8');
+  assert.match(seen, /cannot be read/);
+  assert.equal(findPlanted(seen), undefined);
+});
+
+test('an image with user info is named as it can be written', async () => {
+  for (const image of IMAGES.slice(0, 2))
+    assert.match(await output(['mirrors', image, '--from', ofPods]), /write "quay\.io\/acme\/web:1"/);
+});
+
 test('a PullStatus shows none, and says to remove it', () => {
   const text = (config: object) => redact(JSON.stringify(config));
   const merged = mergePullSecrets({

@@ -132,7 +132,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
       await runs('team-a', 'web');
       await profileSays(/1\/1 +True +Current/);
       await within(async () => void (await ok(node, 'pullwright status')));
-      await doctorSays('team-a', 'web', 0, /ok +injection +the pod lists 1 Secret;/);
+      await doctorSays('team-a', 'web', 0, /ok +injection +the pod lists 1 imagePullSecret,/);
     },
   );
 

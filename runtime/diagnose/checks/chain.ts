@@ -30,9 +30,10 @@ export function fixAccount(
     ...(good === undefined ? [] : [good]),
   ];
   const imagePullSecrets = names.map((name) => ({ name }));
+  const isOwned = (template.metadata.ownerReferences ?? []).length > 0;
   if (ownList && isPod)
     return {
-      advice: `Write imagePullSecrets ${names.join(', ') || '(none)'} into the template that the pod is made from, and ${recreation(template)}`,
+      advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${isOwned ? 'template that the pod is made from' : 'manifest of the pod'}, and ${recreation(template)}`,
     };
   const { apiVersion, kind, metadata } = template;
   const place = { name: metadata.name, namespace };
@@ -145,15 +146,13 @@ export function fixProvider(
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
   const wanted = [...new Set([...matchImages, ...hosts])];
-  const secrets = [
-    ...new Set(
-      images.flatMap(({ elsewhere, explanation, mirrorSecrets = [] }) => [
-        ...elsewhere,
-        ...mirrorSecrets,
-        ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
-      ]),
-    ),
-  ];
+  const named = images.flatMap(({ elsewhere, mirrors, explanation, mirrorSecrets = [] }) => [
+    ...elsewhere,
+    // Where no mirror is known they are only those that may hold something for one.
+    ...(mirrors.length === 0 ? [] : mirrorSecrets),
+    ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
+  ]);
+  const secrets = [...new Set([...named, ...images.flatMap(({ mirrorSecrets = [] }) => mirrorSecrets)])];
   const config: KubeObject = {
     apiVersion: 'config.openshift.io/v1',
     kind: 'CRIOCredentialProviderConfig',
@@ -164,14 +163,14 @@ export function fixProvider(
     ...(wanted.length > matchImages.length && mayRead ? [config] : []),
     ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
     // By name it reads only what pod and account list.
-    ...(mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
+    ...(mayRead || named.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
       ? []
       : [
           {
             apiVersion: 'v1',
             kind: 'ServiceAccount',
             metadata: { name: account.name, namespace },
-            imagePullSecrets: secrets.map((name) => ({ name })),
+            imagePullSecrets: [...new Set(named)].map((name) => ({ name })),
           },
         ]),
   ];
@@ -448,10 +447,11 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
   };
 }
 
-function refused({ failure, namespace }: DoctorInput): Told | undefined {
+function refused({ failure, namespace, images }: DoctorInput): Told | undefined {
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
-  const { said, advice } = pullRemedy(failure, { ...failure, namespace });
+  const sent = images.some((one) => one.text === image && one.explanation?.kubelet.anonymous === false);
+  const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
   const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
   return {
     about: said,
@@ -472,7 +472,7 @@ function refused({ failure, namespace }: DoctorInput): Told | undefined {
  */
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
-  { id: 'places', run: noPlace, ok: () => 'every image has a place to be pulled from' },
+  { id: 'places', run: noPlace, ok: () => 'every image has a pull source' },
   { id: 'service-account', needs: 'all', run: accountMissing, ok: () => 'the ServiceAccount exists' },
   { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
   { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
@@ -577,7 +577,7 @@ function injectionText({ images, isPod }: DoctorInput): string {
   if (names.size === 0) return `${who} lists no Secret, and no profile or SidecarSet gives it one`;
   const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
   const given = injected.size === 0 ? '' : `, ${injected.size} of them by profiles and SidecarSets`;
-  return `${who} lists ${counted(names.size, 'Secret')}${given}; nothing that ${names.size === 1 ? 'it gives' : 'they give'} is missing`;
+  return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, and lacks none that profiles give`;
 }
 
 /** A Secret that is listed and missing, where the chain holds without it. */

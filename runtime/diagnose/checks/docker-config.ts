@@ -141,10 +141,13 @@ export function documentFault({ text, format }: Pick<AuthSource, 'text' | 'forma
   return found === undefined ? 'cannot be read' : faultText(found);
 }
 
+/** Warnings of `validate` after which nothing of a Secret can be used as it stands. */
+const NO_USE: ReadonlySet<string> = new Set(['WrongType', 'Encrypted', 'Masked']);
+
 /** Why a pod that lists a Secret gets nothing of it; undefined where it gets something. In the words of `validate`. */
 export function secretFault(secret: SecretObject): string | undefined {
   const found = validateSecret(secret, true).find(
-    ({ severity, code }) => severity === 'error' || code === 'WrongType',
+    ({ severity, code }) => severity === 'error' || NO_USE.has(code),
   );
   return found && faultText(found);
 }

@@ -97,7 +97,6 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   distribution: ['A Secret could not be synced to its namespace', 'pull-secret-injection'],
   node: ['A node lacks the pull secret that is meant for it', 'global-pull-secret'],
   registry: ['The last pull of an image failed', 'pulls'],
-  unread: ['Some objects could not be read, so the cause is unknown', 'pulls'],
   'pull-secret/unusable': ['A pull secret of the nodes cannot be used', 'global-pull-secret'],
   'entry/rejected': ['An entry of a pull secret is rejected', 'global-pull-secret'],
   'entry/last-good': ['An entry of a pull secret is rejected', 'global-pull-secret'],

@@ -149,15 +149,19 @@ export interface RemedyAbout {
   readonly namespace: string;
   readonly pod?: string | undefined;
   readonly node?: string | undefined;
+  /** Whether the pull has a credential. */
+  readonly sent?: boolean;
 }
 
 /** What a failure means and what to do, with names filled in; a command only where all its names are known. Total. */
 export function pullRemedy(
   failure: PullFailure,
-  { namespace, pod, node }: RemedyAbout,
+  { namespace, pod, node, sent = false }: RemedyAbout,
 ): { readonly said: string; readonly advice: string } {
   const { cause, host, image, missing = [] } = failure;
-  const [said, advice, command] = REMEDIES[cause];
+  const [said, general, command] = REMEDIES[cause];
+  const advice =
+    sent && cause === 'rate-limited' ? 'Use an account with a higher limit, or a mirror' : general;
   const slug = host
     ?.toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -104,7 +104,7 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Explained): Told 
   if (places.length > 0) return undefined;
   const from = why?.from === undefined ? '' : ` (${why.from})`;
   return {
-    message: `"${image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
+    message: `no usable pull source for "${image}"${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
     advice:
       'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for',
   };

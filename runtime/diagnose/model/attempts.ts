@@ -378,13 +378,18 @@ function credentialsOf({ secrets, node, pullFile }: ExplainInput): Credentials {
       source === undefined ? [] : [[source.name, source]],
     ),
   );
-  return ({ source: name, key }, user) => {
+  return ({ source: name, position }, user) => {
     const source = bySource.get(name);
-    return source === undefined ? undefined : entriesOf(source).get(key)?.[user];
+    return source === undefined ? undefined : entriesOf(source).get(placeIn(position))?.[user];
   };
 }
 
 type Held = Pick<DockerConfigEntry, 'kubelet' | 'containers'>;
+
+/** No key: what is shown of one lacks its user info. */
+function placeIn({ line, column }: TextPosition): string {
+  return `${line}:${column}`;
+}
 
 /** One document serves many images. */
 const held = new WeakMap<AuthSource, ReadonlyMap<string, Held>>();
@@ -394,7 +399,7 @@ function entriesOf(source: AuthSource): ReadonlyMap<string, Held> {
   if (known !== undefined) return known;
   const parsed = readAuthSource(source);
   const entries = parsed.ok ? parsed.config.entries : [];
-  const made = new Map(entries.map((entry): [string, Held] => [entry.key.written, entry]));
+  const made = new Map(entries.map((entry): [string, Held] => [placeIn(entry.position), entry]));
   held.set(source, made);
   return made;
 }

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
+import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import type { SourceKind } from './objects.ts';
@@ -100,7 +101,10 @@ function textIn(from: Readonly<Record<string, unknown>>, field: string): string 
 }
 
 function containersOf(spec: PlainPodSpec): readonly { readonly name: string; readonly image: string }[] {
-  return recordsIn(spec, SPECS).map((one) => ({ name: textIn(one, 'name'), image: textIn(one, 'image') }));
+  return recordsIn(spec, SPECS).map((one) => ({
+    name: textIn(one, 'name'),
+    image: maskedUserInfo(textIn(one, 'image')),
+  }));
 }
 
 interface Wait {
@@ -119,9 +123,12 @@ function waitsOf(pod: KubeObject): readonly Wait[] {
     const { running, terminated, waiting } = recordOf(status['state']);
     if (running !== undefined || terminated !== undefined) return [];
     const name = textIn(status, 'name');
-    const image = containers.find((one) => one.name === name)?.image ?? textIn(status, 'image');
+    const image =
+      containers.find((one) => one.name === name)?.image ?? maskedUserInfo(textIn(status, 'image'));
     const wait = recordOf(waiting);
-    return [{ name, image, reason: textIn(wait, 'reason'), message: textIn(wait, 'message') }];
+    return [
+      { name, image, reason: textIn(wait, 'reason'), message: maskedUserInfo(textIn(wait, 'message')) },
+    ];
   });
 }
 
@@ -177,7 +184,7 @@ function saidBy(event: KubeObject, order: number): Said {
   const container = /^spec\.\w+\{(.+)\}$/.exec(typeof fieldPath === 'string' ? fieldPath : '')?.[1];
   return {
     reason: text('reason'),
-    message: text('message', 'note'),
+    message: maskedUserInfo(text('message', 'note')),
     at: seen > at ? seen : at,
     order,
     container,

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { CommandIo } from '../../cli/command.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubelet-keyring.ts';
-import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
+import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
@@ -279,8 +279,12 @@ function imageIn(
       .map(({ name }) => name),
     mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
     mirrorSecrets: sources
-      // Where the node's mirrors are not known, each may be the one.
-      .filter(({ source }) => bare.length === 0 || bare.some((mirror) => holds(source, mirror)))
+      // Where the node's mirrors are not known, each that can be read may be the one.
+      .filter(({ source }) =>
+        reader.mirrors.length === 0
+          ? readAuthSource(source).ok
+          : bare.some((mirror) => holds(source, mirror)),
+      )
       .map(({ name }) => name),
   };
 }

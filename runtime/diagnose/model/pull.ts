@@ -16,6 +16,7 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { recordOf, textOf } from '../../core/record.ts';
+import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
   BODY_KEY,
@@ -109,11 +110,12 @@ export function joinedPodName(args: readonly string[]): readonly string[] {
 
 /** An image that a person names. @throws UsageError that says what to write */
 export function imageOf(text: string): ImageReference {
-  const parsed = parseImageReference(text);
+  const shown = maskedUserInfo(text);
+  const parsed = parseImageReference(shown);
   if (parsed.ok) return parsed.reference;
   const hint = imageHint(text);
   throw new UsageError(
-    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
+    `Cannot read image "${shown}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
   );
 }
 
@@ -176,7 +178,7 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
     ...texts(spec?.['containers'], 'image'),
     ...texts(spec?.['ephemeralContainers'], 'image'),
   ];
-  return [...new Set(images)];
+  return [...new Set(images.map(maskedUserInfo))];
 }
 
 /** Whether admission has passed it, so that its list is complete; it leaves static pods alone. */

@@ -343,7 +343,7 @@ export interface DoctorImage {
   readonly elsewhere: readonly string[];
   /** Mirrors without a credential for which a Secret of the namespace has one. */
   readonly mirrors: readonly string[];
-  /** Names of those Secrets; of all pull secrets of the namespace where no such mirror is known. */
+  /** Names of those Secrets; of all readable pull secrets of the namespace where no mirror is known. */
   readonly mirrorSecrets?: readonly string[];
   /** The node of the pod, when it lacks the pull secret of the cluster and that has a credential for the image. */
   readonly leftOutNode?: string;
