@@ -36,35 +36,26 @@ export function fixAccount(
       advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${isOwned ? 'template that the pod is made from' : 'manifest of the pod'}, and ${recreation(template)}`,
     };
   const { apiVersion, kind, metadata } = template;
-  const place = { name: metadata.name, namespace };
-  // Another field manager cannot take a name out of the list.
-  if (ownList && good === undefined)
-    return patchedList(template, { namespace, own: podSpecIn(template)['imagePullSecrets'], bad, good });
-  if (ownList)
-    return { fix: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
-  const again = isPod
-    ? { advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}` }
-    : {};
-  const own = account.object?.['imagePullSecrets'];
-  if (Array.isArray(own) && own.length > 0)
-    return {
-      ...again,
-      ...patchedList(
-        { kind: 'ServiceAccount', metadata: { name: account.name } },
-        { namespace, own, bad, good },
-      ),
-    };
-  return {
-    fix: [
-      {
+  const again = isPod && { advice: `Pod "${metadata.name}" keeps its list; then ${recreation(template)}` };
+  const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
+  const own = ownList ? podSpecIn(template)['imagePullSecrets'] : account.object?.['imagePullSecrets'];
+  // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
+  if (ownList ? good === undefined : Array.isArray(own) && own.length > 0)
+    return { ...again, ...patchedList(ownList ? template : serviceAccount, { namespace, own, bad, good }) };
+  const fix = ownList
+    ? {
+        apiVersion,
+        kind,
+        metadata: { name: metadata.name, namespace },
+        spec: inTemplate(kind, { imagePullSecrets }),
+      }
+    : {
         apiVersion: 'v1',
         kind: 'ServiceAccount',
         metadata: { name: account.name, namespace },
         imagePullSecrets,
-      },
-    ],
-    ...again,
-  };
+      };
+  return { ...again, fix: [fix] };
 }
 
 interface ListPatch {
@@ -79,7 +70,6 @@ const LIST_IN: Readonly<Record<string, string>> = {
   CronJob: '/spec/jobTemplate/spec/template/spec',
 };
 
-/** The list of a ServiceAccount is atomic: applying one name removes the others; a JSON patch keeps them. */
 function patchedList(
   { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
   { namespace, own: list, bad, good }: ListPatch,
