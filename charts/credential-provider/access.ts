@@ -1,11 +1,20 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
 
 import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
-import { applyByName, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import { applyByName, dataUrl, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import { ROLE } from '../../runtime/credential-provider/access.ts';
-import { hostedConfigMapName, machineConfigName } from '../../runtime/credential-provider/objects.ts';
-import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
+import {
+  hostedConfigMapName,
+  ignition,
+  machineConfigName,
+  variableDropIn,
+} from '../../runtime/credential-provider/objects.ts';
+import {
+  CREDENTIAL_PROVIDER,
+  kubeletFlags,
+  platformFile,
+} from '../../runtime/credential-provider/platform.ts';
 import type { Access, HostedCluster } from '../shared/system.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
@@ -32,7 +41,15 @@ export function clusterAccess(namespace: string): readonly Access[] {
   ];
 }
 
-/** Two paths on nodes, and nothing else that a MachineConfig could hold: units, users, kernels, images. */
+const CONFIG_FILES = ['AWS', 'GCP', 'Azure', 'None'].map((platform) => platformFile(platform).path);
+const DROP_INS = CONFIG_FILES.map((path) => dataUrl(variableDropIn(kubeletFlags(path))));
+/** CEL has no literal of a map whose values differ in type. */
+const IGNITION = Object.entries(ignition([]).ignition).map(([key, value]) => ({
+  key,
+  holds: `variables.ignition.?${key}.orValue(${JSON.stringify(value)}) == ${JSON.stringify(value)}`,
+}));
+
+/** The platform's file, the drop-in for it, and nothing else that a MachineConfig could hold: units, users, kernels, images. */
 const MACHINE_CONFIGS: AccountBound = {
   name: 'machine-configs',
   apiGroup: 'machineconfiguration.openshift.io',
@@ -40,6 +57,7 @@ const MACHINE_CONFIGS: AccountBound = {
   variables: [
     { name: 'spec', expression: "request.operation == 'DELETE' ? {} : dyn(object.spec)" },
     { name: 'config', expression: 'dyn(variables.spec.?config.orValue({}))' },
+    { name: 'ignition', expression: 'dyn(variables.config.?ignition.orValue({}))' },
     { name: 'storage', expression: 'dyn(variables.config.?storage.orValue({}))' },
   ],
   validations: [
@@ -48,8 +66,12 @@ const MACHINE_CONFIGS: AccountBound = {
       message: 'this account of Pullwright writes only the MachineConfigs of the credential provider',
     },
     {
-      expression: `variables.storage.?files.orValue([]).all(file, file.path == '${CREDENTIAL_PROVIDER.dropIn}' || (file.path.startsWith('${CREDENTIAL_PROVIDER.configDir}/') && !file.path.contains('..')))`,
-      message: `this account of Pullwright writes only files below ${CREDENTIAL_PROVIDER.configDir} and the kubelet's drop-in`,
+      expression: `variables.storage.?files.orValue([]).all(file, file.path in ${JSON.stringify(CONFIG_FILES)} || (file.path == '${CREDENTIAL_PROVIDER.dropIn}' && file.contents.source in ${JSON.stringify(DROP_INS)}))`,
+      message: `this account of Pullwright writes only the platform's file below ${CREDENTIAL_PROVIDER.configDir} and a drop-in that points the kubelet at it`,
+    },
+    {
+      expression: `variables.ignition.all(key, key in ${JSON.stringify(IGNITION.map(({ key }) => key))}) && ${IGNITION.map(({ holds }) => holds).join(' && ')}`,
+      message: 'this account of Pullwright makes nodes fetch nothing',
     },
     {
       expression:

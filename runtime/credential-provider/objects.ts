@@ -56,7 +56,10 @@ export function machineConfig({ pool, files, units = [], owner }: MachineConfigI
 }
 
 /** Ignition 3.5.0 with files and units that are enabled. */
-export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []): object {
+export function ignition(
+  files: readonly NodeFile[],
+  units: readonly NodeUnit[] = [],
+): { readonly ignition: object; readonly [part: string]: object } {
   return {
     ignition: {
       config: { replace: { verification: {} } },

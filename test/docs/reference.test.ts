@@ -35,6 +35,8 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'FieldValueTypeInvalid',
   'FieldValueTooMany',
   'ImagePullBackOff',
+  'InvalidImageName',
+  'Failed',
   'ErrImagePull',
   'CrashLoopBackOff',
   'AlreadyExists',

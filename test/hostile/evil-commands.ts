@@ -13,7 +13,7 @@ export function commandsOn(from: string, word: string): readonly (readonly strin
     ['doctor', '--all', '--all-namespaces', '--from', from],
     ['mirrors', `quay.io/${word}`, '--from', from],
     ['mirrors', 'quay.io/a@sha256:'.padEnd(81, '0'), '--from', from],
-    ['status', '--from', from],
+    ['status', '--from', from, '-o', 'wide'],
     ['validate', from],
     ['reconcile', '--from', from, '--dry-run'],
     ['reconcile', '--from', nowhere],

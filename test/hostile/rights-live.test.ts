@@ -4,6 +4,11 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dataUrl } from '../../runtime/core/kubernetes/objects.ts';
+import { CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
+import { ignition } from '../../runtime/credential-provider/objects.ts';
+import { platformFile } from '../../runtime/credential-provider/platform.ts';
+import { poolFiles } from '../../runtime/credential-provider/pools.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -153,23 +158,38 @@ else {
       metadata: { name, labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
       spec,
     });
-    const files = (path: string) => ({
-      ignition: { version: '3.5.0' },
-      storage: { files: [{ path, contents: { source: 'data:,' } }] },
+    const files = (path: string, source = 'data:,') => ({
+      ...ignition([]),
+      storage: { files: [{ path, contents: { source } }] },
     });
     const ours = '97-worker-generated-credentialproviderconfig';
     const good = files('/etc/kubernetes/credential-providers/generic-credential-provider.yaml');
-    const made = await apply(`${at}/${ours}`, config(ours, { config: good }));
-    assert.equal(made.status, 201, made.body.message);
+    const dropIn = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
+    const unknownToKubelet = poolFiles(platformFile('None'), { apiVersion: 'v1', kind: CONFIG_KIND });
+    for (const [made, status] of [
+      [good, 201],
+      [ignition(unknownToKubelet), 200],
+    ] as const) {
+      const answer = await apply(`${at}/${ours}`, config(ours, { config: made }));
+      assert.equal(answer.status, status, answer.body.message);
+    }
     for (const spec of [
       { config: files('/etc/shadow') },
+      { config: files('/etc/kubernetes/credential-providers/other.yaml') },
+      { config: files(dropIn, dataUrl('[Service]\nExecStartPre=/bin/sh\n')) },
+      {
+        config: {
+          ...good,
+          ignition: { version: '3.5.0', config: { merge: [{ source: 'https://example.com' }] } },
+        },
+      },
       { config: files('/etc/kubernetes/credential-providers/../manifests/pod.yaml') },
       { config: { ...good, systemd: { units: [{ name: 'a.service', enabled: true, contents: '' }] } } },
       { config: { ...good, passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['x'] }] } } },
       { config: good, osImageURL: 'registry.example.com/evil' },
       { config: good, kernelArguments: ['init=/bin/sh'] },
     ])
-      await refused(/writes only files below|brings no units/, (query) =>
+      await refused(/writes only the platform's file|makes nodes fetch nothing|brings no units/, (query) =>
         apply(`${at}/${ours}`, config(ours, spec), query),
       );
     await refused(/cannot (patch|create)|writes only the MachineConfigs/, (query) =>

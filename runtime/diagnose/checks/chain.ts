@@ -30,13 +30,13 @@ export function fixAccount(
     ...(good === undefined ? [] : [good]),
   ];
   const imagePullSecrets = names.map((name) => ({ name }));
-  const isOwned = (template.metadata.ownerReferences ?? []).length > 0;
   if (ownList && isPod)
     return {
-      advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${isOwned ? 'template that the pod is made from' : 'manifest of the pod'}, and ${recreation(template)}`,
+      advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
     };
   const { apiVersion, kind, metadata } = template;
-  const again = isPod && { advice: `Pod "${metadata.name}" keeps its list; then ${recreation(template)}` };
+  const advice = `Pod "${metadata.name}" keeps its list; then ${recreation(template)}`;
+  const again = isPod && { advice };
   const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
   const own = ownList ? podSpecIn(template)['imagePullSecrets'] : account.object?.['imagePullSecrets'];
   // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
@@ -56,6 +56,10 @@ export function fixAccount(
         imagePullSecrets,
       };
   return { ...again, fix: [fix] };
+}
+
+function originOf({ metadata: { ownerReferences = [] } }: KubeObject): string {
+  return ownerReferences.length > 0 ? 'template that the pod is made from' : 'manifest of the pod';
 }
 
 interface ListPatch {
