@@ -15,10 +15,10 @@ import { faultProblems } from './machine-config/node-mirrors.ts';
 import { renderNodeFiles } from './machine-config/render.ts';
 import {
   collectMirrors,
-  type MirrorEntry,
   type MirrorProblem,
   problem,
   readMirrorEntries,
+  type SetEntry,
 } from './mirror-sets/collect.ts';
 
 /**
@@ -50,8 +50,8 @@ function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] 
   });
 }
 
-function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[] {
-  const seen = new Map<string, MirrorEntry>();
+function entryProblems(entries: readonly SetEntry[]): readonly MirrorProblem[] {
+  const seen = new Map<string, SetEntry>();
   return entries.flatMap((entry) => {
     // The other kinds have a schema, which refuses it.
     const hasSchema = entry.origin.kind !== 'ImageContentSourcePolicy';

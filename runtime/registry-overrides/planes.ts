@@ -27,9 +27,9 @@ import {
 } from './machine-config/node-mirrors.ts';
 import {
   collectMirrors,
-  type MirrorEntry,
   type MirrorProblem,
   readMirrorEntries,
+  type SetEntry,
 } from './mirror-sets/collect.ts';
 import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
 import { type OverrideMap, overrideRules, replaceRegistry } from './overrides.ts';
@@ -191,7 +191,7 @@ function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePl
 }
 
 /** Every source that covers the repository counts, in the order of the objects; tags, digests and policies are not looked at. */
-function byStream(image: string, entries: readonly MirrorEntry[]): PlaneAnswer {
+function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
   const repository = withoutTagAndDigest(image);
   const found = new Map<string, Candidate>();
   for (const { source, mirrors, origin } of entries) {

@@ -33,7 +33,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'no source',
     reason: 'never throws',
     object: digests({ mirrors: M }),
-    says: /has no usable source: it is missing/,
+    says: /has no usable source: it is empty/,
   },
   {
     name: 'a source that is a port',

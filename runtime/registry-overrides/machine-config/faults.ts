@@ -10,28 +10,17 @@ import { goQuote } from '../../core/go/text.ts';
 import { registriesOf } from '../../core/mirrors/registries-conf.ts';
 import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { trimEndOf } from '../../core/text.ts';
-import { mirrorProblem, policyAdvice, sourceProblem } from '../mirror-sets/collect.ts';
-import { IMAGE_CONFIG, isScope, type NodeInput, type SetEntry } from './input.ts';
-
-export type FaultCode =
-  | 'ReleaseImageInvalid'
-  | 'ScopeInvalid'
-  | 'SourceInvalid'
-  | 'MirrorInvalid'
-  | 'PolicyConflict'
-  | 'SourceIsMirror'
-  | 'WildcardOverScope'
-  | 'AllowedAndBlocked';
+import { type EntryFault, entryFaults } from '../mirror-sets/collect.ts';
+import { IMAGE_CONFIG, isScope, type NodeInput } from './input.ts';
 
 /** One reason for the refusal. */
-export interface RegistriesFault {
-  readonly code: FaultCode;
-  /** Where it is written. */
-  readonly origin: RuleOrigin;
-  /** In the words of the operator, as its log has them. */
-  readonly text: string;
-  /** One sentence for a person: what is there, and what to do. */
-  readonly message: string;
+export interface RegistriesFault extends Omit<EntryFault, 'code'> {
+  readonly code:
+    | EntryFault['code']
+    | 'ReleaseImageInvalid'
+    | 'ScopeInvalid'
+    | 'WildcardOverScope'
+    | 'AllowedAndBlocked';
 }
 
 const CONF = 'could not update registries config with new changes: ';
@@ -42,7 +31,7 @@ export function confFaults(input: NodeInput, blocked: readonly string[]): readon
   return [
     ...scopeFaults('insecure', input.sources.insecure ?? [], CONF),
     ...scopeFaults('blocked', blocked, CONF),
-    ...entryFaults([...input.digest, ...input.tag]),
+    ...entryFaults(input.entries).map((fault) => ({ ...fault, text: CONF + fault.text })),
   ];
 }
 
@@ -95,52 +84,6 @@ function scopeFaults(
       text: `${head}invalid entry for ${list} registries ${goQuote(scope)}`,
       message: `has the entry "${scope}": expected a host with optional port and path, or "*.example.com"`,
     }));
-}
-
-function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFault[] {
-  const policies = new Map<string, SetEntry>();
-  return entries.flatMap((entry) => {
-    const wrong = sourceProblem(entry.source);
-    if (wrong !== undefined) return [fault(entry, 'SourceInvalid', sourceText(entry), source(wrong))];
-    const first = policies.get(entry.source);
-    if (first === undefined) policies.set(entry.source, entry);
-    const conflict = first === undefined || first.policy === entry.policy ? [] : [conflictOf(first, entry)];
-    return [...conflict, ...mirrorFaults(entry)];
-  });
-}
-
-function source(wrong: string): string {
-  return `has no usable source: ${wrong}`;
-}
-
-function sourceText(entry: SetEntry): string {
-  return `invalid format for source ${goQuote(entry.source)}`;
-}
-
-function conflictOf(first: SetEntry, entry: SetEntry): RegistriesFault {
-  const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(entry.source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
-  const { kind, name, path } = first.origin;
-  const message = `says ${entry.policy} for "${entry.source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, entry.origin])}`;
-  return fault(entry, 'PolicyConflict', text, message);
-}
-
-function mirrorFaults(entry: SetEntry): readonly RegistriesFault[] {
-  return entry.mirrors.flatMap((mirror, at) => {
-    const wrong = mirrorProblem(mirror);
-    const place = { ...entry, origin: { ...entry.origin, path: `${entry.origin.path}.mirrors[${at}]` } };
-    if (wrong !== undefined) {
-      const text = `invalid format for mirror ${goQuote(mirror)}`;
-      return [fault(place, 'MirrorInvalid', text, `cannot be used as mirror of "${entry.source}": ${wrong}`)];
-    }
-    if (entry.policy !== 'NeverContactSource' || mirror !== entry.source) return [];
-    const text = `cannot set mirrorSourcePolicy: NeverContactSource if the source ${goQuote(mirror)} is one of the mirrors`;
-    const message = `lists "${mirror}" as its own mirror and forbids to contact it: take it out of the mirrors, or drop NeverContactSource`;
-    return [fault(place, 'SourceIsMirror', text, message)];
-  });
-}
-
-function fault({ origin }: SetEntry, code: FaultCode, text: string, message: string): RegistriesFault {
-  return { code, origin, text: CONF + text, message };
 }
 
 // Whether the runtime can load what the operator wrote: some scopes that the operator takes make CRI-O refuse the whole file, and

@@ -9,23 +9,13 @@
  * (`management/`, `hosted/<namespace>/<name>/`).
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf } from '../../core/record.ts';
-import { isOf, MIRROR_SET_KINDS, type MirrorSetKind } from '../mirror-sets/collect.ts';
+import { isOf, MIRROR_SET_KINDS, type SetEntry, setEntries } from '../mirror-sets/collect.ts';
 
 // What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
 // release image of the ClusterVersion.
 // Source of the rule: the Machine Config Operator's `syncImageConfig`. No mirror set is ignored here, because one
 // bad entry makes the operator refuse all of them.
-
-/** One entry of one mirror set, whatever it says. */
-export interface SetEntry {
-  readonly source: string;
-  readonly mirrors: readonly string[];
-  /** `AllowContactingSource` where none is written. */
-  readonly policy: string;
-  readonly origin: RuleOrigin;
-}
 
 /** Lists of the Image object. An absent list and an empty one differ. */
 export interface RegistrySources {
@@ -36,10 +26,7 @@ export interface RegistrySources {
 }
 
 export interface NodeInput {
-  /** Of ImageDigestMirrorSets, then of ImageContentSourcePolicies. */
-  readonly digest: readonly SetEntry[];
-  /** Of ImageTagMirrorSets. */
-  readonly tag: readonly SetEntry[];
+  readonly entries: readonly SetEntry[];
   /** Whether an object of the three kinds exists, with or without entries. */
   readonly hasSets: boolean;
   readonly sources: RegistrySources;
@@ -60,11 +47,8 @@ export const CLUSTER_VERSION = {
  * their order does not matter.
  */
 export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
-  const entries = MIRROR_SET_KINDS.map((set) => entriesOf(objects, set));
-  const [digest = [], policy = [], tag = []] = entries;
   return {
-    digest: [...digest, ...policy],
-    tag,
+    entries: setEntries(objects),
     hasSets: objects.some((object) => MIRROR_SET_KINDS.some((set) => isOf(object, set))),
     sources: sourcesOf(objects.find((object) => isOne(object, IMAGE_CONFIG))),
     release: releaseOf(objects.find((object) => isOne(object, CLUSTER_VERSION))),
@@ -73,25 +57,6 @@ export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
 
 function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_VERSION): boolean {
   return isOf(object, wanted) && object.metadata.name === wanted.name;
-}
-
-function entriesOf(objects: readonly KubeObject[], set: MirrorSetKind): readonly SetEntry[] {
-  return objects
-    .filter((object) => isOf(object, set))
-    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    .flatMap((object) => {
-      const list = recordOf(object.spec)[set.list];
-      return (Array.isArray(list) ? list : []).map((item: unknown, at): SetEntry => {
-        const { source, mirrors, mirrorSourcePolicy: policy } = recordOf(item);
-        const isPolicy = typeof policy === 'string' && policy !== '' && !set.kind.endsWith('Policy');
-        return {
-          source: typeof source === 'string' ? source : '',
-          mirrors: texts(mirrors) ?? [],
-          policy: isPolicy ? policy : 'AllowContactingSource',
-          origin: { kind: set.kind, name: object.metadata.name, path: `spec.${set.list}[${at}]` },
-        };
-      });
-    });
 }
 
 function sourcesOf(image: KubeObject | undefined): RegistrySources {
@@ -171,15 +136,12 @@ function hostedFolder({ file = '', within = file }: Located): string | undefined
 }
 
 function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly KubeObject[]> {
-  const folders = new Map<string, KubeObject[]>();
-  for (const one of found) {
-    const name = hostedFolder(one);
-    if (name === undefined) continue;
-    const objects = folders.get(name);
-    if (objects === undefined) folders.set(name, [one.object]);
-    else objects.push(one.object);
-  }
-  return folders;
+  const folders = Map.groupBy(found, hostedFolder);
+  return new Map(
+    [...folders].flatMap(([name, all]) =>
+      name === undefined ? [] : [[name, all.map(({ object }) => object)] as const],
+    ),
+  );
 }
 
 interface HostedSpec {
@@ -218,20 +180,15 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
 function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
   const depth = splitDepth(found, twice);
   if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];
-  const folders = new Map<string, KubeObject[]>();
-  const common: KubeObject[] = [];
-  for (const { object, file = '' } of found) {
+  const folders = Map.groupBy(found, ({ file = '' }) => {
     const parts = file.split('/');
-    if (parts.length <= depth + 1) {
-      common.push(object);
-      continue;
-    }
-    const name = parts.slice(0, depth + 1).join('/');
-    const objects = folders.get(name);
-    if (objects === undefined) folders.set(name, [object]);
-    else objects.push(object);
-  }
-  return [...folders].map(([name, objects]) => ({ name, objects: [...common, ...objects] }));
+    return parts.length <= depth + 1 ? '' : parts.slice(0, depth + 1).join('/');
+  });
+  const { '': common = [], ...clusters } = Object.fromEntries(folders);
+  return Object.entries(clusters).map(([name, own = []]) => ({
+    name,
+    objects: [...common, ...own].map(({ object }) => object),
+  }));
 }
 
 const ONCE: ReadonlySet<string> = new Set([

@@ -9,7 +9,6 @@
 import { goQuote } from '../../core/go/text.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { PullFrom } from '../../core/mirrors/registries-conf.ts';
 import {
   compileMirrors,
   isCanonical,
@@ -18,7 +17,7 @@ import {
   type RuleOrigin,
   resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
-import { mergeOrders } from '../mirror-sets/collect.ts';
+import { type DraftRule, draftRules, type SetEntry } from '../mirror-sets/collect.ts';
 import {
   confFaults,
   imageOrigin,
@@ -29,94 +28,34 @@ import {
   releaseFault,
   wildcardFault,
 } from './faults.ts';
-import { isInside, type NodeInput, readNodeInput, type SetEntry, scopesAround } from './input.ts';
+import { isInside, type NodeInput, readNodeInput, scopesAround } from './input.ts';
 
-export interface EntriesInput {
-  readonly digest: readonly SetEntry[];
-  readonly tag: readonly SetEntry[];
-  readonly insecure: readonly string[];
-  readonly blocked: readonly string[];
-}
-
-export interface RegistryEntries {
+interface RegistryEntries {
   readonly rules: readonly MirrorRule[];
   /** A wildcard source over a scope without mirrors of its own, which the operator cannot write. */
   readonly faults: readonly RegistriesFault[];
 }
 
-interface Draft {
-  readonly scope: string;
-  readonly mirrors: RuleMirror[];
-  readonly origins: RuleOrigin[];
-  never: boolean;
-}
-
-/**
- */
-export function editEntries(input: EntriesInput): RegistryEntries {
-  const drafts = new Map<string, Draft>();
-  const digest = bySource(input.digest);
-  const tag = bySource(input.tag);
-  addMirrors(drafts, digest, 'digest-only');
-  addMirrors(drafts, tag, 'tag-only');
-  const insecure = new Set(input.insecure);
-  const blocked = new Set(input.blocked);
+function editEntries(
+  entries: readonly SetEntry[],
+  insecureScopes: readonly string[],
+  blockedScopes: readonly string[],
+): RegistryEntries {
+  const { drafts } = draftRules(entries);
+  const insecure = new Set(insecureScopes);
+  const blocked = new Set(blockedScopes);
   for (const { mirrors } of drafts.values()) markInsecure(mirrors, insecure);
-  const sources = rankOf([...digest, ...tag].map(([source]) => source));
-  for (const scope of blocked) draftOf(drafts, scope, imageOrigin('blockedRegistries'));
-  for (const scope of insecure) draftOf(drafts, scope, imageOrigin('insecureRegistries'));
+  const sources = new Map([...drafts.keys()].map((source, rank) => [source, rank]));
+  for (const scope of blocked) addScope(drafts, scope, imageOrigin('blockedRegistries'));
+  for (const scope of insecure) addScope(drafts, scope, imageOrigin('insecureRegistries'));
   const faults = handDown(drafts, sources);
   return { rules: [...drafts.values()].map((draft) => ruleOf(draft, insecure, blocked)), faults };
 }
 
-type Group = readonly [source: string, entries: readonly SetEntry[]];
-
-/** Entries with a mirror other than the source, by source in the order of its text; others do nothing, not even block. */
-function bySource(entries: readonly SetEntry[]): readonly Group[] {
-  const groups = new Map<string, SetEntry[]>();
-  for (const entry of entries) {
-    if (entry.mirrors.every((mirror) => mirror === entry.source)) continue;
-    const group = groups.get(entry.source);
-    if (group === undefined) groups.set(entry.source, [entry]);
-    else group.push(entry);
-  }
-  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-function addMirrors(drafts: Map<string, Draft>, groups: readonly Group[], pullFrom: PullFrom): void {
-  for (const [source, entries] of groups) {
-    const draft = draftOf(drafts, source);
-    draft.never ||= entries.some((entry) => entry.policy === 'NeverContactSource');
-    draft.origins.push(...entries.map(({ origin }) => origin));
-    const places = placesOf(entries);
-    const lists = entries.map(({ mirrors }) => mirrors);
-    for (const location of mergeOrders(source, lists).order) {
-      const origin = places.get(location);
-      draft.mirrors.push({ location, pullFrom, ...(origin === undefined ? {} : { origin }) });
-    }
-  }
-}
-
-/** Where each mirror is written first. */
-function placesOf(entries: readonly SetEntry[]): ReadonlyMap<string, RuleOrigin> {
-  const places = entries.flatMap(({ mirrors, origin }) =>
-    mirrors.map((mirror, at): [string, RuleOrigin] => [
-      mirror,
-      { ...origin, path: `${origin.path}.mirrors[${at}]` },
-    ]),
-  );
-  return new Map(places.reverse());
-}
-
-function draftOf(drafts: Map<string, Draft>, scope: string, origin?: RuleOrigin): Draft {
+function addScope(drafts: Map<string, DraftRule>, scope: string, origin: RuleOrigin): void {
   const found = drafts.get(scope);
-  if (found !== undefined) {
-    if (origin !== undefined) found.origins.push(origin);
-    return found;
-  }
-  const made: Draft = { scope, mirrors: [], origins: origin === undefined ? [] : [origin], never: false };
-  drafts.set(scope, made);
-  return made;
+  if (found === undefined) drafts.set(scope, { scope, mirrors: [], origins: [origin], never: false });
+  else found.origins.push(origin);
 }
 
 function markInsecure(mirrors: RuleMirror[], insecure: ReadonlySet<string>): void {
@@ -126,15 +65,9 @@ function markInsecure(mirrors: RuleMirror[], insecure: ReadonlySet<string>): voi
       mirrors[at] = { ...mirror, insecure: true };
 }
 
-function rankOf(sources: readonly string[]): ReadonlyMap<string, number> {
-  const ranks = new Map<string, number>();
-  for (const source of sources) if (!ranks.has(source)) ranks.set(source, ranks.size);
-  return ranks;
-}
-
 /** Scopes without mirrors get those of the first source that contains them: digest before tag sources, wide before narrow. */
 function handDown(
-  drafts: ReadonlyMap<string, Draft>,
+  drafts: ReadonlyMap<string, DraftRule>,
   sources: ReadonlyMap<string, number>,
 ): readonly RegistriesFault[] {
   const faults: (readonly [rank: number, fault: RegistriesFault])[] = [];
@@ -159,7 +92,7 @@ function handDown(
   return faults.sort(([a], [b]) => a - b).map(([, fault]) => fault);
 }
 
-function ruleOf(draft: Draft, insecure: ReadonlySet<string>, blocked: ReadonlySet<string>): MirrorRule {
+function ruleOf(draft: DraftRule, insecure: ReadonlySet<string>, blocked: ReadonlySet<string>): MirrorRule {
   const around = insecure.size + blocked.size === 0 ? [] : scopesAround(draft.scope);
   return {
     prefix: draft.scope,
@@ -261,9 +194,10 @@ export function derivedLists(input: NodeInput): DerivedLists {
 }
 
 /** Whether the release can be pulled although every blocked scope is blocked; text where that cannot be found out. */
-function hasPlaceLeft({ digest, sources }: NodeInput, release: string): boolean | string {
+function hasPlaceLeft({ entries, sources }: NodeInput, release: string): boolean | string {
   const { insecure = [], blocked } = sources;
-  const { rules, faults } = editEntries({ digest, tag: [], insecure, blocked });
+  const byDigest = entries.filter(({ pullFrom }) => pullFrom === 'digest-only');
+  const { rules, faults } = editEntries(byDigest, insecure, blocked);
   const fault = faults[0]?.text.replace(/^could not update registries config with new changes: /, '');
   const unloadable = fault ?? loadProblem(rules);
   if (unloadable !== undefined) return unloadable;
@@ -411,12 +345,7 @@ export function renderInput(input: NodeInput): NodeRendering {
   const hasConf = sources.insecure !== undefined || lists.registries.length > 0 || input.hasSets;
   const hasPolicy = lists.policy.length > 0 || lists.allowed.length > 0;
   const invalid = hasConf ? confFaults(input, lists.registries) : [];
-  const edited = editEntries({
-    digest: input.digest,
-    tag: input.tag,
-    insecure: sources.insecure ?? [],
-    blocked: lists.registries,
-  });
+  const edited = editEntries(input.entries, sources.insecure ?? [], lists.registries);
   const faults = [
     ...invalid,
     ...edited.faults,

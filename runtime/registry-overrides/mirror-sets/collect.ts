@@ -6,10 +6,11 @@
  * `registries.conf`: mirrors for digests first, then mirrors for tags; `NeverContactSource` in any set of a source blocks it.
  * The order in which objects are listed does not matter: they are read by kind and name.
  */
+import { goQuote } from '../../core/go/text.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { PullFrom } from '../../core/mirrors/registries-conf.ts';
 import type { MirrorRule, RuleMirror, RuleOrigin } from '../../core/mirrors/resolve.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 
 // Several lists of mirrors for one source become one list, in the order that the nodes get.
 // Source of the rule: openshift/runtime-utils `pkg/registries` (`addMirrorSet`, `topoGraph.Sorted`), recorded in
@@ -178,11 +179,12 @@ export interface MirrorSetKind {
   readonly pullFrom: PullFrom;
 }
 
-/** One entry of one mirror set, as written. */
-export interface MirrorEntry {
+/** One entry of one mirror set, whatever it says. */
+export interface SetEntry {
   readonly source: string;
   readonly mirrors: readonly string[];
-  readonly neverContactSource: boolean;
+  /** `AllowContactingSource` where none is written. */
+  readonly policy: string;
   readonly pullFrom: PullFrom;
   readonly origin: RuleOrigin;
 }
@@ -207,32 +209,75 @@ export interface CollectedMirrors {
  */
 export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors {
   const { entries, problems } = readMirrorEntries(objects);
-  const bySource = new Map<string, [MirrorEntry, ...MirrorEntry[]]>();
-  for (const entry of entries) {
-    const group = bySource.get(entry.source);
-    if (group === undefined) bySource.set(entry.source, [entry]);
-    else group.push(entry);
-  }
-  const found = [...problems];
-  const groups = [...bySource.values()].sort((a, b) => (a[0].source < b[0].source ? -1 : 1));
-  const rules = groups.map((group) => ruleOf(group, found));
-  return { rules, problems: found };
+  const { drafts, conflicts } = draftRules(entries);
+  const rules = [...drafts.values()]
+    .sort((a, b) => (a.scope < b.scope ? -1 : 1))
+    .map(
+      ({ scope, mirrors, origins, never }): MirrorRule => ({
+        prefix: scope,
+        location: scope.startsWith('*.') ? '' : scope,
+        blocked: never,
+        insecure: false,
+        mirrors,
+        origins,
+        ...(never ? { never } : {}),
+      }),
+    );
+  return { rules, problems: [...problems, ...conflicts] };
 }
 
-/** Every valid entry of the three kinds, by kind, name and field; and what is wrong with the others. */
+/** What can be used of the entries of the three kinds, by kind, name and field; and what is wrong with the others. */
 export function readMirrorEntries(objects: readonly KubeObject[]): {
-  readonly entries: readonly MirrorEntry[];
+  readonly entries: readonly SetEntry[];
   readonly problems: readonly MirrorProblem[];
 } {
-  const entries: MirrorEntry[] = [];
-  const problems: MirrorProblem[] = [];
-  for (const set of MIRROR_SET_KINDS) {
-    const own = objects
-      .filter((object) => isOf(object, set))
-      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-    for (const object of own) readObject(object, set, entries, problems);
+  const all = setEntries(objects);
+  const problems = [
+    ...objects.flatMap(listProblem),
+    ...entryFaults(all).map(({ code, origin, message }) => problem(code, origin, message)),
+  ];
+  const valid = all
+    .filter(({ source }) => sourceProblem(source) === undefined)
+    .map((entry) => ({
+      ...entry,
+      mirrors: entry.mirrors.filter((mirror) => mirrorProblem(mirror) === undefined),
+    }));
+  for (const entry of valid.filter((one) => !hasMirror(one))) {
+    const text = `has no mirror for "${entry.source}" and does nothing, not even block it`;
+    problems.push(problem('NoMirror', entry.origin, text, 'warning'));
   }
-  return { entries, problems };
+  return { entries: valid.filter(hasMirror), problems };
+}
+
+function listProblem(object: KubeObject): readonly MirrorProblem[] {
+  const set = MIRROR_SET_KINDS.find((one) => isOf(object, one));
+  const list = set && recordOf(object.spec)[set.list];
+  if (set === undefined || list === undefined || list === null || Array.isArray(list)) return [];
+  const origin = { kind: set.kind, name: object.metadata.name, path: `spec.${set.list}` };
+  return [problem('NotAList', origin, 'is no list: expected a list of sources with mirrors')];
+}
+
+/** Every entry of the three kinds, whatever it says, by kind, name and field: the order of the objects does not matter. */
+export function setEntries(objects: readonly KubeObject[]): readonly SetEntry[] {
+  return MIRROR_SET_KINDS.flatMap((set) =>
+    objects
+      .filter((object) => isOf(object, set))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+      .flatMap((object) => {
+        const list = recordOf(object.spec)[set.list];
+        return (Array.isArray(list) ? list : []).map((item: unknown, at): SetEntry => {
+          const { source, mirrors, mirrorSourcePolicy: policy } = recordOf(item);
+          const isPolicy = textOf(policy) !== '' && !set.kind.endsWith('Policy');
+          return {
+            source: textOf(source),
+            mirrors: Array.isArray(mirrors) ? mirrors.map(textOf) : [],
+            policy: isPolicy ? textOf(policy) : 'AllowContactingSource',
+            pullFrom: set.pullFrom,
+            origin: { kind: set.kind, name: object.metadata.name, path: `spec.${set.list}[${at}]` },
+          };
+        });
+      }),
+  );
 }
 
 /** Whether `object` is of a kind, in whatever version of its group. */
@@ -244,132 +289,120 @@ export function isOf(
   return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }
 
-function readObject(
-  object: KubeObject,
-  set: MirrorSetKind,
-  entries: MirrorEntry[],
-  problems: MirrorProblem[],
-): void {
-  const list = recordOf(object.spec)[set.list];
-  const origin = (path: string): RuleOrigin => ({ kind: set.kind, name: object.metadata.name, path });
-  if (list === undefined || list === null) return;
-  if (!Array.isArray(list)) {
-    problems.push(
-      problem('NotAList', origin(`spec.${set.list}`), 'is no list: expected a list of sources with mirrors'),
-    );
-    return;
-  }
-  for (const [at, item] of list.entries()) {
-    const entry = readEntry(item, origin(`spec.${set.list}[${at}]`), set.pullFrom, problems);
-    if (entry !== undefined) entries.push(entry);
-  }
+/** Why the Machine Config Operator refuses an entry, and with it all of them. */
+export interface EntryFault {
+  readonly code: 'SourceInvalid' | 'MirrorInvalid' | 'PolicyConflict' | 'SourceIsMirror';
+  readonly origin: RuleOrigin;
+  /** In the words of the operator. */
+  readonly text: string;
+  /** One sentence for a person: what is there, and what to do. */
+  readonly message: string;
 }
 
-function readEntry(
-  item: unknown,
-  origin: RuleOrigin,
-  pullFrom: PullFrom,
-  problems: MirrorProblem[],
-): MirrorEntry | undefined {
-  const { source, mirrors, mirrorSourcePolicy: policy } = (item ?? {}) as Readonly<Record<string, unknown>>;
-  const wrong = typeof source === 'string' ? sourceProblem(source) : 'it is missing';
-  if (wrong !== undefined || typeof source !== 'string') {
-    problems.push(problem('SourceInvalid', origin, `has no usable source: ${wrong}`));
-    return undefined;
-  }
-  const usable: string[] = [];
-  for (const [at, mirror] of (Array.isArray(mirrors) ? mirrors : []).entries()) {
-    const reason = typeof mirror === 'string' ? mirrorProblem(mirror) : 'it is no text';
-    if (reason === undefined) usable.push(mirror as string);
-    else {
-      const place = { ...origin, path: `${origin.path}.mirrors[${at}]` };
-      problems.push(problem('MirrorInvalid', place, `cannot be used as mirror of "${source}": ${reason}`));
+/** Faults in the order in which the operator checks; it stops at the first, here all are found. */
+export function entryFaults(entries: readonly SetEntry[]): readonly EntryFault[] {
+  const policies = new Map<string, SetEntry>();
+  return entries.flatMap((entry): readonly EntryFault[] => {
+    const { source, origin } = entry;
+    const wrong = sourceProblem(source);
+    if (wrong !== undefined) {
+      const text = `invalid format for source ${goQuote(source)}`;
+      return [{ code: 'SourceInvalid', origin, text, message: `has no usable source: ${wrong}` }];
     }
-  }
-  if (usable.every((mirror) => mirror === source)) {
-    problems.push(
-      problem(
-        'NoMirror',
-        origin,
-        `has no mirror for "${source}" and does nothing, not even block it`,
-        'warning',
-      ),
-    );
-    return undefined;
-  }
-  return { source, mirrors: usable, neverContactSource: policy === 'NeverContactSource', pullFrom, origin };
+    const first = policies.get(source);
+    if (first === undefined) policies.set(source, entry);
+    const conflict = first === undefined || first.policy === entry.policy ? [] : [conflictOf(first, entry)];
+    return [...conflict, ...mirrorFaults(entry)];
+  });
 }
 
-/** The rule of all entries of one source. */
-function ruleOf(
-  group: readonly [MirrorEntry, ...(readonly MirrorEntry[])],
-  problems: MirrorProblem[],
-): MirrorRule {
-  const [first] = group;
-  const { source } = first;
-  const blocked = group.some((entry) => entry.neverContactSource);
-  const contrary = group.find((entry) => entry.neverContactSource !== first.neverContactSource);
-  if (contrary !== undefined) {
-    const text = `and ${first.origin.kind}/${first.origin.name} disagree about contacting "${source}": it is not contacted, and the Machine Config Operator refuses both; ${policyAdvice([first.origin, contrary.origin])}`;
-    problems.push(problem('PolicyConflict', contrary.origin, text));
-  }
-  const mirrors = group.every((entry) => entry.pullFrom === first.pullFrom)
-    ? mirrorsOf(source, group, problems)
-    : (['digest-only', 'tag-only'] as const).flatMap((pullFrom) =>
-        mirrorsOf(
-          source,
-          group.filter((entry) => entry.pullFrom === pullFrom),
-          problems,
-        ),
-      );
-  if (blocked && mirrors.some((mirror) => mirror.location === source))
-    problems.push(
-      problem(
-        'SourceIsMirror',
-        first.origin,
-        `lists "${source}" as its own mirror and forbids to contact it`,
-      ),
-    );
-  return {
-    prefix: source,
-    location: source.startsWith('*.') ? '' : source,
-    blocked,
-    insecure: false,
-    mirrors,
-    origins: group.map((entry) => entry.origin),
-  };
+function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): EntryFault {
+  const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
+  const { kind, name, path } = first.origin;
+  const message = `says ${policy} for "${source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, origin])}`;
+  return { code: 'PolicyConflict', origin, text, message };
+}
+
+function mirrorFaults({ source, mirrors, policy, origin: of }: SetEntry): readonly EntryFault[] {
+  return mirrors.flatMap((mirror, at): readonly EntryFault[] => {
+    const wrong = mirrorProblem(mirror);
+    const origin = { ...of, path: `${of.path}.mirrors[${at}]` };
+    if (wrong !== undefined) {
+      const text = `invalid format for mirror ${goQuote(mirror)}`;
+      const message = `cannot be used as mirror of "${source}": ${wrong}`;
+      return [{ code: 'MirrorInvalid', origin, text, message }];
+    }
+    if (policy !== 'NeverContactSource' || mirror !== source) return [];
+    const text = `cannot set mirrorSourcePolicy: NeverContactSource if the source ${goQuote(mirror)} is one of the mirrors`;
+    const message = `lists "${mirror}" as its own mirror and forbids to contact it: take it out of the mirrors, or drop NeverContactSource`;
+    return [{ code: 'SourceIsMirror', origin, text, message }];
+  });
 }
 
 /** What to do about two entries with different policies for one source. */
-export function policyAdvice(entries: readonly RuleOrigin[]): string {
+function policyAdvice(entries: readonly RuleOrigin[]): string {
   const policy = entries.find(({ kind }) => kind === 'ImageContentSourcePolicy');
   return policy === undefined
     ? 'give both the same mirrorSourcePolicy'
     : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy ("oc adm migrate icsp" writes one without), or drop the policy`;
 }
 
-function mirrorsOf(
-  source: string,
-  group: readonly MirrorEntry[],
-  problems: MirrorProblem[],
-): readonly RuleMirror[] {
-  const [first] = group;
-  if (first === undefined) return [];
-  const { order, conflict } = mergeOrders(
-    source,
-    group.map((entry) => entry.mirrors),
-  );
-  if (conflict !== undefined) {
-    const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the tie is broken by name, for nodes as well as here`;
-    problems.push(problem('OrderConflict', first.origin, text, 'warning'));
-  }
-  return order.map((location) => ({ location, pullFrom: first.pullFrom, ...originOf(location, group) }));
+/** A rule in the making. */
+export interface DraftRule {
+  readonly scope: string;
+  readonly mirrors: RuleMirror[];
+  readonly origins: RuleOrigin[];
+  never: boolean;
 }
 
-function originOf(location: string, group: readonly MirrorEntry[]): { readonly origin?: RuleOrigin } {
-  const entry = group.find((candidate) => candidate.mirrors.includes(location));
-  if (entry === undefined) return {};
-  return { origin: { ...entry.origin, path: `${entry.origin.path}.mirrors` } };
+/**
+ * What entries give each source: mirrors for digests first, in the order of the sources, then those for tags.
+ *
+ * @returns also where lists contradict each other
+ */
+export function draftRules(entries: readonly SetEntry[]): {
+  readonly drafts: Map<string, DraftRule>;
+  readonly conflicts: readonly MirrorProblem[];
+} {
+  const drafts = new Map<string, DraftRule>();
+  const conflicts: MirrorProblem[] = [];
+  for (const pullFrom of ['digest-only', 'tag-only'] as const) {
+    const own = entries.filter((entry) => entry.pullFrom === pullFrom && hasMirror(entry));
+    const bySource = [...Map.groupBy(own, ({ source }) => source)].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [source, group] of bySource) {
+      const draft = drafts.get(source) ?? { scope: source, mirrors: [], origins: [], never: false };
+      drafts.set(source, draft);
+      draft.never ||= group.some(({ policy }) => policy === 'NeverContactSource');
+      draft.origins.push(...group.map(({ origin }) => origin));
+      const places = placesOf(group);
+      const lists = group.map(({ mirrors }) => mirrors);
+      const { order, conflict } = mergeOrders(source, lists);
+      for (const location of order) {
+        const origin = places.get(location);
+        draft.mirrors.push({ location, pullFrom, ...(origin === undefined ? {} : { origin }) });
+      }
+      if (conflict === undefined || group[0] === undefined) continue;
+      const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the tie is broken by name, for nodes as well as here`;
+      conflicts.push(problem('OrderConflict', group[0].origin, text, 'warning'));
+    }
+  }
+  return { drafts, conflicts };
+}
+
+/** An entry without a mirror other than the source does nothing, not even block. */
+function hasMirror({ source, mirrors }: SetEntry): boolean {
+  return mirrors.some((mirror) => mirror !== source);
+}
+
+/** Where each mirror is written first. */
+function placesOf(entries: readonly SetEntry[]): ReadonlyMap<string, RuleOrigin> {
+  const places = entries.flatMap(({ mirrors, origin }) =>
+    mirrors.map((mirror, at): [string, RuleOrigin] => [
+      mirror,
+      { ...origin, path: `${origin.path}.mirrors[${at}]` },
+    ]),
+  );
+  return new Map(places.reverse());
 }
 
 /** A problem, worded for the field that it is about. */

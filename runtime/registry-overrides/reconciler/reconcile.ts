@@ -25,6 +25,7 @@ import {
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
+import { CATALOGS } from '../olm-catalogs.ts';
 import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { formatImageOverrides } from '../overrides.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
@@ -50,12 +51,7 @@ const CLUSTER = {
   apiVersion: 'hypershift.openshift.io/v1beta1',
   kind: 'HostedCluster',
 } as const;
-const CATALOG_DEPLOYMENTS = [
-  'certified-operators',
-  'community-operators',
-  'redhat-marketplace',
-  'redhat-operators',
-].map((name) => `${name}-catalog`);
+const CATALOG_DEPLOYMENTS = CATALOGS.map(({ name }) => `${name}-catalog`);
 
 const READS: readonly Watch[] = [
   ...SET_READS,

@@ -10,7 +10,8 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, someOf } from '../../core/text.ts';
-import type { Apply, EventNote, Reader, Ref, Sample, StatusPatch } from '../../engine/contract.ts';
+import { refOf } from '../../engine/changes.ts';
+import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
@@ -29,12 +30,7 @@ export interface OverridesReportInput {
   readonly memory: Memory;
 }
 
-export interface OverridesReport {
-  readonly apply: readonly Apply[];
-  readonly status: readonly StatusPatch[];
-  readonly events: readonly EventNote[];
-  readonly metrics: readonly Sample[];
-}
+type OverridesReport = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
 
 /** Where the status of `cluster` is. */
 export function statusRef(cluster: KubeObject): Ref {
@@ -143,15 +139,8 @@ function subjects(verdicts: readonly EntryStatus[]): string {
 
 /** One event per verdict that a person should act on; the engine sends each change once. */
 function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
-  const { apiVersion, kind, metadata } = cluster;
-  const regarding: Ref = {
-    role: 'management',
-    apiVersion,
-    kind,
-    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
-    name: metadata.name,
-    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
-  };
+  const { uid } = cluster.metadata;
+  const regarding: Ref = { ...refOf('management', cluster), ...(uid === undefined ? {} : { uid }) };
   const warn = (reason: string, note: string): EventNote => ({
     regarding,
     type: 'Warning',
@@ -175,54 +164,34 @@ const MAX_EVENTS = 20;
 
 function metricsOf({ world: reader, rules, verdicts, contested }: OverridesReportInput): readonly Sample[] {
   const labels = { scope: reader.scope.name };
-  const gauge = (
-    name: Sample['name'],
-    help: string,
-    value: number,
-    of: NonNullable<Sample['labels']>,
-  ): Sample => ({
-    name,
-    help,
-    value,
-    labels: of,
-  });
-  return [
-    gauge('pullwright_override_sources', 'Sources that have mirrors for the hosted cluster', rules, labels),
-    gauge(
-      'pullwright_override_problems',
-      'Entries and annotations that cannot be used',
-      verdicts.filter(({ verdict }) => verdict === 'Rejected').length,
-      labels,
-    ),
-    gauge(
-      'pullwright_override_contested',
-      'Whether another writer takes the variable away',
-      contested ? 1 : 0,
-      labels,
-    ),
-    gauge(
+  const rejected = verdicts.filter(({ verdict }) => verdict === 'Rejected').length;
+  const samples: readonly (readonly [Sample['name'], help: string, value: number])[] = [
+    ['pullwright_override_sources', 'Sources that have mirrors for the hosted cluster', rules],
+    ['pullwright_override_problems', 'Entries and annotations that cannot be used', rejected],
+    ['pullwright_override_contested', 'Whether another writer takes the variable away', contested ? 1 : 0],
+    [
       'pullwright_override_drifted',
       'Deployments that another operator writes and that are not as the mirror sets say',
       count(verdicts, 'Drifted'),
-      labels,
-    ),
-    ...CATALOG_RESULTS.map(([result, reason]) =>
-      gauge(
-        'pullwright_override_catalogs',
-        'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
-        count(verdicts, reason),
-        { ...labels, result },
-      ),
-    ),
+    ],
+  ];
+  return [
+    ...samples.map(([name, help, value]) => ({ name, help, value, labels })),
+    ...Object.entries(CATALOG_RESULTS).map(([result, reason]) => ({
+      name: 'pullwright_override_catalogs' as const,
+      help: 'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
+      value: count(verdicts, reason),
+      labels: { ...labels, result },
+    })),
   ];
 }
 
-const CATALOG_RESULTS: readonly (readonly [result: string, reason: string])[] = [
-  ['annotated', 'Annotated'],
-  ['found', 'Found'],
-  ['fallback', 'FellBack'],
-  ['failed', 'CatalogImageMissing'],
-];
+const CATALOG_RESULTS = {
+  annotated: 'Annotated',
+  found: 'Found',
+  fallback: 'FellBack',
+  failed: 'CatalogImageMissing',
+};
 
 function count(verdicts: readonly EntryStatus[], reason: string): number {
   return verdicts.filter((verdict) => verdict.reason === reason).length;
