@@ -60,7 +60,7 @@ test('synth and validate print what the linter finds, with the line of the entry
     assert.equal(rendered.code, 0, rendered.stderr);
     assert.match(
       rendered.stderr,
-      /^warning: .*fleet\.yaml:10:\d+ clusters\[0\]\.systems\.registry-overrides\.mirrorSets\[0\]\.entries\[0\]\.mirrors: .*maps the path of "quay\.io\/team" to the bare host/,
+      /^warning: .*fleet\.yaml:10:\d+ clusters\[0\]\.systems\.registry-overrides\.mirrorSets\[0\]\.entries\[0\].mirrors\[0\]: .*maps the path of "quay\.io\/team" to the bare host/,
     );
     assert.equal(judged.code, 0, judged.stdout);
     assert.match(

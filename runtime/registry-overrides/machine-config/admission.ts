@@ -72,16 +72,28 @@ function placeIn({ kind, metadata }: KubeObject): Place {
   return (path, code, message) => ({ code, origin: { kind, name: metadata.name, path }, message });
 }
 
+/** Faults of the items of a list; `repeats` says whether the list has the item before. */
+function listFaults(
+  list: unknown,
+  [path, of]: readonly [path: string, of: string],
+  fault: Place,
+  itemFaults: (item: unknown, place: string, repeats: boolean) => readonly SchemaFault[],
+): readonly SchemaFault[] {
+  if (!Array.isArray(list)) return [fault(path, 'NotAList', `is no list: must be a list of ${of}`)];
+  const seen = new Set<unknown>();
+  return list.flatMap((item: unknown, at) =>
+    itemFaults(item, `${path}[${at}]`, seen.has(item) || !seen.add(item)),
+  );
+}
+
 function setFaults(object: KubeObject, set: MirrorSetKind): readonly SchemaFault[] {
   const fault = placeIn(object);
   if (!isRecord(object.spec)) return [fault('spec', 'NoSpec', 'is missing: must be a map')];
   const list = object.spec[set.list];
   if (list === undefined) return [];
-  const path = `spec.${set.list}`;
-  if (!Array.isArray(list)) return [fault(path, 'NotAList', 'is no list: must be a list of sources')];
   const hasFormats = set.kind !== 'ImageContentSourcePolicy';
-  return (list as readonly unknown[]).flatMap((entry, at) =>
-    entryFaults(entry, `${path}[${at}]`, fault, hasFormats),
+  return listFaults(list, [`spec.${set.list}`, 'sources'], fault, (entry, path) =>
+    entryFaults(entry, path, fault, hasFormats),
   );
 }
 
@@ -93,46 +105,23 @@ function entryFaults(
 ): readonly SchemaFault[] {
   const { source, mirrors = [], mirrorSourcePolicy: policy } = recordOf(entry);
   const wrong = typeof source !== 'string' ? 'it is missing' : hasFormats ? sourceProblem(source) : undefined;
-  const isPolicy = policy === undefined || POLICIES.includes(textOf(policy));
+  const isPolicy = !hasFormats || policy === undefined || POLICIES.includes(textOf(policy));
+  const allowed = `has the value ${JSON.stringify(policy)}: must be one of ${POLICIES.join(', ')}`;
   return [
     ...(wrong === undefined ? [] : [fault(path, 'SourceInvalid', `has no usable source: ${wrong}`)]),
-    ...mirrorFaults(mirrors, path, fault, hasFormats),
-    ...(isPolicy || !hasFormats
-      ? []
-      : [
-          fault(
-            `${path}.mirrorSourcePolicy`,
-            'PolicyInvalid',
-            `has the value ${JSON.stringify(policy)}: must be one of ${POLICIES.join(', ')}`,
-          ),
-        ]),
+    ...listFaults(mirrors, [`${path}.mirrors`, 'mirrors'], fault, (mirror, place, repeats) => {
+      if (typeof mirror !== 'string') return [fault(place, 'MirrorInvalid', 'is no text: must be a mirror')];
+      const problem = hasFormats ? mirrorProblem(mirror) : undefined;
+      if (problem !== undefined)
+        return [fault(place, 'MirrorInvalid', `cannot be used as mirror: ${problem}`)];
+      if (!hasFormats || !repeats) return [];
+      return [fault(place, 'DuplicateMirror', `lists the mirror "${mirror}" twice: must be there once`)];
+    }),
+    ...(isPolicy ? [] : [fault(`${path}.mirrorSourcePolicy`, 'PolicyInvalid', allowed)]),
   ];
 }
 
 const POLICIES: readonly string[] = ['NeverContactSource', 'AllowContactingSource'];
-
-function mirrorFaults(
-  mirrors: unknown,
-  path: string,
-  fault: Place,
-  hasFormats: boolean,
-): readonly SchemaFault[] {
-  if (!Array.isArray(mirrors))
-    return [fault(`${path}.mirrors`, 'NotAList', 'is no list: must be a list of mirrors')];
-  const seen = new Set<unknown>();
-  return (mirrors as readonly unknown[]).flatMap((mirror, at) => {
-    const place = `${path}.mirrors[${at}]`;
-    if (typeof mirror !== 'string') return [fault(place, 'MirrorInvalid', 'is no text: must be a mirror')];
-    if (!hasFormats) return [];
-    const wrong = mirrorProblem(mirror);
-    if (wrong !== undefined) return [fault(place, 'MirrorInvalid', `cannot be used as mirror: ${wrong}`)];
-    if (!seen.has(mirror)) {
-      seen.add(mirror);
-      return [];
-    }
-    return [fault(place, 'DuplicateMirror', `lists the mirror "${mirror}" twice: must be there once`)];
-  });
-}
 
 /** Lists of scopes. The list of search registries has a schema of its own. */
 const SCOPE_LISTS = ['insecureRegistries', 'blockedRegistries', 'allowedRegistries'] as const;
@@ -145,28 +134,25 @@ function imageFaults(object: KubeObject): readonly SchemaFault[] {
   const path = 'spec.registrySources';
   const sources = recordOf(recordOf(object.spec)['registrySources']);
   const both = sources['blockedRegistries'] !== undefined && sources['allowedRegistries'] !== undefined;
-  const lists = [...SCOPE_LISTS, SEARCH_LIST].flatMap((name) => {
-    const list = sources[name];
-    if (list === undefined) return [];
-    const place = `${path}.${name}`;
-    if (!Array.isArray(list)) return [fault(place, 'NotAList', 'is no list: must be a list of registries')];
-    return name === SEARCH_LIST ? searchFaults(list, place, fault) : scopeFaults(list, place, fault);
-  });
-  if (!both) return lists;
   const message = 'has blockedRegistries and allowedRegistries, be they empty: must have only one of them';
-  return [fault(path, 'AllowedAndBlocked', message), ...lists];
+  return [
+    ...(both ? [fault(path, 'AllowedAndBlocked', message)] : []),
+    ...SCOPE_LISTS.flatMap((name) => scopeFaults(sources[name], `${path}.${name}`, fault)),
+    ...searchFaults(sources[SEARCH_LIST], `${path}.${SEARCH_LIST}`, fault),
+  ];
 }
 
-function scopeFaults(list: readonly unknown[], path: string, fault: Place): readonly SchemaFault[] {
-  const many =
-    list.length > MOST_SCOPES
-      ? [fault(path, 'TooMany', `has ${list.length} registries: must have at most ${MOST_SCOPES}`)]
-      : [];
-  const each = list.flatMap((scope, at) => {
-    const wrong = typeof scope === 'string' ? scopeProblem(scope) : 'it is no text';
-    return wrong === undefined ? [] : [fault(`${path}[${at}]`, 'ScopeInvalid', `is no registry: ${wrong}`)];
-  });
-  return [...many, ...each];
+function scopeFaults(list: unknown, path: string, fault: Place): readonly SchemaFault[] {
+  if (list === undefined) return [];
+  const length = Array.isArray(list) ? list.length : 0;
+  const many = `has ${length} registries: must have at most ${MOST_SCOPES}`;
+  return [
+    ...(length > MOST_SCOPES ? [fault(path, 'TooMany', many)] : []),
+    ...listFaults(list, [path, 'registries'], fault, (scope, place) => {
+      const wrong = typeof scope === 'string' ? scopeProblem(scope) : 'it is no text';
+      return wrong === undefined ? [] : [fault(place, 'ScopeInvalid', `is no registry: ${wrong}`)];
+    }),
+  ];
 }
 
 function scopeProblem(scope: string): string | undefined {
@@ -175,16 +161,12 @@ function scopeProblem(scope: string): string | undefined {
   return sourceProblem(scope);
 }
 
-function searchFaults(list: readonly unknown[], path: string, fault: Place): readonly SchemaFault[] {
-  if (list.length === 0) return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be omitted')];
-  const seen = new Set<unknown>();
-  return list.flatMap((name, at) => {
-    const place = `${path}[${at}]`;
+function searchFaults(list: unknown, path: string, fault: Place): readonly SchemaFault[] {
+  if (list === undefined) return [];
+  if (Array.isArray(list) && list.length === 0)
+    return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be omitted')];
+  return listFaults(list, [path, 'registries'], fault, (name, place, repeats) => {
     if (typeof name !== 'string') return [fault(place, 'ScopeInvalid', 'is no text: must be a registry')];
-    if (!seen.has(name)) {
-      seen.add(name);
-      return [];
-    }
-    return [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be there once`)];
+    return repeats ? [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be there once`)] : [];
   });
 }
