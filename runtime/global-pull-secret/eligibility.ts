@@ -74,20 +74,14 @@ export interface NodeFacts {
 }
 
 /** What to do with one node's label. */
-export type NodeDecision =
-  | {
-      readonly node: string;
-      readonly act: 'own' | 'release' | 'leave';
-      readonly eligible: boolean;
-      readonly reason: string;
-    }
-  | {
-      readonly node: string;
-      readonly act: 'report';
-      readonly eligible: boolean;
-      readonly reason: 'EligibilityOverridden';
-      readonly message: string;
-    };
+export interface NodeDecision {
+  readonly node: string;
+  readonly act: 'own' | 'release' | 'leave' | 'report';
+  readonly eligible: boolean;
+  readonly reason: string;
+  /** What is reported. */
+  readonly message?: string;
+}
 
 /**
  * Decides for one node. A foreign label stays as it is: it was set on purpose, and is reported when it contradicts.
@@ -96,25 +90,21 @@ export function nodeDecision(
   node: NodeFacts,
   platforms: readonly string[] = ELIGIBLE_PLATFORMS,
 ): NodeDecision {
+  const { name, label, ours, shared } = node;
   const judged = judge(node, platforms);
   if (judged === undefined)
-    return {
-      node: node.name,
-      act: node.ours ? 'own' : 'leave',
-      eligible: node.label === 'true',
-      reason: 'PoolUnknown',
-    };
+    return { node: name, act: ours ? 'own' : 'leave', eligible: label === 'true', reason: 'PoolUnknown' };
   const { eligible, reason } = judged;
-  if (node.ours && (eligible || !node.shared))
-    return { node: node.name, act: eligible ? 'own' : 'release', eligible, reason };
-  if (node.label === undefined) return { node: node.name, act: eligible ? 'own' : 'leave', eligible, reason };
-  if ((node.label === 'true') === eligible) return { node: node.name, act: 'leave', eligible, reason };
+  if (ours && (eligible || !shared))
+    return { node: name, act: eligible ? 'own' : 'release', eligible, reason };
+  if (label === undefined) return { node: name, act: eligible ? 'own' : 'leave', eligible, reason };
+  if ((label === 'true') === eligible) return { node: name, act: 'leave', eligible, reason };
   return {
-    node: node.name,
+    node: name,
     act: 'report',
-    eligible: node.label === 'true',
+    eligible: label === 'true',
     reason: 'EligibilityOverridden',
-    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${node.label}" and was set by another field manager, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
+    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${label}" and was set by another field manager, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
   };
 }
 

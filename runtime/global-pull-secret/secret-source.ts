@@ -66,14 +66,17 @@ export function sopsFile(target: SecretReference): string {
   return `overlays/sops/${target.namespace}/secret-${target.name}.sops.yaml`;
 }
 
-function externalSecret(target: SecretReference, source: ExternalSource): KubeObject {
+function externalSecret(
+  target: SecretReference,
+  { store, storeKind = 'ClusterSecretStore', refreshInterval = '1h', ...remoteRef }: ExternalSource,
+): KubeObject {
   return {
     apiVersion: 'external-secrets.io/v1',
     kind: 'ExternalSecret',
     metadata: metadata(target),
     spec: {
-      refreshInterval: source.refreshInterval ?? '1h',
-      secretStoreRef: { kind: source.storeKind ?? 'ClusterSecretStore', name: source.store },
+      refreshInterval,
+      secretStoreRef: { kind: storeKind, name: store },
       // Retain: a store that is down or emptied by mistake must not take the credentials of running nodes away.
       target: {
         name: target.name,
@@ -81,16 +84,7 @@ function externalSecret(target: SecretReference, source: ExternalSource): KubeOb
         deletionPolicy: 'Retain',
         template: { type: SECRET_TYPE },
       },
-      data: [
-        {
-          secretKey: DATA_KEY,
-          remoteRef: {
-            key: source.key,
-            ...(source.property === undefined ? {} : { property: source.property }),
-            ...(source.version === undefined ? {} : { version: source.version }),
-          },
-        },
-      ],
+      data: [{ secretKey: DATA_KEY, remoteRef }],
     },
   };
 }

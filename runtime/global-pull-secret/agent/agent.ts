@@ -258,22 +258,12 @@ function heldGauge({ reason }: NodeState): Gauge {
 
 // The API server as the agent's pod reaches it. Imported only when an option needs it: most nodes send no requests.
 
-/** How patient the client is; see RequesterOptions. */
-export interface Patience {
-  readonly timeoutMs?: number;
-  readonly tries?: number;
-}
-
 /** @throws PullwrightError outside a pod with a token */
 export async function podClient(
   env: Readonly<Record<string, string | undefined>>,
   serviceAccountDir: string,
-  patience: Patience = {},
+  patience: { readonly timeoutMs?: number; readonly tries?: number } = {},
 ): Promise<KubeClient> {
   const connection = podConnection(env, serviceAccountDir);
-  return new HttpKubeClient({
-    connection,
-    userAgent: `pullwright-agent/${VERSION}`,
-    ...patience,
-  });
+  return new HttpKubeClient({ connection, userAgent: `pullwright-agent/${VERSION}`, ...patience });
 }

@@ -2,7 +2,7 @@
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, nodeSubject } from '../../core/kubernetes/pull-status.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   type FieldPatch,
@@ -69,7 +69,7 @@ export function machinesOf(reader: Reader): Machines {
 
 function claimedTwice(node: string, names: readonly string[]): EntryStatus {
   const message = `Machines ${[...names].sort().join(' and ')} both name it, so that its NodePool is not known and its label stays as it is: delete the one that is left over`;
-  return { subject: `node ${node}`, verdict: 'Warning', reason: 'MachineAmbiguous', message };
+  return { subject: nodeSubject(node), verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
 /** The pool of a Machine; undefined when it names none, or none that is there. */
@@ -144,10 +144,9 @@ export function planNodes(reader: Reader, manager: string, choice: NodeChoice): 
   const standalone = reader.scope.hostedCluster === undefined;
   const requirements = choice.nodes ?? (standalone ? LINUX : undefined);
   const nodes = reader.list(NODE).map((node) => {
-    const labels = textsOf(node.metadata.labels);
     const facts: NodeFacts = {
       ...factsOf(reader, node, machines.byNode, manager),
-      selected: requirements !== undefined && selects(requirements, labels),
+      selected: requirements !== undefined && selects(requirements, node.metadata.labels ?? {}),
       poolless: standalone,
       machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
     };
@@ -164,14 +163,8 @@ export function planNodes(reader: Reader, manager: string, choice: NodeChoice): 
   };
 }
 
-function textsOf(labels: KubeObject['metadata']['labels']): Readonly<Record<string, string>> {
-  return labels ?? {};
-}
-
-function overridden(decision: NodeDecision): readonly EntryStatus[] {
-  if (decision.act !== 'report') return [];
-  const { node, reason, message } = decision;
-  return [{ subject: `node ${node}`, verdict: 'Warning', reason, message }];
+function overridden({ node, reason, message }: NodeDecision): readonly EntryStatus[] {
+  return message === undefined ? [] : [{ subject: nodeSubject(node), verdict: 'Warning', reason, message }];
 }
 
 /** The way of the Machine Config Operator, for the nodes whose files are its own. */

@@ -303,33 +303,28 @@ function metricsOf({ world: reader, plan, nodes }: PullSecretReportInput): reado
     truth === undefined
       ? ((daemonSet?.status as { numberReady?: number } | undefined)?.numberReady ?? 0)
       : truth.nodes - truth.behind.length;
-  const gauge = (name: Sample['name'], help: string, value: number): Sample => ({
-    name,
-    help,
-    value,
-    labels,
-  });
-  return [
-    gauge(
+  const counts = countsOf(plan.verdicts);
+  const faults =
+    rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1);
+  const eligible = nodes.decisions.filter((decision) => decision.eligible).length;
+  const samples: readonly (readonly [Sample['name'], help: string, value: number])[] = [
+    [
       'pullwright_merge_conflicts',
       'Entries of the additional pull secret that the platform pull secret shadows',
-      countsOf(plan.verdicts)['shadowed'] ?? 0,
-    ),
-    gauge(
+      counts['shadowed'] ?? 0,
+    ],
+    [
       'pullwright_rejected_entries',
       'Entries of the additional pull secret that cannot be used',
-      countsOf(plan.verdicts)['rejected'] ?? 0,
-    ),
-    gauge(
+      counts['rejected'] ?? 0,
+    ],
+    [
       'pullwright_platform_faults',
       'What is wrong with the platform pull secret: entries that cannot be used, a removal that is held, or the whole',
-      rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
-    ),
-    gauge(
-      'pullwright_eligible_nodes',
-      'Nodes that carry the eligibility label',
-      nodes.decisions.filter((decision) => decision.eligible).length,
-    ),
-    gauge('pullwright_synced_nodes', 'Nodes whose agent has the desired pull secret on disk', ready),
+      faults,
+    ],
+    ['pullwright_eligible_nodes', 'Nodes that carry the eligibility label', eligible],
+    ['pullwright_synced_nodes', 'Nodes whose agent has the desired pull secret on disk', ready],
   ];
+  return samples.map(([name, help, value]) => ({ name, help, value, labels }));
 }
