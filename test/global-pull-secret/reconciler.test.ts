@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { reveal } from '../../runtime/core/redacted.ts';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { type Case, suite } from '../support/suite.ts';
 import { additional, auth, config, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
@@ -229,13 +228,6 @@ test('objects that git brought are left to git, whatever the configuration says'
   assert.deepEqual(reports[0]?.problems, []);
 });
 
-test('wrong options are all named at once', () => {
-  assert.throws(() => reconcilers({ delivery: 'x', platforms: 3, colour: 'red' }), {
-    name: 'UsageError',
-    message: /delivery: .*; platforms: .*; colour: unknown field/,
-  });
-});
-
 test('an additional secret that adds nothing is not Ready without a word', () => {
   for (const text of ['{"auths":{}}', undefined]) {
     const one = fleet(PLATFORM);
@@ -245,13 +237,6 @@ test('an additional secret that adds nothing is not Ready without a word', () =>
     assert.equal(one.condition('additional'), 'False NothingAdded');
     assert.equal(one.condition('original'), 'True Copied');
   }
-});
-
-test('options of the agent are checked before a DaemonSet has them', () => {
-  assert.throws(() => reconcilers({ agent: { restart: 'sometimes', colour: 'red', healthPort: 0 } }), {
-    name: 'UsageError',
-    message: /agent\.restart: .*; agent\.healthPort: .*; agent\.colour: unknown field/,
-  });
 });
 
 test('a merge that fills a Secret leaves room for what stands beside it', () => {

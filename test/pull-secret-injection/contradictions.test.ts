@@ -75,6 +75,24 @@ table<Row>(
       says: [],
     })),
     {
+      name: 'namespaces without that of a source',
+      reason: 'the rights of the same fleet do not reach it',
+      config: { namespaces: ['a'], profiles: [{ name: 'team', spec }] },
+      says: [/has a source in namespace "platform", which namespaces does not name: add it there/],
+    },
+    {
+      name: 'namespaces with that of a source',
+      reason: 'nothing is wrong',
+      config: { namespaces: ['a', 'platform'], profiles: [{ name: 'team', spec }] },
+      says: [],
+    },
+    {
+      name: 'namespaces, and a profile that only injects',
+      reason: 'its sources are not read',
+      config: { namespaces: ['a'], profiles: [{ name: 'team', spec: { ...spec, mode: 'Inject' } }] },
+      says: [],
+    },
+    {
       name: 'a profile without a selector of pods',
       reason: 'synth refuses what the API server does',
       config: { profiles: [{ name: 'team', spec: { namespaceSelector: {}, secrets: [{ name: 'reg' }] } }] },

@@ -16,7 +16,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, listen, waiter } from './live-scene.ts';
+import { conditionOf, hostsIn, listen, secretAt, waiter } from './live-scene.ts';
 
 const test = suite('distribution in the hands of others');
 const missing = missingControlPlane();
@@ -52,17 +52,6 @@ else {
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
 
   const soon = waiter(reconciler);
-  const copyIn = (namespace: string): TestObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'reg', namespace },
-  });
-  const hostsIn = async (namespace: string): Promise<readonly string[] | undefined> => {
-    const body = (await plane.get(copyIn(namespace)))?.['data']?.['.dockerconfigjson'] as string | undefined;
-    return body === undefined
-      ? undefined
-      : Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
-  };
   const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   const teams = { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} };
   const from = (namespace: string, name: string): object => ({
@@ -82,13 +71,13 @@ else {
     await soon(async () => assert.equal(await reasonOf('platform'), 'False NotGranted'));
     await plane.apply(grant);
     for (const name of ['red', 'blue'])
-      await soon(async () => assert.deepEqual(await hostsIn(name), ['quay.io']));
-    const uid = (await plane.get(copyIn('red')))?.metadata['uid'];
+      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
+    const uid = (await plane.get(secretAt('red')))?.metadata['uid'];
     await plane.remove(quay);
     await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
     await plane.apply(sourceObject('platform', 'quay', ['new.example']));
-    await soon(async () => assert.deepEqual(await hostsIn('red'), ['new.example']));
-    assert.equal((await plane.get(copyIn('red')))?.metadata['uid'], uid);
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'red'), ['new.example']));
+    assert.equal((await plane.get(secretAt('red')))?.metadata['uid'], uid);
     await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
   });
 
@@ -129,16 +118,16 @@ else {
     await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
     await plane.apply(sourceObject('platform', 'quay', ['third.example']));
     for (const name of ['red', 'blue'])
-      await soon(async () => assert.deepEqual(await hostsIn(name), ['third.example']));
+      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['third.example']));
     await readyNamespace(plane, 'green', { team: 'a' });
     await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
-    await soon(async () => assert.ok((await hostsIn('green')) !== undefined));
+    await soon(async () => assert.ok((await hostsIn(plane, 'green')) !== undefined));
     await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
     // Two watches tell of the two changes in any order: a rival that is not known to be suspended would be free to take the name.
     await soon(async () => assert.equal(await reasonOf('rival'), 'False Suspended'));
     await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
-    await soon(async () => assert.equal(await hostsIn('blue'), undefined));
-    assert.deepEqual(await hostsIn('red'), ['third.example']);
+    await soon(async () => assert.equal(await hostsIn(plane, 'blue'), undefined));
+    assert.deepEqual(await hostsIn(plane, 'red'), ['third.example']);
     await plane.remove(profileObject('rival', {}));
   });
 
@@ -146,7 +135,7 @@ else {
     await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: true } }, MERGE);
     await soon(async () => assert.equal(await reasonOf('platform'), 'False Suspended'));
     await plane.remove(grant);
-    await soon(async () => assert.equal(await hostsIn('red'), undefined));
+    await soon(async () => assert.equal(await hostsIn(plane, 'red'), undefined));
     await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
   });
 
@@ -157,7 +146,7 @@ else {
     await plane.apply(quay);
     await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['*'] } });
     for (const name of ['red', 'blue', 'green'])
-      await soon(async () => assert.deepEqual(await hostsIn(name), ['quay.io']));
+      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
     await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
     const [statuses, profiles] = await Promise.all([
       listen(plane, 'PullStatus'),
@@ -169,9 +158,9 @@ else {
     // Once a later change was worked on, everything that follows from the loss has been written.
     await plane.apply(sourceObject('platform', 'quay', ['later.example']));
     for (const name of ['red', 'blue', 'green'])
-      await soon(async () => assert.deepEqual(await hostsIn(name), ['later.example']));
+      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['later.example']));
     await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
-    assert.deepEqual(await hostsIn('violet'), ['theirs.example']);
+    assert.deepEqual(await hostsIn(plane, 'violet'), ['theirs.example']);
     const made = statuses.events.filter(({ object }) => object.metadata.namespace !== 'violet');
     assert.deepEqual(made, []);
     const lost = profiles.events.filter(({ object }) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CANARY_MARK, findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import { conditionOf, namespace, PROFILE, profile, ready, readyMessage, scene, source } from './scene.ts';
+import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
 
 const test = suite('distribution');
 const shop = namespace('shop', { team: 'a' });
@@ -78,7 +78,6 @@ test('a second run changes nothing', () => {
 for (const [name, change] of Object.entries({
   'the profile goes': { gone: one },
   'the namespace is no longer selected': namespace('shop', { team: 'b' }),
-  'the grant is withdrawn': source('platform/quay', ['quay.io'], 'elsewhere'),
   'the profile only injects from now on': profile('team', {
     mode: 'Inject',
     secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
@@ -339,37 +338,6 @@ test('a withdrawn grant takes its entries out even while another source is broke
     source('platform/quay', ['quay.io'], 'nobody'),
   ]);
   assert.equal(after.secret('shop', 'reg'), undefined);
-});
-
-test('no grant, no copy; the namespace is told', () => {
-  const seen = scene([shop, one, source('platform/quay', ['quay.io'], '')]);
-  assert.equal(seen.secret('shop', 'reg'), undefined);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotGranted');
-});
-
-const byLabel: KubeObject = {
-  apiVersion: PROFILE,
-  kind: 'PullSecretGrant',
-  metadata: { name: 'by-label', namespace: 'platform' },
-  spec: {
-    secrets: [{ name: 'quay' }],
-    profiles: [{ name: '*' }],
-    namespaceSelector: { matchLabels: { team: 'a' } },
-  },
-};
-
-test('a namespace that labels itself gets nothing that was not granted to it', () => {
-  const thief = namespace('thief', { team: 'a' });
-  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop'), byLabel]);
-  assert.ok(seen.secret('shop', 'reg') !== undefined);
-  assert.equal(seen.secret('thief', 'reg'), undefined);
-  const grants = seen.status('PullSecretGrant', 'by-label', 'platform');
-  assert.match(readyMessage(grants), /label "team", which is not trusted/);
-});
-
-test('a label that the operator trusts may be granted to', () => {
-  const objects = [shop, one, source('platform/quay', ['quay.io'], ''), byLabel];
-  assert.ok(scene(objects, { trustedLabelKeys: ['team'] }).secret('shop', 'reg') !== undefined);
 });
 
 for (const [type, spec, says] of [

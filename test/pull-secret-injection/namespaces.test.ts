@@ -1,11 +1,7 @@
 /** A fleet that names its namespaces: what is read, what is served, and what is said of the rest. */
 import assert from 'node:assert/strict';
-import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type {
-  InjectionOptions,
-  PullSecretInjectionInput,
-} from '../../runtime/pull-secret-injection/options.ts';
+import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { namespace, profile, type Scene, scene, source } from './scene.ts';
@@ -122,42 +118,5 @@ test('a source that is not read takes nothing away, not for want of it either', 
   const status = after.status('PullSecretProfile', 'team') as { missingSources?: unknown } | undefined;
   assert.equal(status?.missingSources, undefined);
 });
-
-interface SectionRow extends Case {
-  readonly config: PullSecretInjectionInput;
-  readonly says: readonly RegExp[];
-}
-
-table<SectionRow>(
-  test,
-  [
-    {
-      name: 'a profile of the fleet with its source outside',
-      reason: 'the rights of the same fleet do not reach it',
-      config: { namespaces: ['a'], profiles: [{ name: 'team', spec: { ...spec, selector: {} } }] },
-      says: [/has a source in namespace "hub", which namespaces does not name: add it there/],
-    },
-    {
-      name: 'a profile of the fleet with its source inside',
-      reason: 'nothing is wrong',
-      config: { namespaces: ['a', 'hub'], profiles: [{ name: 'team', spec: { ...spec, selector: {} } }] },
-      says: [],
-    },
-    {
-      name: 'a profile of the fleet that only injects',
-      reason: 'its sources are not read',
-      config: {
-        namespaces: ['a'],
-        profiles: [{ name: 'team', spec: { ...spec, selector: {}, mode: 'Inject' } }],
-      },
-      says: [],
-    },
-  ],
-  ({ config, says }) => {
-    const found = sectionProblems(config, { kind: 'standalone' }).map(({ text }) => text);
-    assert.equal(found.length, says.length, found.join('; '));
-    for (const [at, pattern] of says.entries()) assert.match(found[at] ?? '', pattern);
-  },
-);
 
 test.run();

@@ -83,19 +83,4 @@ test('pods of an account that is left out are not reported as lacking names: a n
   );
 });
 
-test('a stored profile that is read strictly now, without a selector, keeps its copies and says why', () => {
-  const team = profile('team', { secrets });
-  const before = scene([shop, quay, team]);
-  assert.deepEqual(before.registries('shop', 'reg'), ['quay.io']);
-  const stored = { ...team, spec: { namespaceSelector: { matchLabels: { team: 'a' } }, secrets } };
-  const after = before.after([stored]);
-  assert.deepEqual(after.registries('shop', 'reg'), ['quay.io']);
-  const status = after.status('PullSecretProfile', 'team');
-  assert.equal(ready(status), 'False Invalid');
-  assert.match(
-    status?.conditions.find(({ type }) => type === 'Ready')?.message ?? '',
-    /^spec\.selector: required value: must be a label selector; \{\} selects all/,
-  );
-});
-
 test.run();

@@ -46,8 +46,6 @@ interface Row extends Case {
 }
 
 const ROWS: readonly Row[] = [
-  { name: 'no pin', reason: 'the current content', set: setWith({}), injects: ['current'] },
-  { name: 'by name', reason: 'that one', set: setWith({ revisionName: 'second' }), injects: ['second'] },
   {
     name: 'by version',
     reason: 'the newest of the version, of this set, whatever the order',
@@ -59,12 +57,6 @@ const ROWS: readonly Row[] = [
     reason: 'the name is more exact',
     set: setWith({ revisionName: 'first', customVersion: 'v2' }),
     injects: ['first'],
-  },
-  {
-    name: 'a name that is not there',
-    reason: 'said',
-    set: setWith({ revisionName: 'x' }),
-    injects: undefined,
   },
   {
     name: 'a version that is not there',
@@ -118,15 +110,6 @@ test('Partial with a selector: pods outside of it get the pinned content, by pla
   });
   assert.ok(compiled.ok);
   assert.match(JSON.stringify(compiled.policy.spec), /!\(\(\\"ring\\" in variables\.l/);
-});
-
-test('a partition of 100% gives all pods the pinned content; a missing revision is skipped', () => {
-  const whole = { ...current, update: { paused: false, partitionPercent: 100 } };
-  assert.deepEqual(
-    pinVariants(whole, [old]).map(({ imagePullSecrets }) => imagePullSecrets),
-    [['old']],
-  );
-  assert.deepEqual(pinVariants(current, []), []);
 });
 
 test.run();

@@ -102,34 +102,12 @@ table<Slip>(
       left: COUNT,
     },
     {
-      name: 'other labels of all namespaces',
-      reason: 'held',
-      change: () => teams(COUNT, { team: 'b' }),
-      left: COUNT,
-    },
-    {
       name: 'paused',
       reason: 'nothing is removed',
       change: (seen) => [changed(seen, set({ injectionStrategy: { paused: true } }))],
       left: COUNT,
     },
     { name: 'the set is deleted', reason: 'that is meant', change: () => [{ gone: set() }], left: 0 },
-    {
-      name: 'the source is taken back',
-      reason: "that is its owner's",
-      change: (seen) => {
-        const stored = seen.store.get({ ...quay, name: 'quay', namespace: 'platform' });
-        assert.ok(stored !== undefined);
-        return [{ ...stored, metadata: { ...stored.metadata, annotations: {} } }];
-      },
-      left: 0,
-    },
-    {
-      name: 'all namespaces opt out',
-      reason: 'that is the consent of the target',
-      change: () => teams(COUNT, { team: 'a', 'pullwright.dev/distribute': 'false' }),
-      left: 0,
-    },
   ],
   ({ change, left }) => {
     const before = scene([...teams(COUNT), set(), quay]);

@@ -32,12 +32,6 @@ const LINT: readonly LintCase[] = [
     codes: ['SourceInvalid'],
   },
   {
-    name: 'upper case in a path',
-    reason: 'no repository has it',
-    sets: [mirrorSet('a', [{ source: 'quay.io/X', mirrors: ['m.example.com'] }])],
-    codes: ['SourceInvalid'],
-  },
-  {
     name: 'the same mirror twice',
     reason: 'the CRD refuses it',
     sets: [mirrorSet('a', [{ source: 'quay.io', mirrors: ['m.example.com', 'm.example.com'] }])],
