@@ -185,7 +185,7 @@ function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readon
     return parts.length <= depth + 1 ? '' : parts.slice(0, depth + 1).join('/');
   });
   const { '': common = [], ...clusters } = Object.fromEntries(folders);
-  return Object.entries(clusters).map(([name, own = []]) => ({
+  return Object.entries(clusters).map(([name, own]) => ({
     name,
     objects: [...common, ...own].map(({ object }) => object),
   }));
