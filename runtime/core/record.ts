@@ -27,3 +27,13 @@ export function scalarText(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   return value === null || value === undefined ? `${value}` : 'a map';
 }
+
+/** `make`, called once for each key: what it gave is kept as long as the key is. */
+export function oncePer<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const made = new WeakMap<K, { readonly value: V }>();
+  return (key) => {
+    const known = made.get(key) ?? { value: make(key) };
+    made.set(key, known);
+    return known.value;
+  };
+}

@@ -208,4 +208,62 @@ test('for registries of clouds it says that the kubelet may know more than what 
     assert.equal(says(image), false, image);
 });
 
+/** Keys with stars that were meant for a host and do not match it. */
+const STARS = [
+  {
+    name: 'a deeper host',
+    reason: 'people take a star for any number of parts',
+    key: '*.example.com',
+    image: 'a.b.example.com/x',
+    near: true,
+    why: /^a star stands for one part .*"\*\.example\.com" is not for "a\.b\.example\.com"$/,
+  },
+  {
+    name: 'the domain itself',
+    reason: 'likewise',
+    key: '*.example.com',
+    image: 'example.com/x',
+    near: true,
+    why: /^a star stands for one part/,
+  },
+  {
+    name: 'a port',
+    reason: 'the host matches, the port does not',
+    key: '*.example.com',
+    image: 'a.example.com:5000/x',
+    near: true,
+    why: /^ports are compared/,
+  },
+  {
+    name: 'a path',
+    reason: 'the host matches, the path does not',
+    key: '*.example.com/team',
+    image: 'a.example.com/x',
+    near: true,
+    why: /not below "\/team"/,
+  },
+  {
+    name: 'another domain',
+    reason: 'nobody meant it',
+    key: '*.example.com',
+    image: 'quay.io/x',
+    near: false,
+    why: /another registry|a star/,
+  },
+  {
+    name: 'a star alone',
+    reason: 'it is meant for nothing that could be told',
+    key: '*',
+    image: 'quay.io/x',
+    near: false,
+    why: /a star/,
+  },
+] as const;
+
+table(test, STARS, ({ key, image, near, why }) => {
+  const [unused] = explain(image, { secrets: [listed('pull', { [key]: 'team' })] }).kubelet.unused;
+  assert.equal(unused?.near, near);
+  assert.match(unused?.why ?? '', why);
+});
+
 test.run();

@@ -49,6 +49,11 @@ export function withoutTagAndDigest(reference: string): string {
   return slash !== -1 && colon > slash ? name.slice(0, colon) : name;
 }
 
+/** Where a rule is written, for a person. */
+export function originText({ kind, name, path }: RuleOrigin): string {
+  return `${kind}/${name} ${path}`;
+}
+
 /** `name:tag@digest` is pulled as `name@digest`. */
 export function withoutTagBesideDigest(image: string): string {
   const at = image.indexOf('@');

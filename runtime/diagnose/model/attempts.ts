@@ -11,20 +11,10 @@
 
 import { type ContainersLookup, lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { credentialDoubt, type ExpiringCredential } from '../../core/docker-config/expiry.ts';
-import {
-  kubeletKey,
-  kubeletKeyring,
-  lookupForKubelet,
-  type Ring,
-} from '../../core/docker-config/kubelet-keyring.ts';
-import {
-  parseSchemelessBytes,
-  parseSchemelessUrl,
-  type SchemelessUrl,
-} from '../../core/docker-config/match-images.ts';
+import { kubeletKeyring, lookupForKubelet, type Ring } from '../../core/docker-config/kubelet-keyring.ts';
+import { parseSchemelessUrl, type SchemelessUrl } from '../../core/docker-config/match-images.ts';
 import {
   type AuthSource,
-  type DockerConfigEntry,
   helperOf,
   readAuthSource,
   withHelper,
@@ -34,10 +24,11 @@ import { fromByteText } from '../../core/go/text.ts';
 import { formatImageReference, pullTag } from '../../core/image-reference.ts';
 import {
   compileMirrors,
-  type MirrorIndex,
   type MirrorRule,
-  type Resolution,
+  originText,
+  withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
+import { oncePer } from '../../core/record.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
@@ -58,46 +49,22 @@ import type {
 
 // Why the kubelet does not use an entry for an image, in words: what an answer to "why does this not pull?" consists of.
 
-/** How near a key is to the image: `host` when it is about the same registry, so that it is worth showing first. */
-export interface Mismatch {
-  readonly near: 'host' | 'other';
-  readonly why: string;
-}
-
-/**
- * Says why `written` does not match `repository` for the kubelet. Only for keys that do not match.
- */
-export function explainMismatch(written: string, repository: string): Mismatch {
-  const bytes = kubeletKey(written);
-  const key = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
-  const target = parseSchemelessUrl(repository);
-  if (key === undefined || !key.ok || !target.ok) {
-    return { near: 'other', why: 'the key is not a host with an optional path, so the kubelet ignores it' };
-  }
-  const [registry = ''] = registryKey(written).meaning.split('/', 1);
-  const near = isAbout({ url: key.url, registry }, aboutImage(repository)) ? 'host' : 'other';
-  return { near, why: difference(key.url, target.url, near) };
-}
-
 /** What is compared of a key and of an image to know whether they are about one registry. */
-export interface About {
+interface About {
   /** Host that is meant. */
   readonly registry: string;
   /** Undefined when nothing can match. */
   readonly url: SchemelessUrl | undefined;
 }
 
-/** Takes an image apart, once for all the keys that it is compared with. */
-export function aboutImage(repository: string): About {
+function aboutImage(repository: string): About {
   const target = parseSchemelessUrl(repository);
   const [host = ''] = repository.split('/', 1);
   return { registry: registryKey(host).meaning, url: target.ok ? target.url : undefined };
 }
 
-/**
- * Whether a key is about the registry of an image, without saying why it does not match.
- */
-export function isAbout(key: About, image: About): boolean {
+/** Whether a key is about the registry of an image, so that it is worth showing first. */
+function isAbout(key: About, image: About): boolean {
   if (key.url === undefined || image.url === undefined) return false;
   return (
     key.registry === image.registry || isMeantFor(key.url, image.url) || isWithoutPort(key.url, image.url)
@@ -120,16 +87,18 @@ function hostOf({ labels }: SchemelessUrl): string {
   return fromByteText(labels.join('.'));
 }
 
-function difference(key: SchemelessUrl, target: SchemelessUrl, near: Mismatch['near']): string {
+/** Why a key that does not match an image does not. */
+function difference({ url: key }: About, { url: target }: About, near: boolean): string {
+  if (key === undefined || target === undefined)
+    return 'the key is not a host with an optional path, so the kubelet ignores it';
   const host = hostOf(key);
   const imageHost = hostOf(target);
   if (host.includes('*') && key.labels.length !== target.labels.length)
     return `a star stands for one part of a host name, so the number of parts must be the same: "${host}" is not for "${imageHost}"`;
-  const spelling =
-    near === 'host' && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
+  const spelling = near && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
   if (spelling !== undefined) return spelling;
   if (key.port !== target.port) return portDifference(key.port, target.port);
-  return near === 'host' ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
+  return near ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
 }
 
 /** What differs between two spellings of one host. */
@@ -163,11 +132,18 @@ export function explainImage(input: ExplainInput): Explanation {
     ({ reference, kind, origin }): ExplainedPlace => ({
       reference,
       kind,
-      ...(origin === undefined ? {} : { from: `${origin.kind}/${origin.name} ${origin.path}` }),
+      ...(origin === undefined ? {} : { from: originText(origin) }),
       crio: sentByCrio(input, kubelet, reference),
     }),
   );
-  const skipped = skippedPlaces(resolution);
+  const skipped = resolution.skipped.map(
+    ({ reference, kind, origin, message }): SkippedPlace => ({
+      reference,
+      kind,
+      ...(origin === undefined ? {} : { from: originText(origin) }),
+      why: message,
+    }),
+  );
   const containerd: Sent =
     kubelet.tried.length > 0
       ? { what: 'kubelet' }
@@ -187,16 +163,8 @@ export function explainImage(input: ExplainInput): Explanation {
   };
 }
 
-/** Rules are those of a cluster, and there may be thousands of images. As long as there are the rules. */
-const indexes = new WeakMap<readonly MirrorRule[], MirrorIndex>();
-
-function compiled(rules: readonly MirrorRule[]): MirrorIndex {
-  const known = indexes.get(rules);
-  if (known !== undefined) return known;
-  const made = compileMirrors(rules);
-  indexes.set(rules, made);
-  return made;
-}
+/** Rules are those of a cluster, and there may be thousands of images. */
+const compiled = oncePer((rules: readonly MirrorRule[]) => compileMirrors(rules));
 
 function explainKubelet(input: ExplainInput): KubeletView {
   const secrets = input.secrets.flatMap((secret) => secret.source ?? []);
@@ -214,13 +182,15 @@ function explainKubelet(input: ExplainInput): KubeletView {
       const doubt = empty
         ? elsewhere([...secrets, input.node], source, written)
         : credentialDoubt(credential, input.now);
-      return {
+      const entry = {
         ...placeOf(input, source, written, position),
         username: credential.username,
         by,
         empty,
         ...(doubt === undefined ? {} : { doubt }),
       };
+      credentials.set(entry, credential);
+      return entry;
     }),
     ...unusedEntries(input, keyring.rings, used),
     anonymous: tried.length === 0,
@@ -253,22 +223,21 @@ function unusedEntries(
   rings: readonly Ring[],
   used: ReadonlySet<string>,
 ): Pick<KubeletView, 'unused' | 'others'> {
-  const { repository } = input.image;
-  const image = aboutImage(repository);
+  const image = aboutImage(input.image.repository);
   const entries = rings.flatMap((ring) =>
     used.size === 0
       ? ring.entries
       : ring.entries.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
   );
-  const told = input.brief === true ? entries.filter((entry) => isAbout(entry, image)) : entries;
-  const unused = told.map(({ entry }): UnusedEntry => {
-    const { near, why } = explainMismatch(entry.written, repository);
-    const place = placeOf(input, entry.source, entry.written, entry.position);
-    return { ...place, why, near: near === 'host' };
+  const unused = entries.flatMap((key): readonly UnusedEntry[] => {
+    const near = isAbout(key, image);
+    if (input.brief === true && !near) return [];
+    const { source, written, position } = key.entry;
+    return [{ ...placeOf(input, source, written, position), why: difference(key, image, near), near }];
   });
   return {
     unused: [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)],
-    ...(input.brief === true ? { others: entries.length - told.length } : {}),
+    ...(input.brief === true ? { others: entries.length - unused.length } : {}),
   };
 }
 
@@ -279,10 +248,9 @@ function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string
   const [host = ''] = reference.split('/', 1);
   const carried = kubelet.tried.some((one) => one.username !== '');
   if (host === input.image.domain && carried) return { what: 'kubelet' };
-  const repository = withoutTag(reference);
   const file = input.pullFile?.source ?? input.node;
   const files = file === undefined ? [] : [file];
-  return sentFromFile(input, lookupForContainers(files, repository));
+  return sentFromFile(input, lookupForContainers(files, withoutTagAndDigest(reference)));
 }
 
 function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
@@ -292,6 +260,7 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
   if (found.found === 'credential') {
     const { source, written, position, rivals } = found.entry;
     const entry = placeOf(input, source, written, position);
+    credentials.set(entry, found.credential);
     return { what: 'entry', entry, username: found.credential.username, rivals: rivals.map(withoutUserInfo) };
   }
   if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
@@ -299,22 +268,6 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
     what: 'nothing',
     why: `entry "${withoutUserInfo(found.stoppedBy.written)}" of the auth file holds no "auth", and ends the search`,
   };
-}
-
-function skippedPlaces({ skipped }: Resolution): readonly SkippedPlace[] {
-  return skipped.map(({ reference, kind, origin, message }) => ({
-    reference,
-    kind,
-    ...(origin === undefined ? {} : { from: `${origin.kind}/${origin.name} ${origin.path}` }),
-    why: message,
-  }));
-}
-
-/** `host:5000/a/b:tag@sha256:...` without tag and digest. */
-export function withoutTag(reference: string): string {
-  const [name = ''] = reference.split('@', 1);
-  const colon = name.lastIndexOf(':');
-  return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;
 }
 
 // The attempts behind an explanation: which credential goes to which place, with the credential itself, so that a registry can
@@ -328,78 +281,27 @@ export interface PullAttempt {
   readonly kind: 'mirror' | 'source';
   /** The entry that is sent; absent for an anonymous attempt. */
   readonly entry?: EntryPlace;
-  readonly credential?: ExpiringCredential;
+  readonly credential?: ExpiringCredential | undefined;
   /** Why there is nothing to try: a credential helper, an unreadable Secret. */
   readonly notAsked?: string;
 }
 
-/**
- * All attempts for an image, in the order in which CRI-O makes them.
- */
-export function pullAttempts(input: ExplainInput): {
-  readonly explanation: Explanation;
-  readonly attempts: readonly PullAttempt[];
-} {
-  const explanation = explainImage(input);
-  const credentials = credentialsOf(input);
-  const attempts = explanation.places.flatMap(({ reference, kind, crio }) =>
-    sentTo(crio, explanation, credentials).map((sent): PullAttempt => ({ reference, kind, ...sent })),
+/** What the entries of explanations hold, which no explanation does itself. */
+const credentials = new WeakMap<EntryPlace, ExpiringCredential>();
+
+/** All attempts of an explanation, in the order in which CRI-O makes them. */
+export function pullAttempts({ places, kubelet }: Explanation): readonly PullAttempt[] {
+  return places.flatMap(({ reference, kind, crio }) =>
+    sentTo(crio, kubelet).map((sent): PullAttempt => ({ reference, kind, ...sent })),
   );
-  return { explanation, attempts };
 }
 
-type SentThing = Omit<PullAttempt, 'reference' | 'kind'>;
-type Credentials = (entry: EntryPlace, user: 'kubelet' | 'containers') => ExpiringCredential | undefined;
-
-function sentTo(sent: Sent, explanation: Explanation, credentials: Credentials): readonly SentThing[] {
+function sentTo(sent: Sent, { tried }: KubeletView): readonly Omit<PullAttempt, 'reference' | 'kind'>[] {
   if (sent.what === 'nothing') return [{}];
   if (sent.what === 'failure') return [{ notAsked: sent.why }];
   if (sent.what === 'helper')
     return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot be run from here` }];
-  if (sent.what === 'entry') return [withCredential(sent.entry, credentials(sent.entry, 'containers'))];
   // An entry without a user falls through to the file, which has an attempt of its own.
-  return explanation.kubelet.tried
-    .filter((one) => one.username !== '')
-    .map(({ source, key, origin, position }) => {
-      const entry = { source, key, ...(origin === undefined ? {} : { origin }), position };
-      return withCredential(entry, credentials(entry, 'kubelet'));
-    });
-}
-
-function withCredential(entry: EntryPlace, credential: ExpiringCredential | undefined): SentThing {
-  return credential === undefined ? { entry, notAsked: 'its entry cannot be read' } : { entry, credential };
-}
-
-/** Finds what an entry holds. */
-function credentialsOf({ secrets, node, pullFile }: ExplainInput): Credentials {
-  const documents = [...secrets.map(({ source }) => source), node, pullFile?.source];
-  const bySource = new Map(
-    documents.flatMap((source): [string, AuthSource][] =>
-      source === undefined ? [] : [[source.name, source]],
-    ),
-  );
-  return ({ source: name, position }, user) => {
-    const source = bySource.get(name);
-    return source === undefined ? undefined : entriesOf(source).get(placeIn(position))?.[user];
-  };
-}
-
-type Held = Pick<DockerConfigEntry, 'kubelet' | 'containers'>;
-
-/** No key: what is shown of one lacks its user info. */
-function placeIn({ line, column }: TextPosition): string {
-  return `${line}:${column}`;
-}
-
-/** One document serves many images. */
-const held = new WeakMap<AuthSource, ReadonlyMap<string, Held>>();
-
-function entriesOf(source: AuthSource): ReadonlyMap<string, Held> {
-  const known = held.get(source);
-  if (known !== undefined) return known;
-  const parsed = readAuthSource(source);
-  const entries = parsed.ok ? parsed.config.entries : [];
-  const made = new Map(entries.map((entry): [string, Held] => [placeIn(entry.position), entry]));
-  held.set(source, made);
-  return made;
+  const entries = sent.what === 'entry' ? [sent.entry] : tried.filter(({ username }) => username !== '');
+  return entries.map((entry) => ({ entry, credential: credentials.get(entry) }));
 }

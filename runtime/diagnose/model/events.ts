@@ -1,7 +1,7 @@
 /** The kubelet's messages about the pulls of a pod that does not run. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { recordOf } from '../../core/record.ts';
+import { oncePer, recordOf, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -95,15 +95,10 @@ function recordsIn(
   return fields.flatMap((field) => (Array.isArray(from[field]) ? from[field].map(recordOf) : []));
 }
 
-function textIn(from: Readonly<Record<string, unknown>>, field: string): string {
-  const value = from[field];
-  return typeof value === 'string' ? value : '';
-}
-
 function containersOf(spec: PlainPodSpec): readonly { readonly name: string; readonly image: string }[] {
   return recordsIn(spec, SPECS).map((one) => ({
-    name: textIn(one, 'name'),
-    image: maskedUserInfo(textIn(one, 'image')),
+    name: textOf(one['name']),
+    image: maskedUserInfo(textOf(one['image'])),
   }));
 }
 
@@ -122,12 +117,12 @@ function waitsOf(pod: KubeObject): readonly Wait[] {
   return statuses.flatMap((status) => {
     const { running, terminated, waiting } = recordOf(status['state']);
     if (running !== undefined || terminated !== undefined) return [];
-    const name = textIn(status, 'name');
+    const name = textOf(status['name']);
     const image =
-      containers.find((one) => one.name === name)?.image ?? maskedUserInfo(textIn(status, 'image'));
+      containers.find((one) => one.name === name)?.image ?? maskedUserInfo(textOf(status['image']));
     const wait = recordOf(waiting);
     return [
-      { name, image, reason: textIn(wait, 'reason'), message: maskedUserInfo(textIn(wait, 'message')) },
+      { name, image, reason: textOf(wait['reason']), message: maskedUserInfo(textOf(wait['message'])) },
     ];
   });
 }
@@ -150,38 +145,30 @@ function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[]
     .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.order - a.order));
 }
 
-/** By the events of a namespace, which are one list until something in it changes: there may be thousands, and as many pods. */
-const known = new WeakMap<readonly KubeObject[], ReadonlyMap<string, readonly Said[]>>();
-
-/** What events say, by the pods that they are about. */
-function saidOf(events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> {
-  const before = known.get(events);
-  if (before !== undefined) return before;
+/**
+ * What events say, by the pods that they are about. The events of a namespace are one list until something in it changes: there
+ * may be thousands, and as many pods.
+ */
+const saidOf = oncePer((events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> => {
   const byPod = new Map<string, Said[]>();
   for (const event of events) {
-    const about = (event['involvedObject'] ?? event['regarding']) as
-      | { kind?: string; name?: string }
-      | undefined;
-    if (about?.kind !== 'Pod' || typeof about.name !== 'string') continue;
-    const said = byPod.get(about.name) ?? [];
-    byPod.set(about.name, said);
+    const { kind, name } = recordOf(event['involvedObject'] ?? event['regarding']);
+    if (kind !== 'Pod' || typeof name !== 'string') continue;
+    const said = byPod.get(name) ?? [];
+    byPod.set(name, said);
     said.push(saidBy(event, said.length));
   }
-  known.set(events, byPod);
   return byPod;
-}
+});
 
 function saidBy(event: KubeObject, order: number): Said {
   const text = (...fields: readonly string[]): string => {
-    const found = fields
-      .map((field) => event[field])
-      .find((value) => typeof value === 'string' && value !== '');
-    return typeof found === 'string' ? found : '';
+    return fields.map((field) => textOf(event[field])).find((value) => value !== '') ?? '';
   };
   const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
-  const seen = textIn(recordOf(event['series']), 'lastObservedTime');
+  const seen = textOf(recordOf(event['series'])['lastObservedTime']);
   const { fieldPath } = recordOf(event['involvedObject'] ?? event['regarding']);
-  const container = /^spec\.\w+\{(.+)\}$/.exec(typeof fieldPath === 'string' ? fieldPath : '')?.[1];
+  const container = /^spec\.\w+\{(.+)\}$/.exec(textOf(fieldPath))?.[1];
   return {
     reason: text('reason'),
     message: maskedUserInfo(text('message', 'note')),

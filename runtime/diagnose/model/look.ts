@@ -7,6 +7,7 @@ import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubel
 import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
 import { recordOf } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
@@ -22,7 +23,6 @@ import type { NodeMirrors } from '../../registry-overrides/machine-config/node-m
 import { isOf, MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
-import { withoutTag } from './attempts.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
 import {
@@ -270,7 +270,7 @@ function imageIn(
   const { repository } = parsed.reference;
   const bare = bareMirrors(explanation, mayRead);
   const holds = (source: AuthSource, mirror: string): boolean =>
-    lookupForContainers([source], withoutTag(mirror)).found === 'credential';
+    lookupForContainers([source], withoutTagAndDigest(mirror)).found === 'credential';
   return {
     text: image,
     explanation,

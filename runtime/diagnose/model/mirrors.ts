@@ -18,7 +18,7 @@ import {
   mergeRegistries,
   parseRegistriesConf,
 } from '../../core/mirrors/registries-conf.ts';
-import type { Resolution, RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
@@ -452,7 +452,7 @@ export type PlaceOfRule = (origin: RuleOrigin) => string;
 
 /** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
 export function placesOf(hosted: KubeObject | undefined): PlaceOfRule {
-  if (hosted === undefined) return placeOf;
+  if (hosted === undefined) return originText;
   const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
   return ({ path }) => `${name} ${hostedPath(path)}`;
 }
@@ -466,7 +466,7 @@ export function hostedPath(path: string): string {
 }
 
 function problemText({ severity, origin, message }: MirrorProblem, place: PlaceOfRule): string {
-  const own = placeOf(origin);
+  const own = originText(origin);
   const rest = message.startsWith(own) ? place(origin) + message.slice(own.length) : message;
   return `${severity}: ${rest}`;
 }
@@ -491,10 +491,6 @@ function linesOf(resolution: Resolution, place: PlaceOfRule): readonly MirrorLin
     skipped: { reason, message },
   }));
   return [...tried, ...skipped];
-}
-
-function placeOf({ kind, name, path }: RuleOrigin): string {
-  return `${kind}/${name} ${path}`;
 }
 
 /**

@@ -15,7 +15,7 @@ import { type ImageReference, imageHint, parseImageReference } from '../../core/
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { oncePer, recordOf, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -39,13 +39,20 @@ import {
   nodeMirrors,
   policyOf,
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
-import type { ExplainInput, Explanation, ListedSecret, NodeMerge, NodeVersions, PullFile } from './types.ts';
+import type {
+  ExplainInput,
+  Explanation,
+  ListedSecret,
+  NodeMerge,
+  NodeVersions,
+  PullFacts,
+  PullFile,
+} from './types.ts';
 
 // Pods and what holds a pod template: which images they run, and which Secrets they list.
 
@@ -250,50 +257,26 @@ export function accountName(spec: PlainPodSpec | undefined, otherwise: string): 
 // Secrets as documents with credentials, each decoded once: a folder or a cluster may have a thousand pods for one of them. For as long as
 // there is the object, which is as long as the command looks at it.
 
-type Sources = WeakMap<KubeObject, AuthSource | undefined>;
-
-const ofPods: Sources = new WeakMap();
-const ofNodes: Sources = new WeakMap();
-
 /** What the kubelet reads of a Secret that a pod lists; undefined for those that it passes over. */
-export function podSource(secret: KubeObject): AuthSource | undefined {
-  return remembered(ofPods, secret, () => pullSecretSource(secret as SecretObject));
-}
+export const podSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) =>
+  pullSecretSource(secret as SecretObject),
+);
 
 /** A Secret as a docker config of nodes. Its type does not count: the copy of the platform's secret may be Opaque. */
-export function nodeSource(secret: KubeObject): AuthSource | undefined {
-  return remembered(ofNodes, secret, () => {
-    const value = (secret as SecretObject).data?.[NAMES.dataKey];
-    const { namespace, name } = secret.metadata;
-    if (value === undefined) return undefined;
-    return {
-      name: describeObject({ kind: 'Secret', namespace, name }),
-      format: 'config.json',
-      text: secretDataText(value),
-    };
-  });
-}
-
-function remembered(
-  sources: Sources,
-  secret: KubeObject,
-  make: () => AuthSource | undefined,
-): AuthSource | undefined {
-  if (sources.has(secret)) return sources.get(secret);
-  const made = make();
-  sources.set(secret, made);
-  return made;
-}
+export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) => {
+  const value = (secret as SecretObject).data?.[NAMES.dataKey];
+  const { namespace, name } = secret.metadata;
+  if (value === undefined) return undefined;
+  return {
+    name: describeObject({ kind: 'Secret', namespace, name }),
+    format: 'config.json',
+    text: secretDataText(value),
+  };
+});
 
 // The docker config of the node that pulls: which node it is, whether the pull secret is delivered to it, and what its file holds.
 
 const NODE_FILE_SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
-
-/** What a node reads, and what is known about how it was made. */
-export interface NodeFileFound {
-  readonly node?: AuthSource;
-  readonly merge?: NodeMerge;
-}
 
 /** The content of the nodes' file. */
 export const GLOBAL_SECRET: ObjectName = {
@@ -323,14 +306,14 @@ export function nodeFile(
   puller: PodPuller,
   notes: string[],
   synced: boolean = isSynced(store, puller, notes),
-): NodeFileFound {
+): Pick<PullFacts, 'node' | 'merge'> {
   const original =
     configSource(store, NAMES.namespace, NAMES.original) ??
     configSource(store, NAMES.configNamespace, NAMES.platform);
   const global = synced ? configSource(store, NAMES.namespace, NAMES.global) : undefined;
   const plain = global ?? original;
   const merge = synced ? mergedFrom(store, original) : undefined;
-  if (merge === undefined) return plain === undefined ? {} : { node: plain };
+  if (merge === undefined) return { node: plain };
   if (global !== undefined) return { node: global, merge: merge.facts };
   notes.push(`${NAMES.global} does not exist yet: its content is merged here as the reconciler would`);
   return { node: merge.source, merge: merge.facts };
@@ -341,33 +324,29 @@ interface Merged {
   readonly facts: NodeMerge;
 }
 
-/** By both Secrets: it is the same for every pod. */
-const merges = new WeakMap<AuthSource, WeakMap<AuthSource, { readonly merged: Merged | undefined }>>();
-
 /** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
 function mergedFrom(store: ObjectStore, original: AuthSource | undefined): Merged | undefined {
   const additional = configSource(store, NAMES.namespace, NAMES.additional);
   if (original === undefined || additional === undefined) return undefined;
-  const known = merges.get(original)?.get(additional);
-  if (known !== undefined) return known.merged;
-  const merged = merge(original, additional);
-  merges.set(original, (merges.get(original) ?? new WeakMap()).set(additional, { merged }));
-  return merged;
+  return mergeWith(original)(additional);
 }
 
-function merge(original: AuthSource, additional: AuthSource): Merged | undefined {
-  const result = mergePullSecrets({ original: original.text, additional: additional.text });
-  if (!result.ok) return undefined;
-  const names = { original: original.name, additional: additional.name, lastGood: additional.name };
-  return {
-    source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
-    facts: {
-      origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
-      verdicts: result.verdicts,
-      additional: additional.name,
-    },
-  };
-}
+/** By both Secrets: it is the same for every pod. */
+const mergeWith = oncePer((original: AuthSource) =>
+  oncePer((additional: AuthSource): Merged | undefined => {
+    const result = mergePullSecrets({ original: original.text, additional: additional.text });
+    if (!result.ok) return undefined;
+    const names = { original: original.name, additional: additional.name, lastGood: additional.name };
+    return {
+      source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
+      facts: {
+        origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
+        verdicts: result.verdicts,
+        additional: additional.name,
+      },
+    };
+  }),
+);
 
 function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
   const found = store.get({ ...NODE_FILE_SECRET, namespace, name });
@@ -458,20 +437,16 @@ export function pullFile(store: ObjectStore, namespace: string, pull: Pull): Pul
 }
 
 /** By the list of a namespace, which stays the same one until something in it changes: all its images have the same. */
-const known = new WeakMap<readonly KubeObject[], Offers>();
-
-function offersOf(objects: readonly KubeObject[]): Offers {
-  const before = known.get(objects);
-  if (before !== undefined) return before;
-  const secrets = objects.flatMap((object) => {
-    const { type = 'Opaque', data, metadata } = object as SecretObject;
-    const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
-    return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
-  });
-  const offers = collectOffers(secrets);
-  known.set(objects, offers);
-  return offers;
-}
+const offersOf = oncePer(
+  (objects: readonly KubeObject[]): Offers =>
+    collectOffers(
+      objects.flatMap((object) => {
+        const { type = 'Opaque', data, metadata } = object as SecretObject;
+        const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
+        return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
+      }),
+    ),
+);
 
 /** Whether a CRIOCredentialProviderConfig makes the kubelet ask the provider for the image. */
 function isServed(store: ObjectStore, repository: string): boolean {
@@ -555,14 +530,9 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What is found for `puller`. */
-export interface PullModel extends NodeFileFound {
+export interface PullModel extends PullFacts {
   /** Images of the pod; empty without one. */
   readonly images: readonly string[];
-  readonly secrets: readonly ListedSecret[];
-  readonly mirrors: readonly MirrorRule[];
-  readonly policy: PolicyDocument | undefined;
-  readonly versions: NodeVersions;
-  readonly hosted: boolean;
   readonly notes: readonly string[];
   /** The file that the credential provider writes for a repository; undefined when it writes none. */
   pullFileFor(repository: string): PullFile | undefined;
@@ -659,44 +629,20 @@ export function effectiveNames(
   return [...listed, ...injected.map(({ name, by }) => ({ name, listedBy: by }))];
 }
 
-/** What is known beside the world. */
-export interface Asked {
-  /** Stands in for the node's file. */
-  readonly given?: AuthSource | undefined;
-  /** The image as the pod names it. */
-  readonly written?: string;
-  /** See {@link ExplainInput.brief}. */
-  readonly brief?: boolean;
-}
-
-/** Explains a pull of `image`. */
-export function explainIn(reader: PullModel, image: ImageReference, asked: Asked = {}): Explanation {
-  return explainImage(inputIn(reader, image, asked));
-}
-
-/** What an explanation of `image` is made from. */
-export function inputIn(
+/**
+ * Explains a pull of `image`.
+ *
+ * @param asked the image as the pod names it, whether to be brief, and a file that stands in for the node's
+ */
+export function explainIn(
   reader: PullModel,
   image: ImageReference,
-  { given, written, brief = false }: Asked = {},
-): ExplainInput {
-  const { secrets, mirrors, policy, versions, hosted, merge } = reader;
-  const node = given ?? reader.node;
+  asked: Pick<ExplainInput, 'written' | 'brief'> & { readonly given?: AuthSource | undefined } = {},
+): Explanation {
+  const { given, ...rest } = asked;
+  const file = given === undefined ? {} : { node: given, merge: undefined };
   const pullFile = reader.pullFileFor(image.repository);
-  return {
-    image,
-    ...(written === undefined ? {} : { written }),
-    secrets,
-    mirrors,
-    policy,
-    versions,
-    hosted,
-    brief,
-    now: new Date(),
-    ...(node === undefined ? {} : { node }),
-    ...(merge === undefined || given !== undefined ? {} : { merge }),
-    ...(pullFile === undefined ? {} : { pullFile }),
-  };
+  return explainImage({ ...reader, ...file, ...rest, image, pullFile, now: new Date() });
 }
 
 function listedSecret(

@@ -25,11 +25,11 @@ import { readFolders } from './look.ts';
 import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
+  explainIn,
   findWorld,
   GLOBAL_SECRET,
   imageOf,
   imagesOf,
-  inputIn,
   listedNames,
   nextNodeKinds,
   PLATFORM_SECRET,
@@ -531,7 +531,7 @@ function attemptsOf(
       notes.push(`${usedBy}: image "${image}" cannot be read: ${parsed.goText}`);
       return [];
     }
-    const { explanation, attempts } = pullAttempts(inputIn(reader, parsed.reference, { brief: true }));
+    const explanation = explainIn(reader, parsed.reference, { brief: true });
     const blocked = explanation.kubelet.blockedBy;
     const { mirrorFix } = explanation;
     if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);
@@ -539,7 +539,7 @@ function attemptsOf(
       {
         image: explanation.image,
         usedBy,
-        attempts,
+        attempts: pullAttempts(explanation),
         ...(blocked === undefined ? {} : { blockedBy: `${blocked.source} ${blocked.why}` }),
       },
     ];

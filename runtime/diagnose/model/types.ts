@@ -351,16 +351,13 @@ export interface DoctorImage {
 
 // Input and output of an explanation.
 
-export interface ExplainInput {
-  readonly image: ImageReference;
-  /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
-  readonly written?: string;
+/** What is known about the pulls of a pod. */
+export interface PullFacts {
   /** In the order of the pod. */
   readonly secrets: readonly ListedSecret[];
   /** The node's file, which the kubelet and CRI-O both read. */
-  readonly node?: AuthSource;
-  readonly merge?: NodeMerge;
-  readonly pullFile?: PullFile;
+  readonly node?: AuthSource | undefined;
+  readonly merge?: NodeMerge | undefined;
   readonly mirrors: readonly MirrorRule[];
   /** Which images nodes may pull at all. @default {all} */
   readonly policy?: PolicyDocument | undefined;
@@ -368,12 +365,19 @@ export interface ExplainInput {
   readonly versions?: NodeVersions;
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
+}
+
+export interface ExplainInput extends PullFacts {
+  readonly image: ImageReference;
+  /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
+  readonly written?: string | undefined;
+  readonly pullFile?: PullFile | undefined;
   /**
    * Entries for other registries are only counted, because a thousand pods may each list a thousand of them.
    *
    * @default {false}
    */
-  readonly brief?: boolean;
+  readonly brief?: boolean | undefined;
   /** Time of the pull. @default {expiry is not checked} */
   readonly now?: Date;
 }
