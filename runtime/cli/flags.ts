@@ -6,7 +6,6 @@
 import { parseArgs } from 'node:util';
 import { UsageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/go/duration.ts';
-import type { LogFormat, LogLevel } from '../core/logger.ts';
 import { nearWord } from '../core/text.ts';
 import { isNetwork } from '../http/addresses.ts';
 
@@ -272,12 +271,7 @@ export function port(about: Valued & { readonly default: string }): Flag<number 
 // Flags that mean in every command what they mean for kubectl.
 
 /** Which cluster is read, and as which user. */
-export const CLUSTER_FLAGS: {
-  readonly kubeconfig: Flag<string | undefined>;
-  readonly context: Flag<string | undefined>;
-  readonly 'request-timeout': Flag<number>;
-  readonly as: Flag<string | undefined>;
-} = {
+export const CLUSTER_FLAGS = {
   kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, as kubectl finds it' }),
   context: text({
     value: 'NAME',
@@ -286,7 +280,6 @@ export const CLUSTER_FLAGS: {
   }),
   'request-timeout': duration({
     default: '10s',
-
     help: 'how long one request to the API server may take',
   }),
   as: text({ value: 'USER', help: 'the user to act as, such as system:serviceaccount:shop:web' }),
@@ -320,10 +313,7 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
 export const noHeadersFlag: Flag<boolean> = toggle({ help: 'print a table without its headers' });
 
 /** Logs, metrics and health of long-running programs. */
-export const LOG_FLAGS: {
-  readonly 'log-level': Flag<'debug' | 'info' | 'warn' | 'error'>;
-  readonly 'log-format': Flag<'json' | 'logfmt'>;
-} = {
+export const LOG_FLAGS = {
   'log-level': choice(['debug', 'info', 'warn', 'error'], {
     default: 'info',
     help: 'the least that is logged',
@@ -350,21 +340,7 @@ export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
 export const DAY_MS: number = 24 * 3_600_000;
 
 /** Both programs have these, with the same meaning and the same defaults. */
-export const NODE_FLAGS: {
-  readonly unit: Flag<string>;
-  readonly 'bus-socket': Flag<string>;
-  readonly 'max-restarts': Flag<number>;
-  readonly 'restart-timeout': Flag<number>;
-  readonly 'restart-window': Flag<number>;
-  readonly 'kubelet-healthz': Flag<string>;
-  readonly report: Flag<boolean>;
-  readonly 'service-account-dir': Flag<string>;
-  readonly 'node-name': Flag<string | undefined>;
-  readonly 'health-address': Flag<string>;
-  readonly poll: Flag<number>;
-  readonly 'log-level': Flag<LogLevel>;
-  readonly 'log-format': Flag<LogFormat>;
-} = {
+export const NODE_FLAGS = {
   unit: text({ value: 'NAME', default: 'kubelet.service', help: 'the unit that is restarted' }),
   'bus-socket': text({
     value: 'PATH',
@@ -420,10 +396,7 @@ export function healthPort(number: number): Flag<number | undefined> {
 }
 
 /** One-shot modes of a node program. */
-export const ONCE_FLAGS: {
-  readonly once: Flag<boolean>;
-  readonly output: Flag<'text' | 'json' | 'yaml'>;
-} = {
+export const ONCE_FLAGS = {
   once: toggle({ help: 'go on until nothing is to be done, then exit: 0 in sync, 1 not' }),
   output: outputFlag(['text', 'json', 'yaml'], 'the form of what --once and --dry-run print'),
 };

@@ -32,12 +32,11 @@ export class Redacted<T> {
   [Symbol.toPrimitive](): string {
     return REDACTED_TEXT;
   }
-}
 
-// A computed member would need a type annotation that isolatedDeclarations cannot express.
-Object.defineProperty(Redacted.prototype, Symbol.for('nodejs.util.inspect.custom'), {
-  value: () => REDACTED_TEXT,
-});
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return REDACTED_TEXT;
+  }
+}
 
 /** Replaces a credential in every output. */
 export const REDACTED_TEXT = '[redacted]';

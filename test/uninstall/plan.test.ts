@@ -166,7 +166,7 @@ const rows: readonly Row[] = [
     name: 'with --keep-secrets they stay',
     reason: 'pods that are running pull with them',
     objects: [COPY],
-    options: { keepSecrets: true },
+    options: { 'keep-secrets': true },
     removed: [],
     kept: [/--keep-secrets/],
   },
@@ -174,7 +174,7 @@ const rows: readonly Row[] = [
     name: 'with --skip-nodes a DaemonSet just goes',
     reason: 'nodes that do not answer must not hold up the rest for ever',
     objects: [object('DaemonSet', 'd', { labels: owned('global-pull-secret') })],
-    options: { skipNodes: true },
+    options: { 'skip-nodes': true },
     removed: ['delete DaemonSet/d'],
   },
   {

@@ -132,12 +132,12 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         hosted: hostedClusters(settings, main, opener),
         log,
         metrics,
-        refreshMs: settings.refreshMs,
-        ...(settings.leaseNamespace === undefined
+        refreshMs: settings.refresh,
+        ...(settings['lease-namespace'] === undefined
           ? {}
           : {
               lease: {
-                namespace: settings.leaseNamespace,
+                namespace: settings['lease-namespace'],
                 name: settings.leaseName,
                 isHeld: () => leadership.election?.isLeader() === true,
               },
@@ -149,7 +149,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
 
 /** Registries are contacted only where configured: by a file with credentials, or in the options of a cluster. */
 async function lookUpOf(
-  { registryAuthfile: authfile, allowAddresses }: LiveSettings,
+  { 'registry-authfile': authfile, 'allow-address': allow = [] }: LiveSettings,
   env: CommandIo['env'],
   { client }: Cluster,
 ): Promise<LookUp> {
@@ -160,7 +160,7 @@ async function lookUpOf(
       authfile,
       readSecret,
       env,
-      access: { 'allow-address': allowAddresses },
+      access: { 'allow-address': allow },
     });
   if (authfile !== undefined) return load();
   // Not loaded before it is needed.
@@ -184,13 +184,13 @@ export function runReadiness(run: LiveRun): string | undefined {
 }
 
 function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): boolean {
-  if (settings.dryRun) return false;
-  return settings.leaseNamespace === undefined || election?.isLeader() === true;
+  if (settings['dry-run']) return false;
+  return settings['lease-namespace'] === undefined || election?.isLeader() === true;
 }
 
 function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {
-  const { hostedKubeconfig, kubeconfigSecret } = settings;
-  const allow = networksOf(settings.allowAddresses);
+  const { hostedKubeconfig, 'kubeconfig-secret': kubeconfigSecret } = settings;
+  const allow = networksOf(settings['allow-address'] ?? []);
   if (hostedKubeconfig !== undefined)
     return {
       read: () => Promise.resolve(redact(hostedKubeconfig)),
@@ -210,7 +210,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
 function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly ClusterPair[] {
   const all = allScopes(store);
   const wanted = all.filter(
-    ({ name }) => settings.hostedCluster === undefined || name === settings.hostedCluster,
+    ({ name }) => settings['hosted-cluster'] === undefined || name === settings['hosted-cluster'],
   );
   if (settings.hostedKubeconfig === undefined)
     return wanted.filter((scope) => isOfShard(store, scope, settings));
@@ -227,15 +227,15 @@ function isOfShard(store: ObjectStore, { hostedCluster }: ClusterPair, { shard }
 }
 
 function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
-  let level = settings.logLevel;
+  let level = settings['log-level'];
   // SIGUSR1 belongs to Node's debugger.
   const toggle = (): void => {
-    level = level === 'debug' ? settings.logLevel : 'debug';
+    level = level === 'debug' ? settings['log-level'] : 'debug';
   };
-  if (!settings.dryRun) process.on('SIGUSR2', toggle);
-  const out = settings.dryRun ? io.stderr : io.stdout;
+  if (!settings['dry-run']) process.on('SIGUSR2', toggle);
+  const out = settings['dry-run'] ? io.stderr : io.stdout;
   const write = lineBuffer((text) => out.write(text));
-  return createLogger({ write, format: settings.logFormat, level: () => level });
+  return createLogger({ write, format: settings['log-format'], level: () => level });
 }
 
 function configText(path: string | undefined): string {
@@ -305,7 +305,7 @@ export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promi
   const settings = liveSettings(flags);
   const run = await prepareRun(settings, { ...io, env: takeProxySettings(io.env) });
   try {
-    return settings.dryRun ? await dryRunLive(run) : await serve(run);
+    return settings['dry-run'] ? await dryRunLive(run) : await serve(run);
   } finally {
     run.main.close();
   }
@@ -320,7 +320,7 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   });
   startWatching(run);
   // A standby fills its caches too, so that it can take over at once.
-  const lost = await (run.settings.leaseNamespace === undefined ? lead(run) : leadWhenElected(run));
+  const lost = await (run.settings['lease-namespace'] === undefined ? lead(run) : leadWhenElected(run));
   log.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
   await discovery?.stop();
   await manager.stop();
@@ -341,10 +341,10 @@ async function lead(run: LiveRun): Promise<boolean> {
 /** Works while this process holds the Lease; true when it lost it. */
 async function leadWhenElected(run: LiveRun): Promise<boolean> {
   const { settings, io, log, metrics, manager, leadership } = run;
-  const { leaseName, leaseSeconds: seconds } = settings;
+  const { leaseName, 'lease-duration': seconds } = settings;
   const election = new LeaderElection({
     client: run.main.client,
-    namespace: settings.leaseNamespace ?? '',
+    namespace: settings['lease-namespace'] ?? '',
     name: leaseName,
     labels: labelsOf(leaseName),
     identity: `${run.instance}_${randomUUID()}`,
@@ -385,7 +385,7 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
 }
 
 async function startProbes(run: LiveRun): Promise<readonly ProbeServer[]> {
-  const { healthPort, metricsPort } = run.settings;
+  const { 'health-port': healthPort, 'metrics-port': metricsPort } = run.settings;
   const beat = heartbeat(run.io.signal);
   const health: Pick<ServeOptions, 'checks'> = {
     checks: { '/healthz': beat, '/readyz': () => runReadiness(run) },

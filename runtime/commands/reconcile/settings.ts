@@ -1,38 +1,85 @@
-/** The flags of `reconcile` in a cluster, checked. */
+/** The flags of `reconcile`, and what they say together in a cluster. */
+import {
+  ALLOW_ADDRESS,
+  duration,
+  file,
+  folder,
+  LOG_FLAGS,
+  outputFlag,
+  port,
+  seconds,
+  text,
+  toggle,
+  type ValuesOf,
+} from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
-import type { LogFormat, LogLevel } from '../../core/logger.ts';
-import { reconcilerName } from '../../engine/hosted-status.ts';
+import { reconcilerName, SHARD_LABEL } from '../../engine/hosted-status.ts';
 
-export interface LiveSettings {
+const HOUR_MS = 3_600_000;
+
+export const FLAGS = {
+  from: folder({ short: 'f', help: 'offline: manifests of the (hosted) cluster, or - for standard input' }),
+  management: folder({
+    help: 'offline: manifests of the management cluster; without it, the cluster stands alone',
+  }),
+  to: folder({
+    touches: 'writes',
+    help: 'offline: write the resulting objects there; Secret values become keyed digests',
+  }),
+  'with-secrets': toggle({
+    help: 'with --to: write real Secret values, files 0600; refused inside a git work tree',
+  }),
+  'digest-key-file': file({
+    help: 'with --to: key of the digests, so that two runs can be compared; without it, new in every run',
+  }),
+  facts: file({ help: 'offline: answers to look-ups outside the API server, as YAML' }),
+  config: file({ help: 'which systems run, and their options' }),
+  'dry-run': toggle({ help: 'print only; in a cluster, send nothing' }),
+  output: outputFlag(['text', 'json', 'yaml'], 'the form of what is printed'),
+  verbose: toggle({ help: 'also list what is unchanged, and of several clusters what changes in each' }),
+  kubeconfig: file({ help: 'the (hosted) cluster; without it, as for kubectl, in a pod its own account' }),
+  'management-kubeconfig': file({ help: 'the management cluster' }),
+  discover: toggle({ help: 'find every hosted cluster by its HostedControlPlane' }),
+  'hosted-cluster': text({ value: 'NS/NAME', help: 'only this one of several hosted clusters' }),
+  'kubeconfig-secret': text({
+    value: 'NAME',
+    default: 'pullwright-kubeconfig',
+    help: 'Secret with the kubeconfig of a hosted cluster, in its control plane namespace',
+  }),
+  'allow-address': ALLOW_ADDRESS,
+  refresh: duration({
+    default: '60s',
+    least: 1000,
+    most: HOUR_MS,
+    help: 'how often the kubeconfigs of hosted clusters are looked at again',
+  }),
+  'registry-authfile': file({
+    help: "docker config.json for looking up the catalogs' digests in registries, after the pull secret of each hosted cluster; without it (and without the option askRegistries) no registry is contacted, and catalogs that no annotation names are left alone",
+  }),
+  'lease-namespace': text({
+    value: 'NAME',
+    completes: 'namespaces',
+    help: 'namespace of the leader election Lease; without it there is no election',
+  }),
+  'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'how long the Lease lasts' }),
+  shard: text({
+    value: 'NAME',
+    help: `with --discover: only HostedClusters whose label ${SHARD_LABEL} is NAME; without it: only those without the label`,
+  }),
+  'health-port': port({ default: 'off', help: 'the port of /healthz and /readyz' }),
+  'metrics-port': port({ default: 'off', help: 'the port of /metrics' }),
+  ...LOG_FLAGS,
+};
+
+/** Offline and live. */
+export type ReconcileFlags = ValuesOf<typeof FLAGS>;
+
+export interface LiveSettings extends ReconcileFlags {
   /** Of the management cluster, or of the one there is; undefined: that of the pod. */
   readonly mainKubeconfig: string | undefined;
   /** Of the one hosted cluster, when it is given as a file. */
   readonly hostedKubeconfig: string | undefined;
-  /** Look for hosted clusters in the main one. */
-  readonly discover: boolean;
-  /** Only this hosted cluster, `<namespace>/<name>`. */
-  readonly hostedCluster: string | undefined;
-  readonly kubeconfigSecret: string;
-  /** Networks of API servers and registries that may be contacted even under untrusted host names. */
-  readonly allowAddresses: readonly string[];
-  /** How often kubeconfigs are looked at again. */
-  readonly refreshMs: number;
-  /** Credentials for look-ups in registries; undefined: none is contacted. */
-  readonly registryAuthfile: string | undefined;
-  readonly config: string | undefined;
-  readonly dryRun: boolean;
-  readonly output: string;
-  readonly verbose: boolean;
-  /** Undefined: no leader election. */
-  readonly leaseNamespace: string | undefined;
-  readonly leaseSeconds: number;
   readonly leaseName: string;
-  /** Of the hosted clusters; undefined: those without a shard. */
-  readonly shard: string | undefined;
-  readonly healthPort: number | undefined;
-  readonly metricsPort: number | undefined;
-  readonly logFormat: LogFormat;
-  readonly logLevel: LogLevel;
 }
 
 /** @throws UsageError that says which flag is wrong */
@@ -44,64 +91,13 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     );
   if (flags.shard !== undefined && !flags.discover)
     throw new UsageError('--shard goes with --discover: it selects hosted clusters');
+  if (management !== undefined && flags.kubeconfig === undefined)
+    throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
   return {
+    ...flags,
     mainKubeconfig: management ?? flags.kubeconfig,
-    hostedKubeconfig: management === undefined ? undefined : required(flags.kubeconfig),
+    hostedKubeconfig: management === undefined ? undefined : flags.kubeconfig,
     discover: flags.discover || management !== undefined,
-    hostedCluster: flags['hosted-cluster'],
-    kubeconfigSecret: flags['kubeconfig-secret'],
-    allowAddresses: flags['allow-address'] ?? [],
-    refreshMs: flags.refresh,
-    registryAuthfile: flags['registry-authfile'],
-    config: flags.config,
-    dryRun: flags['dry-run'],
-    output: flags.output,
-    verbose: flags.verbose,
-    leaseNamespace: flags['lease-namespace'],
-    leaseSeconds: flags['lease-duration'],
     leaseName: reconcilerName(flags.shard),
-    shard: flags.shard,
-    healthPort: flags['health-port'],
-    metricsPort: flags['metrics-port'],
-    logFormat: flags['log-format'],
-    logLevel: flags['log-level'],
   };
-}
-
-function required(kubeconfig: string | undefined): string {
-  if (kubeconfig !== undefined) return kubeconfig;
-  throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
-}
-
-// The flags of `reconcile`, read.
-
-/** Flags of `reconcile`, offline and live. */
-export interface ReconcileFlags {
-  readonly from: string | undefined;
-  readonly management: string | undefined;
-  readonly to: string | undefined;
-  readonly 'hosted-cluster': string | undefined;
-  readonly config: string | undefined;
-  readonly facts: string | undefined;
-  readonly output: 'text' | 'json' | 'yaml';
-  readonly verbose: boolean;
-  readonly 'dry-run': boolean;
-  readonly 'with-secrets': boolean;
-  readonly 'digest-key-file': string | undefined;
-  readonly kubeconfig: string | undefined;
-  readonly 'management-kubeconfig': string | undefined;
-  readonly discover: boolean;
-  readonly 'kubeconfig-secret': string;
-  readonly 'allow-address': readonly string[] | undefined;
-  /** Milliseconds. */
-  readonly refresh: number;
-  readonly 'registry-authfile': string | undefined;
-  readonly 'lease-namespace': string | undefined;
-  /** Seconds. */
-  readonly 'lease-duration': number;
-  readonly shard: string | undefined;
-  readonly 'health-port': number | undefined;
-  readonly 'metrics-port': number | undefined;
-  readonly 'log-format': LogFormat;
-  readonly 'log-level': LogLevel;
 }

@@ -10,10 +10,11 @@ import {
 import {
   CLUSTER_FLAGS,
   duration,
-  type Flags as FlagTable,
+  type Flags,
   type Given,
   outputFlag,
   toggle,
+  type ValuesOf,
 } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { counted, jsonText, onOneLine } from '../../core/text.ts';
@@ -75,7 +76,7 @@ const TABLE = {
       'patch nodes, deployments (releases own fields)',
     ],
   },
-} as const satisfies CommandTable<FlagTable>;
+} as const satisfies CommandTable<Flags>;
 
 export const command: Command = defineCommand(TABLE, run);
 
@@ -99,21 +100,9 @@ interface KeptRow {
   readonly reason: string;
 }
 
-interface Flags {
-  readonly 'dry-run': boolean;
-  readonly yes: boolean;
-  readonly 'ignore-gitops': boolean;
-  readonly timeoutMs: number;
-  readonly output: 'text' | 'json' | 'yaml';
-  readonly options: { readonly keepSecrets: boolean; readonly skipNodes: boolean };
-}
+type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  const flags: Flags = {
-    ...values,
-    timeoutMs: values.timeout,
-    options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
-  };
   const connection = await loadConnection(values.kubeconfig, io.env, values.context);
   const client = new HttpKubeClient({
     connection,
@@ -122,14 +111,14 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     ...(values.as === undefined ? {} : { actAs: values.as }),
   });
   try {
-    return await uninstall(client, flags, io);
+    return await uninstall(client, values, io);
   } finally {
     client.close();
   }
 }
 
-async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promise<ExitCode> {
-  const plan = planUninstall(await findObjects(client), flags.options);
+async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Promise<ExitCode> {
+  const plan = planUninstall(await findObjects(client), flags);
   if (flags['dry-run']) {
     print(plan, flags, io);
     return 0;
@@ -139,7 +128,7 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
     if (!flags.yes) await confirm(plan, client.host, io);
   }
   const { removed, inUse } = await carryOutAll(plan, client, flags, io);
-  const left = planUninstall(await findObjects(client), { ...flags.options, inUse });
+  const left = planUninstall(await findObjects(client), { ...flags, inUse });
   assertNothingCameBack(left);
   const done: UninstallOutput = { removed, kept: left.kept.map(keptRow) };
   if (flags.output === 'json') io.stdout.write(jsonText<UninstallOutput>(done));
@@ -152,19 +141,19 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
 async function carryOutAll(
   plan: UninstallPlan,
   client: KubeClient,
-  flags: Flags,
+  flags: Values,
   io: CommandIo,
 ): Promise<Done> {
   const options: CarryOutOptions = {
     client,
     clock: systemClock,
     signal: io.signal,
-    timeoutMs: flags.timeoutMs,
+    timeoutMs: flags.timeout,
     say: (line) => io.stderr.write(`${line}\n`),
   };
   const isProgram = ({ name }: Stage): boolean => name === 'programs';
   const ended = await carryOut({ stages: plan.stages.filter(isProgram) }, options);
-  const rest = ended.removed === 0 ? plan : planUninstall(await findObjects(client), flags.options);
+  const rest = ended.removed === 0 ? plan : planUninstall(await findObjects(client), flags);
   const done = await carryOut({ stages: rest.stages.filter((stage) => !isProgram(stage)) }, options);
   return { removed: ended.removed + done.removed, inUse: done.inUse };
 }
@@ -211,7 +200,7 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
 }
 
-function print(plan: UninstallPlan, { output }: Flags, io: CommandIo): void {
+function print(plan: UninstallPlan, { output }: Values, io: CommandIo): void {
   if (output !== 'text') {
     const stages = plan.stages.map(({ name, removals }) => ({
       name,

@@ -88,11 +88,11 @@ export interface UninstallPlan {
 
 export interface UninstallOptions {
   /** Leave Secrets and ConfigMaps that we computed where they are. @default {false} */
-  readonly keepSecrets?: boolean;
+  readonly 'keep-secrets'?: boolean;
   /** Namespaces that hold something of others, with its name. @default none is known */
   readonly inUse?: ReadonlyMap<string, string>;
   /** Delete the DaemonSets without waiting for the nodes to be tidied. @default {false} */
-  readonly skipNodes?: boolean;
+  readonly 'skip-nodes'?: boolean;
 }
 
 export const PART_OF = 'app.kubernetes.io/part-of';
@@ -154,7 +154,7 @@ function judge(object: KubeObject, around: Surroundings): Judged {
   const reason = reasonToKeep(object, around);
   if (reason !== undefined) return { kept: { object, reason } };
   const stage = stageOf(object);
-  const leaves = stage === 'nodes' && around.skipNodes !== true;
+  const leaves = stage === 'nodes' && around['skip-nodes'] !== true;
   return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
 }
 
@@ -224,7 +224,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
 /** Of Secrets and ConfigMaps that we computed. */
 function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {
   if (stageOf(object) === 'computed objects')
-    return around.keepSecrets === true ? 'as --keep-secrets asks' : undefined;
+    return around['keep-secrets'] === true ? 'as --keep-secrets asks' : undefined;
   const pool = referringPool(object, around.objects);
   return pool === undefined
     ? undefined
