@@ -23,7 +23,7 @@ import {
   reconcilerNames,
   reconcilerObjects,
 } from './shared/reconciler.ts';
-import type { Delivery, HostedCluster, ReconcilerPart } from './shared/system.ts';
+import { type Delivery, type HostedCluster, hostedName, type ReconcilerPart } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
 /** A rendered cluster. */
@@ -197,13 +197,7 @@ function onlyOf(
 ): { readonly only?: readonly string[] } {
   if (management.context.discovery) return {};
   return {
-    only: served.map(
-      ({
-        cluster: {
-          hostedCluster: { namespace, name },
-        },
-      }) => `${namespace}/${name}`,
-    ),
+    only: served.map(({ cluster }) => hostedName(cluster)),
   };
 }
 

@@ -15,16 +15,10 @@ import {
   kubeletFlags,
   platformFile,
 } from '../../runtime/credential-provider/platform.ts';
-import type { Access, HostedCluster } from '../shared/system.ts';
+import { type Access, EVENTS, type HostedCluster, may, READ, statusRules } from '../shared/system.ts';
 
-const READ = ['get', 'list', 'watch'] as const;
 const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
 const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
-const EVENTS: PolicyRule = {
-  apiGroups: ['events.k8s.io'],
-  resources: ['events'],
-  verbs: ['create', 'patch'],
-};
 
 /** In a stand-alone cluster; `namespace` is where it reports. */
 export function clusterAccess(namespace: string): readonly Access[] {
@@ -89,20 +83,11 @@ export function hostedNodesAccess(): readonly Access[] {
 function nodeRules(): readonly PolicyRule[] {
   const { group, plural, objectName } = CREDENTIAL_PROVIDER;
   return [
-    { apiGroups: [group], resources: [plural, 'infrastructures'], verbs: READ },
-    {
-      apiGroups: [group],
-      resources: [`${plural}/status`],
-      resourceNames: [objectName],
-      verbs: ['get', 'patch'],
-    },
-    { apiGroups: [''], resources: ['nodes'], verbs: READ },
+    may(READ, group, [plural, 'infrastructures']),
+    may(['get', 'patch'], group, [`${plural}/status`], [objectName]),
+    may(READ, '', ['nodes']),
     // The names of the pools' rendered configs are not known in advance.
-    {
-      apiGroups: ['machineconfiguration.openshift.io'],
-      resources: ['machineconfigpools', 'machineconfigs'],
-      verbs: READ,
-    },
+    may(READ, 'machineconfiguration.openshift.io', ['machineconfigpools', 'machineconfigs']),
   ];
 }
 
@@ -114,11 +99,11 @@ export function followedAccess(namespace: string): Access {
   return {
     namespace,
     rules: [
-      { apiGroups: [''], resources: ['pods', 'serviceaccounts'], verbs: READ },
-      { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+      may(READ, '', ['pods', 'serviceaccounts']),
+      may(['get'], '', ['secrets']),
       applyByName('rbac.authorization.k8s.io', 'roles', [ROLE]),
       // They are looked up by label, which RBAC cannot express.
-      { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['list', 'watch'] },
+      may(['list', 'watch'], 'rbac.authorization.k8s.io', ['roles']),
     ],
   };
 }
@@ -132,9 +117,9 @@ export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
       rules: [
         applyByName('', 'configmaps', [hostedConfigMapName(name)]),
         // They are looked up by label, which RBAC cannot express.
-        { apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] },
+        may(['list', 'watch'], '', ['configmaps']),
         // Which NodePools refer to the ConfigMap, and how far they are.
-        { apiGroups: ['hypershift.openshift.io'], resources: ['nodepools'], verbs: READ },
+        may(READ, 'hypershift.openshift.io', ['nodepools']),
       ],
     },
     statusAccess(cluster.controlPlaneNamespace),
@@ -143,16 +128,5 @@ export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
 }
 
 function statusAccess(namespace: string): Access {
-  return {
-    namespace,
-    rules: [
-      applyByName('pullwright.dev', 'pullstatuses', [STATUS_NAME]),
-      {
-        apiGroups: ['pullwright.dev'],
-        resources: ['pullstatuses/status'],
-        resourceNames: [STATUS_NAME],
-        verbs: ['get', 'patch'],
-      },
-    ],
-  };
+  return { namespace, rules: statusRules([STATUS_NAME]) };
 }

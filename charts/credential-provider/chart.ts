@@ -11,7 +11,7 @@ import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/c
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
 import { type CredentialProviderInput, mistakes, schema } from '../../runtime/credential-provider/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import type { ChartSystem } from '../shared/system.ts';
+import { type ChartSystem, clusterOptions } from '../shared/system.ts';
 import { clusterAccess, followedAccess, hostedClusterAccess, hostedNodesAccess } from './access.ts';
 import { credentialProviderAlerts } from './alerts.ts';
 import { installerObjects } from './installer.ts';
@@ -63,14 +63,10 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
       ? undefined
       : {
           name: 'credential-provider',
-          options: {
-            clusters: Object.fromEntries(
-              hosted.map(({ cluster, config }) => [
-                `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
-                { ...optionsOf(config), ...hostedExecutable(config, cluster.image) },
-              ]),
-            ),
-          },
+          options: clusterOptions(hosted, (config, { image }) => ({
+            ...optionsOf(config),
+            ...hostedExecutable(config, image),
+          })),
           access: hosted.flatMap(({ cluster }) => hostedClusterAccess(cluster)),
         },
 };

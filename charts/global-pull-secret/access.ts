@@ -15,10 +15,9 @@ import {
 } from '../../runtime/global-pull-secret/agent-access.ts';
 import { POLICY_NAME } from '../../runtime/global-pull-secret/objects.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
-import type { Access, Delivery } from '../shared/system.ts';
+import { type Access, type Delivery, EVENTS, may, READ, statusRules } from '../shared/system.ts';
 
-const READ = ['get', 'list', 'watch'] as const;
-const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
+const MACHINES = may(READ, 'cluster.x-k8s.io', ['machines']);
 /** The labels of a Machine cannot be granted apart from the rest of it. */
 const LABEL_MACHINES: PolicyRule = { ...MACHINES, verbs: [...READ, 'patch'] };
 const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
@@ -31,6 +30,7 @@ export function hostedAccess(input: {
   readonly platformNamespace?: string;
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
+  const [applied, status] = statusRules(STATUS_NAMES);
   // A stand-alone cluster plays the management part too: many serve Machines, and what is served is watched.
   const platform =
     input.platformNamespace === undefined
@@ -43,11 +43,11 @@ export function hostedAccess(input: {
     {
       rules: [
         // The labels of a node cannot be granted apart from the rest of it.
-        { apiGroups: [''], resources: ['nodes'], verbs: [...READ, 'patch'] },
+        may([...READ, 'patch'], '', ['nodes']),
         named('', 'namespaces', [NAMES.namespace, NAMES.configNamespace]),
         // Which registry the release payload comes from.
         named('config.openshift.io', 'clusterversions', ['version']),
-        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+        EVENTS,
       ],
       bounds: [onlyLabel({ name: 'nodes', apiGroup: '', resource: 'nodes', label: NAMES.nodeLabel })],
     },
@@ -56,15 +56,10 @@ export function hostedAccess(input: {
       rules: [
         applyByName('', 'secrets', [NAMES.original, NAMES.global]),
         secretsByName([NAMES.additional], READ),
-        applyByName('pullwright.dev', 'pullstatuses', STATUS_NAMES),
+        applied,
         // Those of the nodes are found by label, which RBAC cannot express.
-        { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['get', 'list', 'watch'] },
-        {
-          apiGroups: ['pullwright.dev'],
-          resources: ['pullstatuses/status'],
-          resourceNames: STATUS_NAMES,
-          verbs: ['get', 'patch'],
-        },
+        may(READ, 'pullwright.dev', ['pullstatuses']),
+        status,
         named('coordination.k8s.io', 'leases', [NAMES.turns]),
       ],
     },
@@ -78,11 +73,6 @@ export function managementAccess(
   input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
 ): readonly Access[] {
   const { hostedClusterNamespace, controlPlaneNamespace } = input;
-  const hypershift = {
-    apiGroups: ['hypershift.openshift.io'],
-    resources: ['nodepools', 'hostedclusters'],
-    verbs: READ,
-  };
   return [
     controlPlaneSecrets(controlPlaneNamespace),
     {
@@ -100,10 +90,7 @@ export function managementAccess(
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
       // What is wrong with the platform's pull secret is said on the HostedCluster.
-      rules: [
-        hypershift,
-        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-      ],
+      rules: [may(READ, 'hypershift.openshift.io', ['nodepools', 'hostedclusters']), EVENTS],
     },
   ];
 }
@@ -117,7 +104,7 @@ function controlPlaneSecrets(namespace: string | undefined): Access {
 }
 
 function named(apiGroup: string, resource: string, resourceNames: readonly string[]): PolicyRule {
-  return { apiGroups: [apiGroup], resources: [resource], resourceNames, verbs: READ };
+  return may(READ, apiGroup, [resource], resourceNames);
 }
 
 /** What the agent consists of: group, resource, namespaces. */

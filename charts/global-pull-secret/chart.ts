@@ -15,7 +15,7 @@ import {
 } from '../../runtime/global-pull-secret/options.ts';
 import { secretSourceObjects, sourceFiles } from '../../runtime/global-pull-secret/secret-source.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import type { ChartSystem, ClusterContext, Delivery } from '../shared/system.ts';
+import { type ChartSystem, type ClusterContext, clusterOptions, type Delivery } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 
@@ -48,15 +48,13 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   managementReconciler(management, hosted, own) {
     if (hosted.length === 0 && !management.discovery) return undefined;
-    const clusters = hosted.map(({ cluster, config }) => [
-      `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
-      reconcilerOptions(withoutPolicies(config, cluster.delivery), cluster, 'reconciler'),
-    ]);
     return {
       name: 'global-pull-secret',
       options: {
         ...(management.discovery ? reconcilerOptions(own ?? {}, management, 'reconciler') : {}),
-        ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
+        ...clusterOptions(hosted, (config, cluster) =>
+          reconcilerOptions(withoutPolicies(config, cluster.delivery), cluster, 'reconciler'),
+        ),
       },
       access: management.discovery
         ? managementAccess()

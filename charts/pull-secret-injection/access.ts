@@ -7,9 +7,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applyByName, clusterRole, labels, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import type { Access } from '../shared/system.ts';
-
-const READ = ['get', 'list', 'watch'] as const;
+import { type Access, EVENTS, may, READ } from '../shared/system.ts';
 
 export interface InjectionAccessInput {
   readonly admission: 'policy' | 'webhook' | 'none';
@@ -41,71 +39,54 @@ function secretRules(
   { secretNames, sources = [] }: InjectionAccessInput,
   namespace?: string,
 ): readonly PolicyRule[] {
-  const secrets = { apiGroups: [''], resources: ['secrets'] };
-  const named = (names: readonly string[] | undefined) =>
-    names === undefined ? {} : { resourceNames: [...new Set(names)] };
+  const once = (names: readonly string[] | undefined) => (names === undefined ? names : [...new Set(names)]);
   const here = sources.filter((source) => source.namespace === namespace).map(({ name }) => name);
   const read = namespace === undefined || secretNames === undefined ? undefined : [...secretNames, ...here];
   return [
-    { ...secrets, verbs: READ, ...named(read) },
-    { ...secrets, verbs: ['create', 'patch', 'delete'], ...named(secretNames) },
+    may(READ, '', ['secrets'], once(read)),
+    may(['create', 'patch', 'delete'], '', ['secrets'], once(secretNames)),
   ];
 }
 
 function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
   return [
-    ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
+    ...(input.audit ? [may(READ, '', ['pods'])] : []),
     // Which of them enforce mountable secrets.
-    { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
+    may(READ, '', ['serviceaccounts']),
     // Pods only in dry runs, to see what admission changes. A policy limits the account to that.
-    ...(triesPods(input.admission)
-      ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }]
-      : []),
+    ...(triesPods(input.admission) ? [may(['create'], '', ['pods'])] : []),
   ];
 }
 
 function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
-  const admission = 'admissionregistration.k8s.io';
+  const [group, admission] = ['pullwright.dev', 'admissionregistration.k8s.io'];
+  const kinds = ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'];
   return [
-    { apiGroups: [''], resources: ['namespaces'], verbs: READ },
-    {
-      apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'],
-      verbs: READ,
-    },
-    { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
-    {
-      apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles/status', 'pullsecretgrants/status', 'pullstatuses/status'],
-      verbs: ['get', 'patch'],
-    },
-    { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
-    { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets/status'], verbs: ['get', 'patch'] },
-    { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
-    { apiGroups: [admission], resources: ['mutatingwebhookconfigurations'], verbs: READ },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    may(READ, '', ['namespaces']),
+    may(READ, group, kinds),
+    may(['create', 'patch', 'delete'], group, ['pullstatuses']),
+    may(
+      ['get', 'patch'],
+      group,
+      kinds.map((kind) => `${kind}/status`),
+    ),
+    may(READ, 'apps.kruise.io', ['sidecarsets']),
+    may(['get', 'patch'], 'apps.kruise.io', ['sidecarsets/status']),
+    may(READ, 'apps', ['controllerrevisions']),
+    may(READ, admission, ['mutatingwebhookconfigurations']),
+    EVENTS,
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].flatMap((resource) => [
-      { apiGroups: [admission], resources: [resource], verbs: READ },
+      may(READ, admission, [resource]),
       // What such a policy says nothing can bind: without it, one of before is only taken away.
       input.admission === 'policy'
         ? applyByName(admission, resource, [INJECTION_POLICY_NAME])
-        : {
-            apiGroups: [admission],
-            resources: [resource],
-            resourceNames: [INJECTION_POLICY_NAME],
-            verbs: ['delete'] as const,
-          },
+        : may(['delete'], admission, [resource], [INJECTION_POLICY_NAME]),
     ]),
     ...(input.admission === 'webhook'
       ? [
-          { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
+          may(READ, 'discovery.k8s.io', ['endpointslices']),
           // Which pods are sent to the webhook follows the profiles.
-          {
-            apiGroups: [admission],
-            resources: ['mutatingwebhookconfigurations'],
-            verbs: ['patch'] as const,
-            resourceNames: [WEBHOOK_NAME],
-          },
+          may(['patch'], admission, ['mutatingwebhookconfigurations'], [WEBHOOK_NAME]),
         ]
       : []),
   ];
@@ -143,6 +124,6 @@ function aggregated(
       name,
       labels: { ...labels({ name, component: 'pull-secret-injection' }), ...Object.fromEntries(aggregate) },
     },
-    [{ apiGroups: ['pullwright.dev'], resources, verbs }],
+    [may(verbs, 'pullwright.dev', resources)],
   );
 }

@@ -5,12 +5,11 @@ import {
   clusterRole,
   clusterRoleBinding,
   deployment,
-  HARDENED_CONTAINER,
-  HARDENED_POD,
   kubernetesObject,
   labels,
   type NetworkSettings,
   networkPolicy,
+  type PodSpec,
   type PolicyRule,
   podDisruptionBudget,
   selectorLabels,
@@ -28,6 +27,8 @@ import {
   WEBHOOK_NAME as WEBHOOK,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
+import { ownPod } from '../shared/pod.ts';
+import { may, READ } from '../shared/system.ts';
 
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';
@@ -115,54 +116,35 @@ function annotationsFor(
   return { serving: {}, injecting: { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` } };
 }
 
-const READ = ['get', 'list', 'watch'] as const;
-
 /** No Secret: which names a pod gets follows from profiles, labels and ServiceAccounts. */
 const ACCESS: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces', 'serviceaccounts'], verbs: READ },
-  { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: READ },
-  { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
-  {
-    apiGroups: ['admissionregistration.k8s.io'],
-    resources: [
-      'mutatingadmissionpolicies',
-      'mutatingadmissionpolicybindings',
-      'mutatingwebhookconfigurations',
-    ],
-    verbs: READ,
-  },
+  may(READ, '', ['namespaces', 'serviceaccounts']),
+  may(READ, 'pullwright.dev', ['pullsecretprofiles']),
+  may(READ, 'apps.kruise.io', ['sidecarsets']),
+  may(READ, 'apps', ['controllerrevisions']),
+  may(READ, 'admissionregistration.k8s.io', [
+    'mutatingadmissionpolicies',
+    'mutatingadmissionpolicybindings',
+    'mutatingwebhookconfigurations',
+  ]),
 ];
 
-function pod(image: string, flags: readonly string[]): Parameters<typeof deployment>[0]['pod'] {
-  const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
-  return {
-    serviceAccountName: WEBHOOK,
-    automountServiceAccountToken: true,
-    enableServiceLinks: false,
-    securityContext: HARDENED_POD,
-    containers: [
-      {
-        name: 'webhook',
-        image,
-        imagePullPolicy: 'IfNotPresent',
-        command: ['/usr/bin/pullwright', 'webhook'],
-        args: [`--cert-dir=${TLS_FOLDER}`, `--port=${PORT}`, `--health-port=${HEALTH_PORT}`, ...flags],
-        ports: [
-          { name: 'webhook', containerPort: PORT },
-          { name: 'health', containerPort: HEALTH_PORT },
-        ],
-        securityContext: HARDENED_CONTAINER,
-        terminationMessagePolicy: 'FallbackToLogsOnError',
-        resources: { requests: { cpu: '20m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-        startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
-        livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
-        readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
-        volumeMounts: [{ name: 'tls', mountPath: TLS_FOLDER, readOnly: true }],
-      },
-    ],
-    volumes: [{ name: 'tls', secret: { secretName: TLS_SECRET } }],
-  };
+function pod(image: string, flags: readonly string[]): PodSpec {
+  return ownPod(
+    WEBHOOK,
+    {
+      name: 'webhook',
+      image,
+      command: ['/usr/bin/pullwright', 'webhook'],
+      args: [`--cert-dir=${TLS_FOLDER}`, `--port=${PORT}`, `--health-port=${HEALTH_PORT}`, ...flags],
+      ports: [
+        { name: 'webhook', containerPort: PORT },
+        { name: 'health', containerPort: HEALTH_PORT },
+      ],
+      volumeMounts: [{ name: 'tls', mountPath: TLS_FOLDER, readOnly: true }],
+    },
+    { volumes: [{ name: 'tls', secret: { secretName: TLS_SECRET } }] },
+  );
 }
 
 function certificateObjects(certificates: CertificateSource, metadata: ObjectMeta): readonly KubeObject[] {

@@ -18,9 +18,8 @@ import {
 } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
 import { TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';
-import type { Access } from '../shared/system.ts';
+import { type Access, EVENTS, may, READ } from '../shared/system.ts';
 
-const READ = ['get', 'list', 'watch'] as const;
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
@@ -40,7 +39,7 @@ export interface HostedPlace {
 export function overridesAccess(places: readonly HostedPlace[] | undefined, ask = false): readonly Access[] {
   const asked = (place: HostedPlace | undefined): boolean => place?.askRegistries ?? ask;
   return [
-    { rules: clusterRules() },
+    { rules: CLUSTER_RULES },
     ...(places ?? [undefined]).flatMap((place) => [
       ...placeAccess(place),
       ...(asked(place) ? [pullSecretAccess(place)] : []),
@@ -55,20 +54,14 @@ function pullSecretAccess(place: HostedPlace | undefined): Access {
   };
 }
 
-function clusterRules(): readonly PolicyRule[] {
-  return [
-    {
-      apiGroups: ['config.openshift.io'],
-      resources: ['imagedigestmirrorsets', 'imagetagmirrorsets'],
-      verbs: READ,
-    },
-    { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: READ },
-    { apiGroups: ['hypershift.openshift.io'], resources: ['hostedclusters'], verbs: READ },
-    // Looked up by label over all namespaces of hosted clusters.
-    { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: READ },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-  ];
-}
+const CLUSTER_RULES: readonly PolicyRule[] = [
+  may(READ, 'config.openshift.io', ['imagedigestmirrorsets', 'imagetagmirrorsets']),
+  may(READ, 'operator.openshift.io', ['imagecontentsourcepolicies']),
+  may(READ, 'hypershift.openshift.io', ['hostedclusters']),
+  // Looked up by label over all namespaces of hosted clusters.
+  may(READ, 'pullwright.dev', ['pullstatuses']),
+  EVENTS,
+];
 
 const ANNOTATIONS = 'params.metadata.?annotations';
 
@@ -178,12 +171,7 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
     {
       ...controlPlane,
       rules: [
-        {
-          apiGroups: ['apps'],
-          resources: ['deployments'],
-          resourceNames: [...TARGETS, ...CATALOGS],
-          verbs: [...READ, 'patch'],
-        },
+        may([...READ, 'patch'], 'apps', ['deployments'], [...TARGETS, ...CATALOGS]),
         applyByName('', 'configmaps', ['registry-overrides']),
         applyByName('image.openshift.io', 'imagestreams', [CATALOG_STREAM]),
       ],
@@ -192,12 +180,8 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
     {
       ...cluster,
       rules: [
-        {
-          apiGroups: ['pullwright.dev'],
-          resources: ['pullstatuses'],
-          verbs: ['get', 'create', 'patch', 'delete'],
-        },
-        { apiGroups: ['pullwright.dev'], resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
+        may(['get', 'create', 'patch', 'delete'], 'pullwright.dev', ['pullstatuses']),
+        may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status']),
       ],
     },
   ];

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { lintMirrors } from '../../runtime/registry-overrides/lint.ts';
 import type { MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import type { ChartSystem } from '../shared/system.ts';
+import { type ChartSystem, clusterOptions, may, READ } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
 import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';
@@ -89,21 +89,11 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   hostedAccess: () => [
     {
       namespace: 'openshift-marketplace',
-      rules: [
-        {
-          apiGroups: ['operators.coreos.com'],
-          resources: ['catalogsources'],
-          verbs: ['get', 'list', 'watch'],
-        },
-      ],
+      rules: [may(READ, 'operators.coreos.com', ['catalogsources'])],
     },
   ],
   managementReconciler(management, hosted, own) {
     if (hosted.length === 0 && !management.discovery) return undefined;
-    const clusters = hosted.map(({ cluster, config }) => [
-      `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
-      optionsOf(config),
-    ]);
     const places = hosted.map(({ cluster, config }) => ({
       askRegistries: config.askRegistries === true,
       hostedClusterNamespace: cluster.hostedCluster.namespace,
@@ -113,7 +103,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
       name: 'registry-overrides',
       options: {
         ...(management.discovery ? optionsOf(own ?? {}) : {}),
-        ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
+        ...clusterOptions(hosted, optionsOf),
       },
       access: overridesAccess(
         management.discovery ? undefined : places,

@@ -13,12 +13,11 @@ import {
   clusterRoleBinding,
   configMap,
   deployment,
-  HARDENED_CONTAINER,
-  HARDENED_POD,
   labels,
   namespace,
   namespaceReference,
   networkPolicy,
+  type PodSpec,
   type PolicyRule,
   podDisruptionBudget,
   role,
@@ -32,7 +31,8 @@ import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
-import type { Access, ClusterContext, ReconcilerPart } from './system.ts';
+import { ownPod } from './pod.ts';
+import { type Access, type ClusterContext, EVENTS, may, READ, type ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
 
@@ -186,69 +186,52 @@ function shardObjects(
 
 /** A Lease is made by POST, whose name the authorizer does not see. Beside it, what is said of hosted clusters. */
 function leaseRules({ kind }: ClusterContext, name: string): readonly PolicyRule[] {
-  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
-  const report = { apiGroups: ['pullwright.dev'], resourceNames: [pullStatusName('Lease', name)] };
+  const report = [pullStatusName('Lease', name)];
+  const group = 'coordination.k8s.io';
   return [
-    { ...leases, verbs: ['create'] },
-    { ...leases, resourceNames: [name], verbs: ['get', 'update', 'patch'] },
+    may(['create'], group, ['leases']),
+    may(['get', 'update', 'patch'], group, ['leases'], [name]),
     ...(kind === 'management'
-      ? ([
-          { ...report, resources: ['pullstatuses'], verbs: ['get', 'create', 'patch'] },
-          { ...report, resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
-        ] as const)
+      ? [
+          may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses'], report),
+          may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status'], report),
+        ]
       : []),
   ];
 }
 
-function pod(
-  cluster: ClusterContext,
-  settings: ReconcilerSettings,
-  shard: string | undefined,
-): Parameters<typeof deployment>[0]['pod'] {
-  const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
-  return {
-    serviceAccountName: reconcilerName(shard),
-    automountServiceAccountToken: true,
-    enableServiceLinks: false,
-    securityContext: HARDENED_POD,
-    terminationGracePeriodSeconds: 30,
-    containers: [
-      {
-        name: 'reconciler',
-        image: cluster.image,
-        imagePullPolicy: 'IfNotPresent',
-        command: ['/usr/bin/pullwright', 'reconcile'],
-        args: [
-          `--config=${CONFIG_FOLDER}/config.yaml`,
-          ...(cluster.kind === 'management'
-            ? ['--discover', `--kubeconfig-secret=${settings.kubeconfigSecret ?? OWN_KUBECONFIG}`]
-            : []),
-          ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
-          `--lease-namespace=${cluster.namespace}`,
-          ...(shard === undefined ? [] : [`--shard=${shard}`]),
-          `--health-port=${HEALTH_PORT}`,
-          `--metrics-port=${METRICS_PORT}`,
-          `--log-format=${settings.logFormat ?? 'json'}`,
-          ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
-        ],
-        ports: [
-          { name: 'health', containerPort: HEALTH_PORT },
-          { name: 'metrics', containerPort: METRICS_PORT },
-        ],
-        securityContext: HARDENED_CONTAINER,
-        terminationMessagePolicy: 'FallbackToLogsOnError',
-        resources: {
-          requests: { cpu: '20m', memory: '128Mi' },
-          limits: { memory: settings.memoryLimit ?? '512Mi' },
-        },
-        startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
-        livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
-        readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
-        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
-      },
-    ],
-    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
-  };
+function pod(cluster: ClusterContext, settings: ReconcilerSettings, shard: string | undefined): PodSpec {
+  return ownPod(
+    reconcilerName(shard),
+    {
+      name: 'reconciler',
+      image: cluster.image,
+      command: ['/usr/bin/pullwright', 'reconcile'],
+      args: [
+        `--config=${CONFIG_FOLDER}/config.yaml`,
+        ...(cluster.kind === 'management'
+          ? ['--discover', `--kubeconfig-secret=${settings.kubeconfigSecret ?? OWN_KUBECONFIG}`]
+          : []),
+        ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
+        `--lease-namespace=${cluster.namespace}`,
+        ...(shard === undefined ? [] : [`--shard=${shard}`]),
+        `--health-port=${HEALTH_PORT}`,
+        `--metrics-port=${METRICS_PORT}`,
+        `--log-format=${settings.logFormat ?? 'json'}`,
+        ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
+      ],
+      ports: [
+        { name: 'health', containerPort: HEALTH_PORT },
+        { name: 'metrics', containerPort: METRICS_PORT },
+      ],
+      ...(settings.memoryLimit === undefined ? {} : { memory: settings.memoryLimit }),
+      volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
+    },
+    {
+      terminationGracePeriodSeconds: 30,
+      volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
+    },
+  );
 }
 
 /** One Role per namespace, and one ClusterRole, named after the system. */
@@ -294,37 +277,22 @@ export function hostedAccountObjects(
       : namespaceReference(account.namespace, allLabels(account.namespace)),
     serviceAccount({ ...account, labels: allLabels(account.name) }),
     // Which cluster it is, so that a kubeconfig that leads elsewhere is noticed.
-    ...grant(`${RECONCILER}-identity`, cluster, {
-      rules: [{ apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] }],
-    }),
+    ...grant(`${RECONCILER}-identity`, cluster, { rules: [IDENTITY] }),
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, account),
   ];
 }
 
+/** Which cluster it is. */
+const IDENTITY = may(['get'], '', ['namespaces'], ['kube-system']);
+
 /** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
-  const find: PolicyRule = {
-    apiGroups: ['hypershift.openshift.io'],
-    resources: ['hostedcontrolplanes', 'hostedclusters'],
-    verbs: ['get', 'list', 'watch'],
-  };
-  // Which cluster it is itself, so that a kubeconfig that leads back to it is noticed; and the Event that says so.
-  const itself: PolicyRule = {
-    apiGroups: [''],
-    resources: ['namespaces'],
-    resourceNames: ['kube-system'],
-    verbs: ['get'],
-  };
-  const events: PolicyRule = {
-    apiGroups: ['events.k8s.io'],
-    resources: ['events'],
-    verbs: ['create', 'patch'],
-  };
-  const { kubeconfigSecret = OWN_KUBECONFIG } = settings;
-  const kubeconfig = secretsByName([kubeconfigSecret], ['get']);
+  const find = may(READ, 'hypershift.openshift.io', ['hostedcontrolplanes', 'hostedclusters']);
+  const kubeconfig = secretsByName([settings.kubeconfigSecret ?? OWN_KUBECONFIG], ['get']);
   const name = `${RECONCILER}-discovery`;
-  const everywhere = [find, itself, events];
+  // A kubeconfig that leads back to this cluster is noticed, and said in an Event.
+  const everywhere = [find, IDENTITY, EVENTS];
   if (cluster.discovery) return grant(name, cluster, { rules: [...everywhere, kubeconfig] });
   return [
     ...grant(name, cluster, { rules: everywhere }),

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { NetworkSettings, PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import { applyByName, type NetworkSettings, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
 
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
@@ -69,6 +69,33 @@ export interface Access {
   readonly bounds?: readonly AccountBound[];
 }
 
+export const READ = ['get', 'list', 'watch'] as const;
+
+export const EVENTS: PolicyRule = {
+  apiGroups: ['events.k8s.io'],
+  resources: ['events'],
+  verbs: ['create', 'patch'],
+};
+
+/** One rule for resources of one API group; without `resourceNames`, for every object. */
+export function may(
+  verbs: PolicyRule['verbs'],
+  apiGroup: string,
+  resources: readonly string[],
+  resourceNames?: readonly string[],
+): PolicyRule {
+  const names = resourceNames === undefined ? {} : { resourceNames };
+  return { apiGroups: [apiGroup], resources, verbs, ...names };
+}
+
+/** Applying the PullStatuses of these names, and their status. */
+export function statusRules(names: readonly string[]): readonly [PolicyRule, PolicyRule] {
+  return [
+    applyByName('pullwright.dev', 'pullstatuses', names),
+    may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status'], names),
+  ];
+}
+
 /** What a system adds to the one reconciler Deployment of a cluster. */
 export interface ReconcilerPart {
   /** Key under `systems:` of the configuration that `reconcile --config` reads. */
@@ -121,4 +148,19 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
 export interface HostedSection<Config> {
   readonly cluster: HostedCluster;
   readonly config: Config;
+}
+
+/** `<namespace>/<name>` of the HostedCluster, by which the reconciler knows it. */
+export function hostedName({ hostedCluster: { namespace, name } }: HostedCluster): string {
+  return `${namespace}/${name}`;
+}
+
+/** The options of each hosted cluster as the reconciler's `clusters`; nothing without one. */
+export function clusterOptions<Config>(
+  hosted: readonly HostedSection<Config>[],
+  optionsOf: (config: Config, cluster: HostedCluster) => Readonly<Record<string, unknown>>,
+): { readonly clusters?: Readonly<Record<string, unknown>> } {
+  if (hosted.length === 0) return {};
+  const entries = hosted.map(({ cluster, config }) => [hostedName(cluster), optionsOf(config, cluster)]);
+  return { clusters: Object.fromEntries(entries) };
 }
