@@ -1,4 +1,4 @@
-/** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
+/** What a fleet may say: the schemas, and the types for TypeScript made of them. */
 
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
@@ -11,152 +11,12 @@ import {
   networkField,
 } from '../runtime/core/kubernetes/fields.ts';
 import type { NetworkSettings } from '../runtime/core/kubernetes/objects.ts';
-import type { ReconcilerSettings } from './shared/reconciler.ts';
-import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
+import { reconcilerSettings } from './shared/reconciler.ts';
+import type { ClusterContext, Frozen } from './shared/system.ts';
 import { SYSTEMS, type SystemInputs } from './systems.ts';
 
-/** A fleet: the clusters, what runs in them, and how the rendered tree reaches them. */
-export interface FleetInput {
-  /** @default {'pullwright.dev/v1alpha1'} */
-  readonly apiVersion?: 'pullwright.dev/v1alpha1';
-  /** @default {'Fleet'} */
-  readonly kind?: 'Fleet';
-  /** Image of every pod, with tag or digest. A cluster may name its own (a mirror). */
-  readonly image: string;
-  /**
-   * Secrets of type `kubernetes.io/dockerconfigjson` that our own pods pull the image with: in every namespace that a pod of ours
-   * runs in. A cluster may name its own. @default none
-   */
-  readonly imagePullSecrets?: readonly string[];
-  /** Namespace of our own pods. @default {'pullwright-system'} */
-  readonly namespace?: string;
-  /** Renders what makes Argo CD or Flux sync the tree. @default none */
-  readonly gitops?: GitOpsInput;
-  /** Folder of the runbooks that alerts point at, for a copy of one's own. @default {'https://pullwright.dev/runbooks'} */
-  readonly runbooks?: string;
-  /** What every cluster has unless it says otherwise: maps are merged, lists and single values replaced. */
-  readonly defaults?: FleetDefaults;
-  readonly clusters: readonly ClusterInput[];
-}
-
-export interface FleetDefaults {
-  readonly reconciler?: ReconcilerSettings;
-  /** @default {false} */
-  readonly monitoring?: boolean;
-  readonly dashboards?: boolean;
-  readonly network?: NetworkSettings;
-  readonly systems?: SystemInputs;
-}
-
-export interface ClusterInput {
-  /** Unique within the fleet. */
-  readonly name: string;
-  /** @default {'standalone'} */
-  readonly kind?: ClusterKind;
-  /** Folder below the output; `.` for the output itself, when it is the only cluster. @default the name */
-  readonly path?: string;
-  /**
-   * Who applies the objects in the cluster. For `management`: in the hosted clusters that discovery finds.
-   * @default {'gitops'}, for `management` {'reconciler'}
-   */
-  readonly delivery?: Delivery;
-  readonly image?: string;
-  /** @default those of the fleet */
-  readonly imagePullSecrets?: readonly string[];
-  readonly namespace?: string;
-  /** For `hosted`: the cluster of the fleet that runs its control plane. */
-  readonly management?: string;
-  /** For `hosted`: its HostedCluster there. */
-  readonly hostedCluster?: HostedClusterInput;
-  /** For `management`: also serve hosted clusters that the fleet does not name. @default {false} */
-  readonly discovery?: boolean;
-  readonly reconciler?: ReconcilerSettings;
-  /** Renders PrometheusRule and ServiceMonitor, in an overlay. @default {false} */
-  readonly monitoring?: boolean;
-  /** Renders dashboards for Grafana as ConfigMaps. @default {false} */
-  readonly dashboards?: boolean;
-  /** From where our pods may be reached, and what they may reach. */
-  readonly network?: NetworkSettings;
-  /** For Argo CD: where the cluster is. */
-  readonly destination?: DestinationInput;
-  readonly systems?: SystemInputs;
-  /** TypeScript only: add constructs of your own to the cluster's chart, or patch its objects. */
-  readonly extend?: (chart: Chart, cluster: ClusterContext) => void;
-}
-
-export interface HostedClusterInput {
-  /** @default {'clusters'} */
-  readonly namespace?: string;
-  /** @default the cluster's name */
-  readonly name?: string;
-  /** @default {'<namespace>-<name>'} */
-  readonly controlPlaneNamespace?: string;
-  /**
-   * ServiceAccount of the hosted cluster as which the management cluster's reconciler works there, by its `kubeconfigSecret`: policies
-   * name it. @default none: the reconciler is system:admin, and no policy can distinguish it from people
-   */
-  readonly serviceAccount?: { readonly namespace: string; readonly name: string };
-}
-
-export interface DestinationInput {
-  /** API server, as Argo CD knows it. @default {'https://kubernetes.default.svc'} */
-  readonly server?: string;
-  /** Name of the cluster in Argo CD; instead of `server`. */
-  readonly name?: string;
-  /** For Flux: Secret in the namespace of the Kustomization that holds the cluster's kubeconfig. */
-  readonly kubeConfigSecret?: string;
-}
-
-export interface GitOpsInput {
-  readonly tool: 'argo-cd' | 'flux';
-  /** Repository that holds the rendered tree. */
-  readonly repository: string;
-  /** Branch, tag or commit. @default {'main'} */
-  readonly revision?: string;
-  /** Folder of the rendered tree in the repository. @default {'.'} */
-  readonly path?: string;
-  /** Namespace of the tool. @default {'argocd'} for Argo CD, {'flux-system'} for Flux */
-  readonly namespace?: string;
-  /** Argo CD project. @default {'default'} */
-  readonly project?: string;
-  /** Argo CD: order objects by annotation. @default {true} */
-  readonly syncWaves?: boolean;
-  /** Flux: an existing GitRepository. @default one named `pullwright` is rendered */
-  readonly source?: string;
-  /** Flux: how often to look. @default {'10m'} */
-  readonly interval?: string;
-  /** Flux: Secret with the SOPS key. @default {'sops-age'} */
-  readonly sopsKeySecret?: string;
-}
-
 const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';
-const SHARD = 'expected lower-case letters, digits and "-", at most 40';
 const DASHBOARDS = 'Renders dashboards for Grafana, one a system, as ConfigMaps';
-
-const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
-  .strictObject({
-    replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
-    shards: z
-      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
-      .exactOptional()
-      .describe(
-        'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
-      ),
-    egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
-    logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
-    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
-    memoryLimit: z
-      .string()
-      .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
-      .exactOptional()
-      .describe('Memory that a replica may use'),
-    kubeconfigSecret: dnsName().exactOptional().describe('Of hosted clusters; default pullwright-kubeconfig'),
-    allowAddresses: z
-      .array(networkField())
-      .exactOptional()
-      .describe('Networks that may be contacted even under untrusted host names'),
-  })
-  .describe('Pods of the reconciler');
 
 const network: z.ZodType<NetworkSettings, NetworkSettings> = z
   .strictObject({
@@ -178,7 +38,7 @@ const network: z.ZodType<NetworkSettings, NetworkSettings> = z
   })
   .describe('From where our pods may be reached, and what they may reach');
 
-const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
+const gitops = z.strictObject({
   tool: z.enum(['argo-cd', 'flux']).describe('What syncs the tree'),
   repository: z
     .string()
@@ -191,9 +51,11 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   revision: z.string().min(1).exactOptional().describe('Branch, tag or commit; default main'),
   path: folderField().exactOptional().describe('Folder of the tree in the repository; default the top'),
   namespace: dnsLabel().exactOptional().describe('Namespace of the tool; default argocd or flux-system'),
-  project: dnsName().exactOptional().describe('Project of Argo CD'),
+  project: dnsName().exactOptional().describe('Project of Argo CD; default "default"'),
   syncWaves: z.boolean().exactOptional().describe('Argo CD: order objects by annotation; default true'),
-  source: dnsName().exactOptional().describe('Flux: an existing GitRepository instead of ours'),
+  source: dnsName()
+    .exactOptional()
+    .describe('Flux: an existing GitRepository instead of ours, which is named pullwright'),
   interval: durationField().exactOptional().describe('Flux: how often to look; default 10m'),
   sopsKeySecret: dnsName().exactOptional().describe('Flux: Secret with the key of SOPS; default sops-age'),
 });
@@ -208,51 +70,42 @@ const imagePullSecrets = z
 const systems = z.record(z.string(), z.unknown());
 
 /** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own path. */
-export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
+export const fleetSchema = z.strictObject({
   apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional().describe('Version of the file'),
   kind: z.literal('Fleet').exactOptional().describe('Kind of the file'),
-  image: imageReference().describe('Image of every pod'),
+  image: imageReference().describe('Image of every pod, with tag or digest'),
   imagePullSecrets: imagePullSecrets.exactOptional(),
-  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
+  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods; default pullwright-system'),
   gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
   runbooks: z
     .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
     .exactOptional()
-    .describe('Folder of the runbooks that alerts point at'),
+    .describe('Folder of the runbooks that alerts point at; default https://pullwright.dev/runbooks'),
   defaults: z
     .strictObject({
-      reconciler: reconciler.exactOptional(),
+      reconciler: reconcilerSettings.exactOptional(),
       monitoring: z.boolean().exactOptional().describe(MONITORING),
       dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
       network: network.exactOptional(),
       systems: systems.exactOptional(),
     })
     .exactOptional()
-    .describe('What every cluster has unless it says otherwise'),
+    .describe(
+      'What every cluster has unless it says otherwise: maps are merged, lists and single values replaced',
+    ),
   clusters: z.array(z.unknown()).min(1, 'expected at least one cluster').describe('Clusters of the fleet'),
 });
 
-/** A fleet whose clusters have not been looked at. */
-export interface FleetTop extends Omit<FleetInput, 'clusters' | 'defaults'> {
-  readonly defaults?: Omit<FleetDefaults, 'systems'> & {
-    readonly systems?: Readonly<Record<string, unknown>>;
-  };
-  readonly clusters: readonly unknown[];
-}
-
-/** A cluster whose sections have not been looked at. */
-export interface ClusterTop extends Omit<ClusterInput, 'systems'> {
-  readonly systems?: Readonly<Record<string, unknown>>;
-}
-
-export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
+export const clusterSchema = z.strictObject({
   name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
   kind: z.enum(['standalone', 'management', 'hosted']).exactOptional().describe('Default: standalone'),
-  path: folderField().exactOptional().describe('Folder below the output; default the name'),
+  path: folderField()
+    .exactOptional()
+    .describe('Folder below the output, "." for itself when it is the only cluster; default the name'),
   delivery: z
     .enum(['gitops', 'reconciler'])
     .exactOptional()
-    .describe('Who applies what stands in the cluster'),
+    .describe('Who applies what stands in the cluster; default gitops, for management reconciler'),
   image: imageReference().exactOptional().describe('Image of every pod of this cluster'),
   imagePullSecrets: imagePullSecrets.exactOptional(),
   namespace: dnsLabel().exactOptional().describe('Namespace of our own pods in this cluster'),
@@ -261,14 +114,18 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
     .strictObject({
       namespace: dnsLabel().exactOptional().describe('Its namespace; default clusters'),
       name: dnsLabel().exactOptional().describe('Its name; default that of the cluster'),
-      controlPlaneNamespace: dnsLabel().exactOptional().describe('Where its control plane runs'),
+      controlPlaneNamespace: dnsLabel()
+        .exactOptional()
+        .describe('Where its control plane runs; default <namespace>-<name>'),
       serviceAccount: z
         .strictObject({
           namespace: dnsLabel().describe('Its namespace'),
           name: dnsName().describe('Its name'),
         })
         .exactOptional()
-        .describe('ServiceAccount of the hosted cluster as which the reconciler works there'),
+        .describe(
+          'ServiceAccount of the hosted cluster as which the reconciler works there; without it, as system:admin, which no policy can distinguish from people',
+        ),
     })
     .exactOptional()
     .describe('For hosted: its HostedCluster'),
@@ -276,7 +133,7 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
     .boolean()
     .exactOptional()
     .describe('For management: also serve hosted clusters that the fleet does not name'),
-  reconciler: reconciler.exactOptional(),
+  reconciler: reconcilerSettings.exactOptional(),
   monitoring: z.boolean().exactOptional().describe(MONITORING),
   dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
   network: network.exactOptional(),
@@ -285,20 +142,43 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
       server: z
         .url({ protocol: /^https$/, error: 'expected an https URL' })
         .exactOptional()
-        .describe('API server, as Argo CD knows it'),
-      name: z.string().min(1).exactOptional().describe('Name of the cluster in Argo CD'),
+        .describe('API server, as Argo CD knows it; default https://kubernetes.default.svc'),
+      name: z.string().min(1).exactOptional().describe('Name of the cluster in Argo CD, instead of server'),
       kubeConfigSecret: dnsName().exactOptional().describe('For Flux: Secret that holds its kubeconfig'),
     })
     .exactOptional()
     .describe('Where the cluster is, for the tool that syncs it'),
   systems: systems.exactOptional(),
   extend: z
-    .custom<NonNullable<ClusterInput['extend']>>(
+    .custom<(chart: Chart, cluster: ClusterContext) => void>(
       (value) => typeof value === 'function',
       'expected a function',
     )
     .exactOptional(),
 });
+
+/** A fleet whose clusters have not been looked at. */
+export type FleetTop = Frozen<z.input<typeof fleetSchema>>;
+
+/** A cluster whose sections have not been looked at. */
+export type ClusterTop = Frozen<z.input<typeof clusterSchema>>;
+
+export type GitOpsInput = NonNullable<FleetTop['gitops']>;
+
+/** Where the cluster is, for the tool that syncs it. */
+export type DestinationInput = NonNullable<ClusterTop['destination']>;
+
+interface WithSystems {
+  readonly systems?: SystemInputs;
+}
+
+export type ClusterInput = Omit<ClusterTop, 'systems'> & WithSystems;
+
+/** A fleet: the clusters, what runs in them, and how the rendered tree reaches them. */
+export type FleetInput = Omit<FleetTop, 'clusters' | 'defaults'> & {
+  readonly defaults?: Omit<NonNullable<FleetTop['defaults']>, 'systems'> & WithSystems;
+  readonly clusters: readonly ClusterInput[];
+};
 
 // The fleet file as JSON Schema, for editors that complete and check while one types.
 

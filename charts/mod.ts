@@ -44,8 +44,13 @@ export {
 } from './output.ts';
 export { PullSecretAdapter } from './pull-secret-adapter/chart.ts';
 export { PullSecretInjection, type PullSecretInjectionProps } from './pull-secret-injection/chart.ts';
-export { lintMirrorSets, MirrorSets, type MirrorSetsProps } from './registry-overrides/chart.ts';
-export { type MirrorSet, type MirrorSetEntry } from './registry-overrides/mirror-objects.ts';
+export {
+  lintMirrorSets,
+  type MirrorSet,
+  type MirrorSetEntry,
+  MirrorSets,
+  type MirrorSetsProps,
+} from './registry-overrides/chart.ts';
 export { ObjectGroup, PullSecret, type PullSecretProps } from './shared/group.ts';
 export { type ChartSystem, type ClusterContext } from './shared/system.ts';
 export { SYSTEMS } from './systems.ts';

@@ -1,32 +1,18 @@
 /** The section `systems.registry-overrides` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import { dnsName } from '../../runtime/core/kubernetes/fields.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { dataUrl, labels, machineConfigOf } from '../../runtime/core/kubernetes/objects.ts';
 import { lintMirrors } from '../../runtime/registry-overrides/lint.ts';
-import type { MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { collectMirrors, type MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import { type ChartSystem, clusterOptions, may, READ } from '../shared/system.ts';
+import { type ChartSystem, clusterOptions, type Frozen, may, READ } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
 import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
-import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';
-
-/** The section, as it is written. Every field is optional. */
-export interface RegistryOverridesInput {
-  /** Mirror sets to render into the cluster. @default none: they are kept elsewhere */
-  readonly mirrorSets?: readonly MirrorSet[];
-  /** Render MachineConfigs for nodes of these roles instead, for clusters without the kinds. @default {[]} */
-  readonly machineConfigRoles?: readonly string[];
-  /** Whether Deployments that HyperShift's own operators manage are written. @default {'auto'} */
-  readonly mode?: 'auto' | 'own' | 'observe';
-  /** Whether the catalogs of hosted clusters are managed. @default {true} */
-  readonly catalogs?: boolean;
-  /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too. @default {true} */
-  readonly tagMirrors?: boolean;
-  /** Whether catalogs are looked up in registries, with the hosted cluster's own pull secret. @default {false} */
-  readonly askRegistries?: boolean;
-}
 
 const entry = z.strictObject({
   source: z.string().min(1).max(512).describe('"host[:port][/path]" or "*.example.com"'),
@@ -38,7 +24,7 @@ const entry = z.strictObject({
   mirrorSourcePolicy: z
     .enum(['AllowContactingSource', 'NeverContactSource'])
     .exactOptional()
-    .describe('Whether the source is tried when every mirror fails'),
+    .describe('Whether the source is tried when every mirror fails; default AllowContactingSource'),
 });
 
 const mirrorSet = z
@@ -47,7 +33,7 @@ const mirrorSet = z
     type: z
       .enum(['digest', 'tag', 'content-source-policy'])
       .exactOptional()
-      .describe('For which pulls the mirrors serve; the last one is deprecated'),
+      .describe('For which pulls the mirrors serve; the last one is deprecated; default digest'),
     entries: z.array(entry).min(1).max(1000).describe('Sources and their mirrors'),
   })
   .refine(
@@ -57,23 +43,43 @@ const mirrorSet = z
     { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: expected type "digest"' },
   );
 
-export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> = z.strictObject({
-  mirrorSets: z.array(mirrorSet).exactOptional().describe('Mirror sets to render into the cluster'),
+export const schema = z.strictObject({
+  mirrorSets: z
+    .array(mirrorSet)
+    .exactOptional()
+    .describe('Mirror sets to render into the cluster; default none: they are kept elsewhere'),
   machineConfigRoles: z
     .array(dnsName())
     .exactOptional()
     .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
-  mode: z.enum(['auto', 'own', 'observe']).exactOptional().describe("Beside HyperShift's own operators"),
-  catalogs: z.boolean().exactOptional().describe('Whether the catalogs of hosted clusters are managed'),
+  mode: z
+    .enum(['auto', 'own', 'observe'])
+    .exactOptional()
+    .describe("Whether Deployments that HyperShift's own operators manage are written; default auto"),
+  catalogs: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether the catalogs of hosted clusters are managed; default true'),
   tagMirrors: z
     .boolean()
     .exactOptional()
-    .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too'),
+    .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too; default true'),
   askRegistries: z
     .boolean()
     .exactOptional()
-    .describe("Whether catalogs are looked up in registries, with the hosted cluster's own pull secret"),
+    .describe(
+      "Whether catalogs are looked up in registries, with the hosted cluster's own pull secret; default false",
+    ),
 });
+
+/** One source and its mirrors. */
+export type MirrorSetEntry = Frozen<z.input<typeof entry>>;
+
+/** A set as it is declared. */
+export type MirrorSet = Frozen<z.input<typeof mirrorSet>>;
+
+/** The section, as it is written. Every field is optional. */
+export type RegistryOverridesInput = Frozen<z.input<typeof schema>>;
 
 export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {
   name: 'registry-overrides',
@@ -128,6 +134,42 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
   const roles = config.machineConfigRoles ?? [];
   if (roles.length === 0 || sets.length === 0) return sets.map(mirrorSetObject);
   return roles.map((role) => mirrorMachineConfig(role, sets));
+}
+
+// Mirror sets as plain objects, and the MachineConfig that replaces them where a cluster has no such kinds.
+// Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
+
+/** The object of a set. */
+export function mirrorSetObject(set: MirrorSet): KubeObject {
+  const { entries } = set;
+  const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
+  if (set.type === 'tag') return customObject('ImageTagMirrorSet', metadata, { imageTagMirrors: entries });
+  return set.type === 'content-source-policy'
+    ? customObject('ImageContentSourcePolicy', metadata, { repositoryDigestMirrors: entries })
+    : customObject('ImageDigestMirrorSet', metadata, { imageDigestMirrors: entries });
+}
+
+/** Where the drop-in lies on a node. Later names win, so that a person can put a file after it. */
+export const DROP_IN = '/etc/containers/registries.conf.d/50-pullwright-mirrors.conf';
+
+/** Text of the drop-in for the sets. */
+export function mirrorDropIn(sets: readonly MirrorSet[]): string {
+  return formatRegistriesConf(collectMirrors(sets.map(mirrorSetObject)).rules);
+}
+
+/** A MachineConfig that writes the drop-in on the nodes of `role`. */
+export function mirrorMachineConfig(role: string, sets: readonly MirrorSet[]): KubeObject {
+  const name = `99-${role}-pullwright-mirrors`;
+  const contents = { source: dataUrl(mirrorDropIn(sets)) };
+  return machineConfigOf(
+    role,
+    { name, labels: labels({ name, component: 'registry-overrides' }) },
+    {
+      // The oldest that any supported operator reads.
+      ignition: { version: '3.2.0' },
+      storage: { files: [{ path: DROP_IN, mode: 0o644, overwrite: true, contents }] },
+    },
+  );
 }
 
 /** The findings of the linter, each at its field of the section. */

@@ -6,7 +6,9 @@
  */
 
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { accountBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { dnsName, networkField } from '../../runtime/core/kubernetes/fields.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
   clusterRole,
@@ -32,7 +34,15 @@ import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { ownPod } from './pod.ts';
-import { type Access, type ClusterContext, EVENTS, may, READ, type ReconcilerPart } from './system.ts';
+import {
+  type Access,
+  type ClusterContext,
+  EVENTS,
+  type Frozen,
+  may,
+  READ,
+  type ReconcilerPart,
+} from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
 
@@ -71,31 +81,46 @@ export function allLabels(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'reconciler' });
 }
 
-/** The reconciler's Deployment. */
-export interface ReconcilerSettings {
-  /** @default {2} */
-  readonly replicas?: number;
-  /**
-   * Shards of a management cluster, each with a Deployment, Lease and ServiceAccount: it looks after the HostedClusters whose label
-   * `pullwright.dev/shard` is its name. @default none
-   */
-  readonly shards?: readonly string[];
-  /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
-  readonly egressPorts?: readonly number[];
-  /** @default {'json'} */
-  readonly logFormat?: 'json' | 'logfmt';
-  /** @default {'info'} */
-  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
-  /** Limit of memory. @default {'512Mi'} */
-  readonly memoryLimit?: string;
-  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'pullwright-kubeconfig'} */
-  readonly kubeconfigSecret?: string;
-  /**
-   * Networks that may be contacted even under untrusted host names: loopback for API servers, private ones for registries
-   * without a credential. @default none
-   */
-  readonly allowAddresses?: readonly string[];
-}
+const SHARD = 'expected lower-case letters, digits and "-", at most 40';
+
+/** Of the reconciler's pods. */
+export const reconcilerSettings = z
+  .strictObject({
+    replicas: z.int().min(1).max(5).exactOptional().describe('Replicas, of which one leads; default 2'),
+    shards: z
+      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
+      .exactOptional()
+      .describe(
+        'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
+      ),
+    egressPorts: z
+      .array(z.int().min(1).max(65535))
+      .min(1)
+      .exactOptional()
+      .describe('TCP ports of API servers and registries; default 443 and 6443'),
+    logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines; default json'),
+    logLevel: z
+      .enum(['debug', 'info', 'warn', 'error'])
+      .exactOptional()
+      .describe('What is logged; default info'),
+    memoryLimit: z
+      .string()
+      .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
+      .exactOptional()
+      .describe('Memory that a replica may use; default 512Mi'),
+    kubeconfigSecret: dnsName()
+      .exactOptional()
+      .describe(
+        'Secret of a control plane namespace with the kubeconfig of the hosted cluster; default pullwright-kubeconfig',
+      ),
+    allowAddresses: z
+      .array(networkField())
+      .exactOptional()
+      .describe('Networks that may be contacted even under untrusted host names'),
+  })
+  .describe('Pods of the reconciler');
+
+export type ReconcilerSettings = Frozen<z.input<typeof reconcilerSettings>>;
 
 /** HyperShift's own, of `system:admin`. */
 export const ADMIN_KUBECONFIG = 'admin-kubeconfig';

@@ -1,93 +1,110 @@
-/** The section `systems.verify` of a fleet, and a construct for charts of one's own. */
+/**
+ * The section `systems.verify` of a fleet: the CronJob that asks registries about credentials, and the rights that it takes, which are
+ * reading what pods pull with and no more. A construct for charts of one's own.
+ */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { dnsLabel, dnsName, networkField } from '../../runtime/core/kubernetes/fields.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
-import { namespace as namespaceObject, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  kubernetesObject,
+  labels,
+  NODE_MIRROR_READS,
+  namespace as namespaceObject,
+  networkPolicy,
+  OWN_NAMESPACE,
+  type PodSpec,
+  type PolicyRule,
+  role,
+  roleBinding,
+  secretsByName,
+  selectorLabels,
+  serviceAccount,
+} from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusName, VERIFY } from '../../runtime/core/kubernetes/pull-status.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
-import { VERIFY_ALERTS, type VerifyInstallation, verifyObjects } from './objects.ts';
-
-/** The section, as it is written. Every field is optional. */
-export interface VerifyInput {
-  /** Schedule of the registry checks, in cron syntax. @default {'17 * * * *'} */
-  readonly schedule?: string;
-  /** Namespaces whose images are checked. @default all; in a management cluster without discovery, its control planes */
-  readonly namespaces?: readonly string[];
-  /** Pull secrets in them that may be read, by name. @default any; in a management cluster `pull-secret` */
-  readonly secretNames?: readonly string[];
-  /** Whether all Secrets of these namespaces may be listed, as the credential provider uses them. @default {false} */
-  readonly namespaceSecrets?: boolean;
-  /** Credentials that end within so many days are pointed out. @default {14} */
-  readonly warnDays?: number;
-  /** Questions at once. @default {16} */
-  readonly concurrency?: number;
-  /** Registries that may have any address, a private one although only pods name them. @default {[]} */
-  readonly allowHosts?: readonly string[];
-  /** Networks, such as `10.1.0.0/16`, that may be contacted even under untrusted host names. @default {[]} */
-  readonly allowAddresses?: readonly string[];
-  /** Registries (`host:port`) that are contacted without TLS. @default {[]} */
-  readonly plainHosts?: readonly string[];
-  /** ConfigMap whose key `ca.crt` is trusted instead of the system's certificates. @default none */
-  readonly caConfigMap?: string;
-  /** TCP ports of registries, token services and the API server. @default {[443, 6443]} */
-  readonly egressPorts?: readonly number[];
-  /** Whether the CronJob rests. @default {false} */
-  readonly suspend?: boolean;
-}
+import type { Alert } from '../shared/monitoring.ts';
+import { ownPod } from '../shared/pod.ts';
+import {
+  type ChartSystem,
+  type ClusterContext,
+  EVENTS,
+  type Frozen,
+  may,
+  READ,
+  type ReconcilerPart,
+} from '../shared/system.ts';
 
 const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host, with its port if it has one');
 
-export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
+export const schema = z.strictObject({
   schedule: z
     .string()
     .regex(/^(@(hourly|daily|weekly|monthly)|\S+( +\S+){4})$/, 'expected five fields such as "17 * * * *"')
-    .exactOptional()
+    .default('17 * * * *')
     .describe('Schedule of the registry checks, in cron syntax'),
-  namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are checked'),
+  namespaces: z
+    .array(dnsLabel())
+    .min(1)
+    .exactOptional()
+    .describe(
+      'Namespaces whose images are checked; default all, in a management cluster without discovery its control planes',
+    ),
   secretNames: z
     .array(dnsName())
     .min(1)
     .exactOptional()
-    .describe('Pull secrets in these namespaces that may be read, by name'),
+    .describe(
+      'Pull secrets in these namespaces that may be read, by name; default any, in a management cluster pull-secret',
+    ),
   namespaceSecrets: z
     .boolean()
-    .exactOptional()
+    .default(false)
     .describe('Whether all Secrets of these namespaces may be listed, as the credential provider uses them'),
   warnDays: z
     .int()
     .min(0)
     .max(3650)
-    .exactOptional()
+    .default(14)
     .describe('Credentials that end within so many days are pointed out'),
-  concurrency: z.int().min(1).max(256).exactOptional().describe('Questions at once'),
+  concurrency: z.int().min(1).max(256).default(16).describe('Questions at once'),
   allowHosts: z
     .array(host)
-    .exactOptional()
+    .default([])
     .describe('Registries that may have any address, a private one although only pods name them'),
   allowAddresses: z
     .array(networkField())
-    .exactOptional()
+    .default([])
     .describe('Networks that may be contacted even under untrusted host names'),
-  plainHosts: z.array(host).exactOptional().describe('Registries (host:port) that are contacted without TLS'),
+  plainHosts: z.array(host).default([]).describe('Registries (host:port) that are contacted without TLS'),
   caConfigMap: dnsName()
     .exactOptional()
     .describe('ConfigMap whose key "ca.crt" is trusted instead of the certificates of the system'),
   egressPorts: z
     .array(z.int().min(1).max(65_535))
-    .exactOptional()
+    .default([443, 6443])
     .describe('TCP ports of registries, token services and the API server'),
-  suspend: z.boolean().exactOptional().describe('Whether the CronJob rests'),
+  suspend: z.boolean().default(false).describe('Whether the CronJob rests'),
 });
 
-export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
+/** The section, as it is written. Every field is optional. */
+export type VerifyInput = Frozen<z.input<typeof schema>>;
+
+type VerifyConfig = Frozen<z.output<typeof schema>>;
+
+/** The section in its cluster. */
+type VerifyInstallation = VerifyConfig & Pick<ClusterContext, 'namespace' | 'image' | 'network'>;
+
+export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
   name: 'verify',
   summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
   config: schema,
   kinds: ['standalone', 'management'],
   check: ({ secretNames, namespaceSecrets }, { kind }) => {
-    if (namespaceSecrets !== true) return [];
+    if (!namespaceSecrets) return [];
     const path = ['namespaceSecrets'];
     if (kind === 'management')
       return [
@@ -100,17 +117,7 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
       ? []
       : [{ path, text: 'lists all Secrets: expected either this or secretNames' }];
   },
-  objects: (config, cluster) =>
-    verifyObjects(
-      installationOf(
-        { ...controlPlanes(cluster), ...config },
-        {
-          namespace: cluster.namespace,
-          image: cluster.image,
-          ...(cluster.network === undefined ? {} : { network: cluster.network }),
-        },
-      ),
-    ),
+  objects: (config, cluster) => verifyObjects({ ...cluster, ...controlPlanes(cluster), ...config }),
   reconciler: (_config, { namespace }) => reconcilerPart(namespace),
   managementReconciler: ({ namespace }, _hosted, own) =>
     own === undefined ? undefined : reconcilerPart(namespace),
@@ -130,26 +137,170 @@ function controlPlanes({
   };
 }
 
-function installationOf(
-  { caConfigMap, ...config }: VerifyInput,
-  place: Pick<VerifyInstallation, 'namespace' | 'image' | 'network'>,
-): VerifyInstallation {
-  return {
-    ...place,
-    schedule: '17 * * * *',
-    namespaces: [],
-    namespaceSecrets: false,
-    warnDays: 14,
-    concurrency: 16,
-    allowHosts: [],
-    allowAddresses: [],
-    plainHosts: [],
-    egressPorts: [443, 6443],
-    suspend: false,
-    ...config,
-    ...(caConfigMap === undefined ? {} : { caConfigMap }),
-  };
+const ALL = labels({ name: VERIFY, component: 'verify' });
+const SELECTOR = selectorLabels({ name: VERIFY, component: 'verify' });
+/** Rights of the CronJob; those of the reconciler are named after the system. */
+const JOB = `${VERIFY}-job`;
+const CA_FOLDER = '/etc/pullwright/ca';
+
+/** All objects but the namespace. */
+export function verifyObjects(installation: VerifyInstallation): readonly KubeObject[] {
+  const own = { name: VERIFY, namespace: installation.namespace, labels: ALL };
+  return [
+    serviceAccount(own),
+    cronJob(installation),
+    networkPolicy({
+      metadata: own,
+      selector: SELECTOR,
+      ingress: [],
+      egress: [{ ports: installation.egressPorts, to: 'named' }],
+      network: installation.network,
+    }),
+    ...access(installation),
+  ];
 }
+
+function cronJob(installation: VerifyInstallation): KubeObject {
+  const { namespace, schedule, suspend } = installation;
+  const metadata = { name: VERIFY, namespace, labels: ALL };
+  return kubernetesObject('CronJob', metadata, {
+    spec: {
+      schedule,
+      suspend,
+      // One check at a time, and missed ones are not caught up after an outage.
+      concurrencyPolicy: 'Forbid',
+      startingDeadlineSeconds: 600,
+      successfulJobsHistoryLimit: 1,
+      failedJobsHistoryLimit: 2,
+      jobTemplate: {
+        spec: {
+          backoffLimit: 1,
+          activeDeadlineSeconds: 1800,
+          ttlSecondsAfterFinished: 86_400,
+          template: { metadata: { labels: SELECTOR }, spec: pod(installation) },
+        },
+      },
+    },
+  });
+}
+
+function pod(installation: VerifyInstallation): PodSpec {
+  const { image, caConfigMap } = installation;
+  const ca = caConfigMap !== undefined;
+  return ownPod(
+    VERIFY,
+    {
+      name: 'verify',
+      image,
+      command: ['/usr/bin/pullwright', 'verify'],
+      args: argsOf(installation),
+      ...(ca ? { volumeMounts: [{ name: 'ca', mountPath: CA_FOLDER, readOnly: true }] } : {}),
+    },
+    {
+      restartPolicy: 'Never',
+      ...(ca ? { volumes: [{ name: 'ca', configMap: { name: caConfigMap } }] } : {}),
+    },
+  );
+}
+
+function argsOf(installation: VerifyInstallation): readonly string[] {
+  const {
+    namespaces = [],
+    secretNames = [],
+    allowHosts,
+    allowAddresses,
+    plainHosts,
+    caConfigMap,
+  } = installation;
+  return [
+    '--all-in-use',
+    ...namespaces.map((one) => `--namespace=${one}`),
+    ...secretNames.map((one) => `--secret-name=${one}`),
+    `--report=${installation.namespace}/${VERIFY}`,
+    `--warn-days=${installation.warnDays}`,
+    `--concurrency=${installation.concurrency}`,
+    ...allowHosts.map((host) => `--allow-host=${host}`),
+    ...allowAddresses.map((network) => `--allow-address=${network}`),
+    ...plainHosts.map((host) => `--plain-host=${host}`),
+    ...(caConfigMap === undefined ? [] : [`--ca=${CA_FOLDER}/ca.crt`]),
+  ];
+}
+
+function access(installation: VerifyInstallation): readonly KubeObject[] {
+  const { namespace: own, namespaces = [] } = installation;
+  const used = usageRules(installation);
+  const subject = { name: VERIFY, namespace: own };
+  const metadata = { name: JOB, labels: ALL };
+  const grant = (where: string, rules: readonly PolicyRule[], name: string = JOB): readonly KubeObject[] => {
+    const place = { name, namespace: where, labels: ALL };
+    return [role(place, rules), roleBinding(place, [subject])];
+  };
+  return [
+    ...grant(own, reportRules()),
+    ...grant('kube-system', [secretsByName(['global-pull-secret'], ['get'])]),
+    ...grant('openshift-config', [secretsByName(['pull-secret'], ['get'])]),
+    ...namespaces.flatMap((one) => grant(one, used, `${VERIFY}-images`)),
+    clusterRole(metadata, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
+    clusterRoleBinding(metadata, [subject]),
+  ];
+}
+
+const CLUSTER_RULES: readonly PolicyRule[] = [
+  may(['list'], 'config.openshift.io', ['imagedigestmirrorsets', 'imagetagmirrorsets']),
+  may(['get'], 'config.openshift.io', ['criocredentialproviderconfigs'], ['cluster']),
+  ...NODE_MIRROR_READS,
+];
+
+/** What pods pull, with which Secrets, and telling those who own them. */
+function usageRules({ namespaceSecrets, secretNames }: VerifyInstallation): readonly PolicyRule[] {
+  return [
+    may(['list'], '', ['pods', 'serviceaccounts']),
+    may(['list'], 'apps', ['deployments', 'statefulsets', 'daemonsets']),
+    may(['list'], 'batch', ['jobs', 'cronjobs']),
+    secretNames === undefined
+      ? may(namespaceSecrets ? ['get', 'list'] : ['get'], '', ['secrets'])
+      : secretsByName(secretNames, ['get']),
+    EVENTS,
+  ];
+}
+
+const REPORT = [pullStatusName('CronJob', VERIFY)];
+
+function reportRules(): readonly PolicyRule[] {
+  return [
+    may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses'], REPORT),
+    may(['patch'], 'pullwright.dev', ['pullstatuses/status'], REPORT),
+  ];
+}
+
+// Alerts: credentials that are rejected or expire, and checks that do not run.
+
+/** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullCredentialRefused',
+    expression: 'max by (credential, reason) (pullwright_credential_refused) > 0',
+    for: '1h',
+    summary: 'A registry refuses {{ $labels.credential }}: {{ $labels.reason }}',
+    description:
+      'New pods that need it cannot start. Renew the entry in place; pullwright verify --all-in-use says when it is taken.',
+  },
+  {
+    name: 'PullCredentialEndsSoon',
+    expression: 'min by (credential) (pullwright_credential_expires_at) - time() < 3 * 86400',
+    for: '10m',
+    summary: '{{ $labels.credential }} ends in {{ $value | humanizeDuration }}',
+    description: 'Renew the entry in place before it does.',
+  },
+  {
+    name: 'PullCredentialsNotVerified',
+    expression: 'time() - max by (scope) (pullwright_verify_last_run) > 86400',
+    for: '1h',
+    severity: 'info',
+    summary: 'Pull credentials have not been checked for {{ $value | humanizeDuration }}',
+    description: 'Look at the Jobs of CronJob pullwright-verify. The last results are as old as that.',
+  },
+];
 
 /** The reconciler makes gauges of what the CronJob reports: a finished pod cannot be scraped. */
 function reconcilerPart(namespace: string): ReconcilerPart {
@@ -159,17 +310,10 @@ function reconcilerPart(namespace: string): ReconcilerPart {
     access: [
       {
         namespace,
-        rules: [
-          {
-            apiGroups: ['pullwright.dev'],
-            resources: ['pullstatuses'],
-            resourceNames: [pullStatusName('CronJob', VERIFY)],
-            verbs: ['get', 'list', 'watch'],
-          },
-        ],
+        rules: [may(READ, 'pullwright.dev', ['pullstatuses'], REPORT)],
       },
     ],
-    alerts: VERIFY_ALERTS,
+    alerts: ALERTS,
   };
 }
 
@@ -183,6 +327,8 @@ export interface VerifyProps extends VerifyInput {
 
 /**
  * The CronJob with its rights. It writes a PullStatus about itself, of which the reconciler makes metrics.
+ *
+ * @throws ZodError when an option is wrong
  *
  * @example
  * ```ts
@@ -199,7 +345,7 @@ export interface VerifyProps extends VerifyInput {
 export class Verify extends ObjectGroup {
   constructor(scope: Construct, id: string, props: VerifyProps) {
     const { image, namespace = OWN_NAMESPACE, ...config } = props;
-    const objects = verifyObjects(installationOf(config, { image, namespace }));
+    const objects = verifyObjects({ ...schema.parse(config), image, namespace });
     super(scope, id, [namespaceObject(namespace, { podSecurity: 'restricted' }), ...objects]);
   }
 }

@@ -1,6 +1,6 @@
 /** An object of each of OpenShift's kinds that we render and whose definition can be installed. */
 
-import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
+import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { executableMachineConfigs, machineConfig } from '../../runtime/credential-provider/objects.ts';
 

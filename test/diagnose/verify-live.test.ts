@@ -1,7 +1,7 @@
 // deadline: 600 s
 /** `pullwright verify` in a cluster, as its CronJob runs it: with the rights that are rendered, and with what it writes. */
 import assert from 'node:assert/strict';
-import { verifyObjects } from '../../charts/verify/objects.ts';
+import { schema, verifyObjects } from '../../charts/verify/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { reconcilers } from '../../runtime/diagnose/commands/verify.ts';
@@ -52,18 +52,9 @@ else {
   for (const name of ['web', OWN, 'openshift-config'])
     await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const objects = verifyObjects({
+    ...schema.parse({ namespaces: ['web'], allowHosts: [registry.host], egressPorts: [443] }),
     namespace: OWN,
     image: 'registry.example.com/pullwright:0.1.0',
-    schedule: '17 * * * *',
-    namespaces: ['web'],
-    namespaceSecrets: false,
-    warnDays: 14,
-    concurrency: 16,
-    allowHosts: [registry.host],
-    plainHosts: [],
-    allowAddresses: [],
-    egressPorts: [443],
-    suspend: false,
   });
   for (const object of objects) await plane.apply(object);
   await plane.apply(

@@ -38,6 +38,8 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'InvalidImageName',
   'Failed',
   'ErrImagePull',
+  'Failed',
+  'InvalidImageName',
   'CrashLoopBackOff',
   'AlreadyExists',
   'InternalError',

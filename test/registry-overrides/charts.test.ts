@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse as parseToml } from 'smol-toml';
-import { registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
-import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
+import {
+  mirrorMachineConfig,
+  mirrorSetObject,
+  registryOverridesSystem,
+  schema,
+} from '../../charts/registry-overrides/chart.ts';
 import type { Access } from '../../charts/shared/system.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
 import type { MirrorRule } from '../../runtime/core/mirrors/resolve.ts';

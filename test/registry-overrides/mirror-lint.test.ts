@@ -1,7 +1,7 @@
 /** What is wrong with mirror sets of a fleet file, and what is said of it. */
 import assert from 'node:assert/strict';
+import type { MirrorSet } from '../../charts/registry-overrides/chart.ts';
 import { lintMirrorSets } from '../../charts/registry-overrides/chart.ts';
-import type { MirrorSet } from '../../charts/registry-overrides/mirror-objects.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { mirrorSet } from './mirror-set.ts';
 

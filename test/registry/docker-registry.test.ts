@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mirrorDropIn } from '../../charts/registry-overrides/mirror-objects.ts';
+import { mirrorDropIn } from '../../charts/registry-overrides/chart.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import {
