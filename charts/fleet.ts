@@ -26,17 +26,22 @@ import { ADMIN_KUBECONFIG, OWN_KUBECONFIG, type ReconcilerSettings } from './sha
 import type { ChartSystem, ClusterContext, HostedCluster } from './shared/system.ts';
 import { SYSTEMS } from './systems.ts';
 
+/** A mistake at a field of a cluster. */
+function of(index: number, path: FieldPath, text: string): FleetProblem {
+  return { path: ['clusters', index, ...path], text };
+}
+
 // Mistakes of hosted clusters that show only beside the management cluster whose reconciler looks after them.
 
 /** What is looked at, by the clusters' order. */
-export interface HostedFleet {
+interface HostedFleet {
   readonly tops: readonly ClusterTop[];
   readonly sections: readonly (readonly Section[])[];
   readonly defaults: ReconcilerSettings | undefined;
 }
 
 /** Accounts that no kubeconfig leads to, and options of which one reconciler can follow only one. */
-export function hostedMistakes(fleet: HostedFleet): readonly FleetProblem[] {
+function hostedMistakes(fleet: HostedFleet): readonly FleetProblem[] {
   return fleet.tops.flatMap((cluster, index) =>
     cluster.kind === 'hosted' ? [...accountMistakes(fleet, cluster, index), ...rivals(fleet, index)] : [],
   );
@@ -48,32 +53,23 @@ function accountMistakes(
   cluster: ClusterTop,
   index: number,
 ): readonly FleetProblem[] {
-  const { serviceAccount } = cluster.hostedCluster ?? {};
   const management = tops.find(({ name, kind }) => kind === 'management' && name === cluster.management);
   const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
-  if (serviceAccount === undefined || management === undefined) return [];
+  if (cluster.hostedCluster?.serviceAccount === undefined || management === undefined) return [];
   if (secret !== ADMIN_KUBECONFIG) return [];
-  return [
-    {
-      path: ['clusters', index, 'hostedCluster', 'serviceAccount'],
-      text: `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`,
-    },
-  ];
+  const text = `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`;
+  return [of(index, ['hostedCluster', 'serviceAccount'], text)];
 }
 
 /** A reconciler without configured access to hosted clusters: the only kubeconfig that HyperShift makes is an administrator's. */
-export function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
+function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
   return fleet.tops.flatMap((cluster, index) => {
     const secret = cluster.reconciler?.kubeconfigSecret ?? fleet.defaults?.kubeconfigSecret;
     const serves =
       cluster.discovery === true || fleet.tops.some(({ management }) => management === cluster.name);
     if (cluster.kind !== 'management' || secret !== undefined || !serves) return [];
-    return [
-      {
-        path: ['clusters', index, 'reconciler', 'kubeconfigSecret'],
-        text: `without it the reconciler comes to hosted clusters with Secret ${OWN_KUBECONFIG}, which HyperShift does not make: make it of hostedCluster.serviceAccount and write its name here, or write ${ADMIN_KUBECONFIG} to have it come as system:admin`,
-      },
-    ];
+    const text = `without it the reconciler comes to hosted clusters with Secret ${OWN_KUBECONFIG}, which HyperShift does not make: make it of hostedCluster.serviceAccount and write its name here, or write ${ADMIN_KUBECONFIG} to have it come as system:admin`;
+    return [of(index, ['reconciler', 'kubeconfigSecret'], text)];
   });
 }
 
@@ -83,28 +79,29 @@ function rivals({ tops, sections }: HostedFleet, index: number): readonly FleetP
   return (sections[index] ?? []).flatMap(({ system, config }): readonly FleetProblem[] => {
     const wanted = system.shared?.(config);
     if (wanted === undefined) return [];
+    const sameIn = (at: number): Section | undefined => sections[at]?.find((one) => one.system === system);
     const first = tops.findIndex(
-      (other, at) =>
-        other.kind === 'hosted' &&
-        other.management === management &&
-        sections[at]?.some((one) => one.system === system) === true,
+      (other, at) => other.kind === 'hosted' && other.management === management && sameIn(at) !== undefined,
     );
-    const before = sections[first]?.find((one) => one.system === system);
+    const before = sameIn(first);
     if (first >= index || before === undefined) return [];
     const other = system.shared?.(before.config) ?? {};
     return Object.keys({ ...wanted, ...other })
       .filter((key) => JSON.stringify(wanted[key]) !== JSON.stringify(other[key]))
-      .map((key) => ({
-        path: ['clusters', index, 'systems', system.name, key],
-        text: `clusters[${first}] has ${JSON.stringify(other[key])}, and the reconciler of "${management}" serves both with one value: expected the same, got ${JSON.stringify(wanted[key])}`,
-      }));
+      .map((key) =>
+        of(
+          index,
+          ['systems', system.name, key],
+          `clusters[${first}] has ${JSON.stringify(other[key])}, and the reconciler of "${management}" serves both with one value: expected the same, got ${JSON.stringify(wanted[key])}`,
+        ),
+      );
   });
 }
 
 // Mistakes that show only when the clusters of a fleet are seen together. Total: a cluster may be anything but a map of the right form.
 
 /** Names and folders that occur twice, and clusters with dangling references. */
-export function fleetMistakes(
+function fleetMistakes(
   clusters: readonly ClusterTop[],
   gitops: GitOpsInput | undefined,
 ): readonly FleetProblem[] {
@@ -157,10 +154,11 @@ function twice(
       return [];
     }
     return [
-      {
-        path: ['clusters', index, field],
-        text: `${JSON.stringify(value)} is also the ${field} of clusters[${before}], expected another`,
-      },
+      of(
+        index,
+        [field],
+        `${JSON.stringify(value)} is also the ${field} of clusters[${before}], expected another`,
+      ),
     ];
   });
 }
@@ -170,39 +168,22 @@ const MOST_PATH = 1000;
 
 /** A folder within another cluster's folder would be taken for a part of it. */
 function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
-  const folders = new Map<string, number>();
-  for (const [index, cluster] of clusters.entries()) {
-    const path = cluster.path ?? cluster.name;
-    if (typeof path === 'string') folders.set(path, index);
-  }
+  const paths: readonly unknown[] = clusters.map(({ path, name }) => path ?? name);
+  const folders = new Map(paths.map((path, index) => [path, index]));
   return clusters.flatMap((cluster, index) => {
-    const path = cluster.path ?? cluster.name;
+    const path = paths[index];
     if (typeof path !== 'string') return [];
     if (path === '.' && clusters.length > 1)
-      return [
-        {
-          path: ['clusters', index, 'path'],
-          text: 'only a fleet of one cluster may be written to ".", expected a folder',
-        },
-      ];
-    // A name that is too long is a mistake of its own.
-    if (path.length > MOST_PATH && cluster.path === undefined) return [];
-    if (path.length > MOST_PATH)
-      return [
-        {
-          path: ['clusters', index, 'path'],
-          text: `has ${path.length} characters, expected at most ${MOST_PATH}`,
-        },
-      ];
+      return [of(index, ['path'], 'only a fleet of one cluster may be written to ".", expected a folder')];
+    if (path.length > MOST_PATH) {
+      // A name that is too long is a mistake of its own.
+      if (cluster.path === undefined) return [];
+      return [of(index, ['path'], `has ${path.length} characters, expected at most ${MOST_PATH}`)];
+    }
     const parent = parentsOf(path).find((one) => folders.has(one));
-    return parent === undefined
-      ? []
-      : [
-          {
-            path: ['clusters', index, 'path'],
-            text: `${JSON.stringify(path)} is inside the folder of clusters[${folders.get(parent)}], expected one beside it`,
-          },
-        ];
+    if (parent === undefined) return [];
+    const text = `${JSON.stringify(path)} is inside the folder of clusters[${folders.get(parent)}], expected one beside it`;
+    return [of(index, ['path'], text)];
   });
 }
 
@@ -216,44 +197,39 @@ function referenceMistakes(
   cluster: ClusterTop,
   index: number,
 ): readonly FleetProblem[] {
-  const at = (field: string, text: string): FleetProblem => ({ path: ['clusters', index, field], text });
-  const notManaging =
-    cluster.kind === 'management'
+  const { kind, management, discovery, reconciler } = cluster;
+  const ofManagement =
+    kind === 'management'
       ? []
       : [
-          ...(cluster.discovery === true ? [at('discovery', 'only for kind "management"')] : []),
-          ...(cluster.reconciler?.shards === undefined
+          ...(discovery === true ? [of(index, ['discovery'], 'only for kind "management"')] : []),
+          ...(reconciler?.shards === undefined
             ? []
             : [
-                {
-                  path: ['clusters', index, 'reconciler', 'shards'],
-                  text: 'only for kind "management": a shard is a part of its hosted clusters',
-                },
+                of(
+                  index,
+                  ['reconciler', 'shards'],
+                  'only for kind "management": a shard is a part of its hosted clusters',
+                ),
               ]),
         ];
-  if (cluster.kind !== 'hosted') {
+  if (kind !== 'hosted') {
     const wrong = (['management', 'hostedCluster'] as const).filter((field) => cluster[field] !== undefined);
-    return [...wrong.map((field) => at(field, 'only for kind "hosted"')), ...notManaging];
+    return [...wrong.map((field) => of(index, [field], 'only for kind "hosted"')), ...ofManagement];
   }
-  if (notManaging.length > 0) return notManaging;
+  if (ofManagement.length > 0) return ofManagement;
   // A name that is missing or no text is a mistake of its own.
-  const managements = clusters
+  const known = clusters
     .filter((one) => one.kind === 'management' && typeof one.name === 'string')
     .map((one) => one.name);
-  if (cluster.management === undefined)
-    return [
-      at(
-        'management',
-        `missing, expected the cluster that runs its control plane${managements.length === 0 ? '; the fleet has none of kind "management"' : `: ${managements.join(', ')}`}`,
-      ),
-    ];
-  if (typeof cluster.management !== 'string' || managements.includes(cluster.management)) return [];
-  return [
-    at(
-      'management',
-      `the fleet has no cluster ${JSON.stringify(cluster.management)} of kind "management"${managements.length === 0 ? '' : `, ${suggestion(cluster.management, managements)}`}`,
-    ),
-  ];
+  if (management === undefined) {
+    const which = known.length === 0 ? '; the fleet has none of kind "management"' : `: ${known.join(', ')}`;
+    return [of(index, ['management'], `missing, expected the cluster that runs its control plane${which}`)];
+  }
+  if (typeof management !== 'string' || known.includes(management)) return [];
+  const meant = known.length === 0 ? '' : `, ${suggestion(management, known)}`;
+  const text = `the fleet has no cluster ${JSON.stringify(management)} of kind "management"${meant}`;
+  return [of(index, ['management'], text)];
 }
 
 // What two sections of one cluster surprise each other with.
@@ -262,20 +238,17 @@ function referenceMistakes(
  * Beside the credential provider every pull secret of a namespace may be what a pod pulls with: `verify` has to list them, or its report is
  * `Incomplete` each time.
  */
-export function pairWarnings(sections: readonly (readonly Section[])[]): readonly FleetProblem[] {
+function pairWarnings(sections: readonly (readonly Section[])[]): readonly FleetProblem[] {
   return sections.flatMap((own, index) => {
     const verify = own.find(({ system }) => system.name === 'verify')?.config as
-      | { readonly namespaceSecrets?: boolean; readonly secretNames?: readonly string[] }
+      | { readonly namespaceSecrets: boolean; readonly secretNames?: readonly string[] }
       | undefined;
     const provides = own.some(({ system }) => system.name === 'credential-provider');
     if (!provides || verify === undefined) return [];
-    if (verify.namespaceSecrets === true || verify.secretNames !== undefined) return [];
-    return [
-      {
-        path: ['clusters', index, 'systems', 'verify', 'namespaceSecrets'],
-        text: 'with the credential provider pods pull with any pull secret of their namespace, and who may not list those reports Incomplete: write namespaceSecrets: true, or name the Secrets that count in secretNames',
-      },
-    ];
+    if (verify.namespaceSecrets || verify.secretNames !== undefined) return [];
+    const text =
+      'with the credential provider pods pull with any pull secret of their namespace, and who may not list those reports Incomplete: write namespaceSecrets: true, or name the Secrets that count in secretNames';
+    return [of(index, ['systems', 'verify', 'namespaceSecrets'], text)];
   });
 }
 
@@ -289,7 +262,7 @@ export interface Section {
 }
 
 /** Where sections stand. */
-export interface SectionPlace {
+interface SectionPlace {
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly cluster: ClusterTop;
   /** Of the cluster in the fleet. */
@@ -297,7 +270,7 @@ export interface SectionPlace {
 }
 
 /** Sections without mistakes; mistakes go to `found`. */
-export function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
+function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
   const own = asMap(place.cluster.systems);
   const written = [...Object.keys(place.defaults), ...Object.keys(own)];
   // In the order of the table: the same systems give the same text, in whichever order they are written.
@@ -305,7 +278,10 @@ export function readSections(place: SectionPlace, found: FleetProblem[]): readon
   return [...new Set([...known, ...written])].flatMap((name) => {
     const value = name in own ? own[name] : place.defaults[name];
     const system = SYSTEMS.find((one) => one.name === name);
-    if (system === undefined) found.push({ path: originOf([name], place), text: unknownSystem(name) });
+    if (system === undefined) {
+      const known = SYSTEMS.map((one) => one.name);
+      found.push({ path: originOf([name], place), text: `unknown system, ${suggestion(name, known)}` });
+    }
     return system === undefined || value === false ? [] : readSection(system, place, found);
   });
 }
@@ -327,7 +303,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
 }
 
 /** Mistakes that a system sees only together with the cluster, or what it finds surprising. */
-export function sectionMistakes(
+function sectionMistakes(
   sections: readonly Section[],
   context: ClusterContext,
   place: SectionPlace,
@@ -339,11 +315,6 @@ export function sectionMistakes(
       return ownOnly && origin[0] === 'defaults' ? [] : [{ path: origin, text }];
     }),
   );
-}
-
-function unknownSystem(name: string): string {
-  const known = SYSTEMS.map((one) => one.name);
-  return `unknown system, ${suggestion(name, known)}`;
 }
 
 /** Where a mistake is written: in the cluster or the defaults, whichever holds more of its path. */
@@ -372,7 +343,7 @@ function overlay(below: unknown, above: unknown): unknown {
 }
 
 /** A map, or an empty one. */
-export function asMap(value: unknown): Readonly<Record<string, unknown>> {
+function asMap(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
@@ -446,23 +417,18 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
     return cluster ?? (asMap(value) as unknown as ClusterTop);
   });
   found.push(...fleetMistakes(tops, raw.gitops));
-  const sections = tops.map((cluster, index) =>
-    readSections({ defaults: asMap(raw.defaults?.systems), cluster, index }, found),
-  );
+  const places = tops.map((cluster, index) => ({ defaults: asMap(raw.defaults?.systems), cluster, index }));
+  const sections = places.map((place) => readSections(place, found));
   const hosted = { tops, sections, defaults: raw.defaults?.reconciler };
   found.push(...hostedMistakes(hosted));
   warnings.push(...hostedWarnings(hosted), ...pairWarnings(sections));
-  const clusters = tops.map((cluster, index) => {
-    const context = contextOf(raw, tops, sections, index);
-    const place = { defaults: asMap(raw.defaults?.systems), cluster, index };
-    found.push(...sectionMistakes(sections[index] ?? [], context, place));
-    warnings.push(...sectionMistakes(sections[index] ?? [], context, place, 'warnings'));
-    return {
-      context,
-      path: cluster.path ?? cluster.name,
-      input: merged(raw, cluster),
-      sections: sections[index] ?? [],
-    };
+  const clusters = places.map((place) => {
+    const { cluster, index } = place;
+    const own = sections[index] ?? [];
+    const context = contextOf(raw, tops, cluster);
+    found.push(...sectionMistakes(own, context, place));
+    warnings.push(...sectionMistakes(own, context, place, 'warnings'));
+    return { context, path: cluster.path ?? cluster.name, input: merged(raw, cluster), sections: own };
   });
   const problems = [...from.problems, ...unique(found.map((problem) => from.locate(problem)))];
   if (problems.length > 0) throw new FleetError(source, problems);
@@ -495,67 +461,47 @@ function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   };
 }
 
-function networkOf(fleet: FleetTop, cluster: ClusterTop): Pick<ClusterContext, 'network'> {
-  const said = { ...fleet.defaults?.network, ...cluster.network };
-  return Object.keys(said).length === 0 ? {} : { network: said };
-}
-
-function contextOf(
-  fleet: FleetTop,
-  tops: readonly ClusterTop[],
-  sections: readonly (readonly Section[])[],
-  index: number,
-): ClusterContext {
-  const cluster = tops[index] as ClusterTop;
-  const kind = cluster.kind ?? 'standalone';
+function contextOf(fleet: FleetTop, tops: readonly ClusterTop[], cluster: ClusterTop): ClusterContext {
+  const { kind = 'standalone', discovery = false, hostedCluster } = cluster;
+  const network = { ...fleet.defaults?.network, ...cluster.network };
+  // Total: a value may be anything.
+  const shards: unknown = cluster.reconciler?.shards ?? fleet.defaults?.reconciler?.shards;
+  const isManagement = kind === 'management';
   return {
-    name: cluster.name,
+    ...commonOf(fleet, cluster),
     kind,
-    delivery: cluster.delivery ?? (kind === 'management' ? 'reconciler' : 'gitops'),
-    namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
-    image: cluster.image ?? fleet.image,
-    ...pullSecretsOf(fleet, cluster),
-    discovery: cluster.discovery ?? false,
-    ...shardsOf(fleet, cluster),
-    ...networkOf(fleet, cluster),
-    ...(cluster.hostedCluster?.serviceAccount === undefined
-      ? {}
-      : { account: cluster.hostedCluster.serviceAccount }),
-    hosted:
-      kind === 'management'
-        ? tops.flatMap((other, at) =>
-            other.kind === 'hosted' && other.management === cluster.name
-              ? [hostedOf(fleet, other, sections[at] ?? [])]
-              : [],
-          )
-        : [],
+    discovery,
+    ...(isManagement && Array.isArray(shards) ? { shards: [...new Set(shards)] } : {}),
+    ...(Object.keys(network).length === 0 ? {} : { network }),
+    ...(hostedCluster?.serviceAccount === undefined ? {} : { account: hostedCluster.serviceAccount }),
+    hosted: tops
+      .filter((one) => isManagement && one.kind === 'hosted' && one.management === cluster.name)
+      .map((one) => hostedOf(fleet, one)),
   };
 }
 
-/** Total: a value may be anything. */
-function shardsOf(fleet: FleetTop, { kind, reconciler }: ClusterTop): Pick<ClusterContext, 'shards'> {
-  const shards: unknown = reconciler?.shards ?? fleet.defaults?.reconciler?.shards;
-  return kind === 'management' && Array.isArray(shards) ? { shards: [...new Set(shards)] } : {};
+function hostedOf(fleet: FleetTop, cluster: ClusterTop): HostedCluster {
+  const { namespace = 'clusters', name = cluster.name, controlPlaneNamespace } = cluster.hostedCluster ?? {};
+  return {
+    ...commonOf(fleet, cluster),
+    hostedCluster: { namespace, name },
+    controlPlaneNamespace: controlPlaneNamespace ?? `${namespace}-${name}`,
+  };
 }
 
-function hostedOf(fleet: FleetTop, cluster: ClusterTop, sections: readonly Section[]): HostedCluster {
-  const namespace = cluster.hostedCluster?.namespace ?? 'clusters';
-  const name = cluster.hostedCluster?.name ?? cluster.name;
+/** What a cluster says of itself, else the fleet. */
+function commonOf(
+  fleet: FleetTop,
+  cluster: ClusterTop,
+): Pick<ClusterContext, 'name' | 'delivery' | 'namespace' | 'image' | 'imagePullSecrets'> {
+  const imagePullSecrets = cluster.imagePullSecrets ?? fleet.imagePullSecrets;
   return {
     name: cluster.name,
-    hostedCluster: { namespace, name },
-    controlPlaneNamespace: cluster.hostedCluster?.controlPlaneNamespace ?? `${namespace}-${name}`,
-    delivery: cluster.delivery ?? 'gitops',
-    image: cluster.image ?? fleet.image,
-    ...pullSecretsOf(fleet, cluster),
+    delivery: cluster.delivery ?? (cluster.kind === 'management' ? 'reconciler' : 'gitops'),
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
-    systems: sections.map((section) => section.system.name),
+    image: cluster.image ?? fleet.image,
+    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
   };
-}
-
-function pullSecretsOf(fleet: FleetTop, cluster: ClusterTop): Pick<ClusterContext, 'imagePullSecrets'> {
-  const imagePullSecrets = cluster.imagePullSecrets ?? fleet.imagePullSecrets;
-  return imagePullSecrets === undefined ? {} : { imagePullSecrets };
 }
 
 /** A mistake in the defaults shows in every cluster; it is said once. */

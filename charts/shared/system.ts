@@ -41,8 +41,6 @@ export interface HostedCluster {
   readonly imagePullSecrets?: readonly string[];
   /** Of our own pods there. */
   readonly namespace: string;
-  /** Names of the systems that are on for it. */
-  readonly systems: readonly string[];
 }
 
 /** The cluster that objects are rendered for. */

@@ -67,7 +67,6 @@ else {
     delivery: 'gitops',
     image: 'registry.example.com/pullwright:1',
     namespace: 'pullwright-system',
-    systems: ['credential-provider'],
   });
   const rulesIn = (namespace?: string) =>
     access.filter((one) => one.namespace === namespace).flatMap(({ rules }) => rules);
