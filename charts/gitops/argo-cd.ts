@@ -1,6 +1,7 @@
 /** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { kubernetesObject, labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
+import { kubernetesObject } from '../../runtime/core/kubernetes/objects.ts';
+import { gitopsMetadata } from './flux.ts';
 
 export interface ArgoApplicationInput {
   readonly name: string;
@@ -45,14 +46,7 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
   return {
     apiVersion: 'argoproj.io/v1alpha1',
     kind: 'Application',
-    metadata: {
-      name: input.name,
-      namespace: input.namespace ?? 'argocd',
-      labels: {
-        ...labels({ name: 'pullwright', component: 'gitops' }),
-        ...(input.cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: input.cluster }),
-      },
-    },
+    metadata: gitopsMetadata({ namespace: 'argocd', ...input }),
     spec: {
       project: input.project ?? 'default',
       ...(rest.length === 0 ? { source: first } : { sources: [first, ...rest] }),

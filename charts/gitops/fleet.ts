@@ -33,12 +33,9 @@ export function gitopsObjects(
       argoHealthPatch(input.namespace ?? 'argocd'),
     ];
   const source = input.source ?? 'pullwright';
-  const repository = { name: source, repository: input.repository, ...shared(input) };
   return [
-    ...(input.source === undefined
-      ? [fluxSource({ ...repository, ...(input.revision === undefined ? {} : { revision: input.revision }) })]
-      : []),
-    ...trees.flatMap((tree) => kustomizations(input, { source, tree, destination: destinationOf(tree) })),
+    ...(input.source === undefined ? [fluxSource({ ...input, name: source })] : []),
+    ...trees.flatMap((tree) => kustomizations({ ...input, source }, tree, destinationOf(tree))),
   ];
 }
 
@@ -52,43 +49,39 @@ export function withSyncWaves(
 
 function application(input: GitOpsInput, tree: ClusterTree, destination: DestinationInput): KubeObject {
   return argoApplication({
+    ...input,
     name: `pullwright-${tree.name}`,
     cluster: tree.name,
-    repository: input.repository,
     // Argo CD does not decrypt SOPS files by itself.
     paths: [...(hasBase(tree) ? [''] : []), ...overlays(tree).filter((overlay) => overlay !== SOPS)].map(
       (overlay) => folder(input, tree, overlay),
     ),
     destination,
-    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
-    ...(input.project === undefined ? {} : { project: input.project }),
-    ...(input.revision === undefined ? {} : { revision: input.revision }),
   });
 }
 
 function kustomizations(
-  input: GitOpsInput,
-  at: { readonly source: string; readonly tree: ClusterTree; readonly destination: DestinationInput },
+  { sopsKeySecret = 'sops-age', ...input }: GitOpsInput & { readonly source: string },
+  tree: ClusterTree,
+  { kubeConfigSecret }: DestinationInput,
 ): readonly KubeObject[] {
-  const base = `pullwright-${at.tree.name}`;
-  const { kubeConfigSecret } = at.destination;
+  const base = `pullwright-${tree.name}`;
   const common = {
-    cluster: at.tree.name,
-    source: at.source,
-    ...shared(input),
+    ...input,
+    cluster: tree.name,
     ...(kubeConfigSecret === undefined ? {} : { kubeConfigSecret }),
   };
   return [
-    ...(hasBase(at.tree)
-      ? [fluxKustomization({ ...common, name: base, path: `./${folder(input, at.tree, '')}` })]
+    ...(hasBase(tree)
+      ? [fluxKustomization({ ...common, name: base, path: `./${folder(input, tree, '')}` })]
       : []),
-    ...overlays(at.tree).map((overlay) =>
+    ...overlays(tree).map((overlay) =>
       fluxKustomization({
         ...common,
         name: `${base}-${overlay.slice('overlays/'.length)}`,
-        path: `./${folder(input, at.tree, overlay)}`,
-        ...(hasBase(at.tree) ? { dependsOn: [base] } : {}),
-        ...(overlay === SOPS ? { sopsKeySecret: input.sopsKeySecret ?? 'sops-age' } : {}),
+        path: `./${folder(input, tree, overlay)}`,
+        ...(hasBase(tree) ? { dependsOn: [base] } : {}),
+        ...(overlay === SOPS ? { sopsKeySecret } : {}),
       }),
     ),
   ];
@@ -110,13 +103,6 @@ function overlays(tree: ClusterTree): readonly string[] {
 function folder(input: GitOpsInput, tree: ClusterTree, overlay: string): string {
   const parts = [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.');
   return parts.length === 0 ? '' : parts.join('/');
-}
-
-function shared(input: GitOpsInput): { readonly namespace?: string; readonly interval?: string } {
-  return {
-    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
-    ...(input.interval === undefined ? {} : { interval: input.interval }),
-  };
 }
 
 // Constructs for what makes Argo CD and Flux sync a folder.

@@ -39,7 +39,7 @@ export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
   return {
     apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
     kind: 'Kustomization',
-    metadata: metadata(input),
+    metadata: gitopsMetadata({ namespace: 'flux-system', ...input }),
     spec: {
       interval: input.interval ?? '10m',
       retryInterval: '2m',
@@ -91,7 +91,7 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
   return {
     apiVersion: 'source.toolkit.fluxcd.io/v1',
     kind: 'GitRepository',
-    metadata: metadata(input),
+    metadata: gitopsMetadata({ namespace: 'flux-system', ...input }),
     spec: {
       interval: input.interval ?? '10m',
       url: sourceUrl(input.repository),
@@ -110,17 +110,19 @@ function sourceReference(revision: string): Readonly<Record<string, string>> {
   return revision.startsWith('refs/') ? { name: revision } : { branch: revision };
 }
 
-function metadata(input: {
+/** Of what makes a tool sync a cluster, whose label says which one. */
+export function gitopsMetadata(input: {
   readonly name: string;
-  readonly namespace?: string;
+  readonly namespace: string;
   readonly cluster?: string;
 }): KubeObject['metadata'] {
+  const { name, namespace, cluster } = input;
   return {
-    name: input.name,
-    namespace: input.namespace ?? 'flux-system',
+    name,
+    namespace,
     labels: {
       ...labels({ name: 'pullwright', component: 'gitops' }),
-      ...(input.cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: input.cluster }),
+      ...(cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: cluster }),
     },
   };
 }
