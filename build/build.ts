@@ -4,13 +4,13 @@
  * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links this machine's as
  * `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
  */
-import { createHash } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError, UsageError } from '../runtime/core/errors.ts';
 import type { Arch } from './base.ts';
 import { compile } from './compile.ts';
+import { sha256 } from './sign.ts';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -58,10 +58,8 @@ function writeSums(folder: string): void {
     .filter((name) => name.startsWith('pullwright-linux-'))
     .sort()
     .map(
-      (name) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(folder, name)))
-          .digest('hex')}  ${name}\n`,
+      (name) => `${sha256(readFileSync(join(folder, name)))}  ${name}
+`,
     );
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
 }

@@ -19,21 +19,29 @@ import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/core/errors.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
-import { archive } from './archive.ts';
 import type { Arch } from './base.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
-import { lockProblems } from './lock-problems.ts';
 import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
-import { type Signing, signingOf } from './release-flags.ts';
-import { releaseProblems, versionBefore } from './release-problems.ts';
-import { runTool } from './run-tool.ts';
+import { lockProblems, releaseProblems, versionBefore } from './release-problems.ts';
+import { archive, runTool } from './run-tool.ts';
 import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const ARCHS: readonly Arch[] = ['x64', 'arm64'];
+
+/** Who signs, and as what. */
+interface Signing {
+  /** ECDSA on P-256, PEM. */
+  readonly key: string;
+  readonly passphrase?: string;
+  /** Repository of the image, as nodes pull it. */
+  readonly image: string;
+  /** @default {'https://pullwright.dev/build/local'} */
+  readonly builder?: string;
+}
 
 export interface ReleaseOptions {
   /** Replaced. */
@@ -189,8 +197,8 @@ function platformDigests(layout: string, index: string): readonly string[] {
   return manifests.map(({ digest }) => digest);
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
+function flags() {
+  return parseArgs({
     options: {
       to: { type: 'string', default: join(ROOT, 'dist/release') },
       snapshot: { type: 'boolean', default: false },
@@ -198,7 +206,31 @@ async function main(): Promise<void> {
       image: { type: 'string' },
       builder: { type: 'string' },
     },
-  });
+  }).values;
+}
+
+/** @throws PullwrightError `NotSigned` when something that a signature needs is not said */
+function signingOf({ key, image, builder, snapshot }: ReturnType<typeof flags>): Signing | undefined {
+  if (key === undefined && snapshot) return undefined;
+  if (key === undefined || image === undefined)
+    throw new PullwrightError(
+      `Cannot release without ${key === undefined ? '--key: an unsigned release cannot be verified' : '--image: a signature names the repository that nodes pull from'}`,
+      {
+        code: 'NotSigned',
+        hint: 'Give --key FILE and --image registry.example.com/pullwright/pullwright, or --snapshot for a trial',
+      },
+    );
+  const passphrase = process.env['PULLWRIGHT_KEY_PASSPHRASE'];
+  return {
+    key: readFileSync(key, 'utf8'),
+    image,
+    ...(builder === undefined ? {} : { builder }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+  };
+}
+
+async function main(): Promise<void> {
+  const values = flags();
   if (!values.snapshot) assertReleasable();
   const signing = signingOf(values);
   const to = resolve(values.to);

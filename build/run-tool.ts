@@ -1,4 +1,4 @@
-/** Runs a build tool to its end; what it printed is in the error when it fails. */
+/** Build tools: run to their end, with what they printed in the error when they fail. */
 import { spawnSync } from 'node:child_process';
 import { PullwrightError } from '../runtime/core/errors.ts';
 
@@ -11,4 +11,10 @@ export function runTool([program = '', ...args]: readonly string[], cwd: string)
     code: 'ToolFailed',
     retryPolicy: 'terminal',
   });
+}
+
+/** Packs `what` of a folder: sorted, without times and owners, so that the same files give the same bytes. */
+export function archive(folder: string, file: string, more: readonly string[], what = '.'): void {
+  const flags = ['--sort=name', '--format=ustar', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
+  runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, what], folder);
 }

@@ -31,23 +31,8 @@ export interface ProvenanceInput {
   readonly materials: readonly Artefact[];
 }
 
-/** An in-toto statement with SLSA's predicate. */
-export interface Provenance {
-  readonly _type: string;
-  readonly subject: readonly { readonly name: string; readonly digest: { readonly sha256: string } }[];
-  readonly predicateType: string;
-  readonly predicate: {
-    readonly buildDefinition: {
-      readonly buildType: string;
-      readonly externalParameters: object;
-      readonly resolvedDependencies: readonly object[];
-    };
-    readonly runDetails: { readonly builder: { readonly id: string } };
-  };
-}
-
 /**
- * The statement of where a release comes from.
+ * The statement of where a release comes from: in-toto's, with SLSA's predicate.
  *
  * @example
  * ```ts
@@ -59,7 +44,7 @@ export interface Provenance {
  * assert.equal(statement.predicate.runDetails.builder.id, 'https://ci.example.com');
  * ```
  */
-export function provenance({ version, commit, builder, subjects, materials }: ProvenanceInput): Provenance {
+export function provenance({ version, commit, builder, subjects, materials }: ProvenanceInput) {
   const source = { uri: `pkg:generic/pullwright@${version}`, digest: { gitCommit: commit } };
   return {
     _type: 'https://in-toto.io/Statement/v1',

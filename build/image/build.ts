@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
-import { archive } from '../archive.ts';
 import type { Arch } from '../base.ts';
 import { compile } from '../compile.ts';
+import { archive } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
 import { layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';

@@ -5,12 +5,12 @@
  * A mirror keeps the newest version alone, so a version that was replaced is taken from the archive's snapshot of the day it was
  * pinned. Source: https://snapshot.debian.org.
  */
-import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
 import { runTool } from '../run-tool.ts';
+import { sha256 } from '../sign.ts';
 
 /** Architectures as Debian names them. */
 export type DebianArch = 'amd64' | 'arm64';
@@ -103,13 +103,13 @@ export function packageAddresses(
  */
 export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: PackageSources): string {
   const kept = join(sources.cache, `${pin.sha256}.deb`);
-  if (existsSync(kept) && checksum(kept) === pin.sha256) return kept;
+  if (existsSync(kept) && sha256(readFileSync(kept)) === pin.sha256) return kept;
   mkdirSync(sources.cache, { recursive: true });
   const work = mkdtempSync(join(sources.cache, '.fetch-'));
   try {
     const fetched = join(work, 'package.deb');
     const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
-    const found = checksum(fetched);
+    const found = sha256(readFileSync(fetched));
     if (found !== pin.sha256) throw otherBytes(pin, address, found);
     renameSync(fetched, kept);
     return kept;
@@ -162,8 +162,4 @@ function otherBytes(pin: PinnedPackage, address: string, found: string): Pullwri
       hint: 'The package was changed in transit: do not build with it',
     },
   );
-}
-
-function checksum(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex');
 }

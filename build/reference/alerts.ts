@@ -29,7 +29,6 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
     Object.fromEntries(
       SYSTEMS.filter(({ kinds }) => kinds.includes(kind)).map(({ name }) => [name, SECTIONS[name] ?? {}]),
     );
-  const hosted = sections('hosted');
   const fleet = readFleet({
     image: 'registry.example.com/pullwright:1',
     ...(runbooks === undefined ? {} : { runbooks }),
@@ -40,7 +39,8 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
         name: 'hosted',
         kind: 'hosted',
         management: 'management',
-        systems: { ...hosted, ...withoutInstaller(hosted) },
+        // The installer is for stand-alone clusters.
+        systems: { ...sections('hosted'), 'credential-provider': { alerts: true } },
       },
     ],
   });
@@ -49,11 +49,6 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
     const { spec } = parse(text) as { spec: { groups: readonly { rules: readonly AlertRule[] }[] } };
     return spec.groups.flatMap(({ rules }) => rules);
   });
-}
-
-/** The installer is for stand-alone clusters. */
-function withoutInstaller(sections: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return 'credential-provider' in sections ? { 'credential-provider': { alerts: true } } : {};
 }
 
 /** `docs/reference/alerts.md` */

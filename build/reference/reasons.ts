@@ -5,19 +5,17 @@ import type { SaidReason } from './said.ts';
 /** Parts of the program whose reasons stand in no object, but only in what a command prints. */
 const TITLES: Readonly<Record<string, string>> = {
   commands: 'commands',
-  controller: 'every reconciler',
+  engine: 'every reconciler',
   node: 'every program on a node',
   kube: 'API servers',
-  host: 'files and units of a node',
   http: 'requests',
   registry: 'registries',
 };
 
 /** Which part of the program a file belongs to. */
 export function partOf(file: string): string {
-  const [, part = '', shelf = ''] = file.split('/');
-  if (part !== 'rules') return TITLES[part] ?? part;
-  return shelf.endsWith('.ts') ? 'rules' : `rules: ${shelf}`;
+  const [, part = ''] = file.split('/');
+  return TITLES[part] ?? part;
 }
 
 /** `docs/reference/conditions.md` */
@@ -48,11 +46,7 @@ export function conditionsPage(said: readonly SaidReason[]): string {
           .join(', '),
       ]),
     ),
-    ...grouped(mine, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
-      `## ${part}`,
-      '',
-      ...table(['reason', 'as', 'says'], rowsOf(entries, said)),
-    ]),
+    ...byPart(mine, ['reason', 'as', 'says'], (entries) => rowsOf(entries, said)),
   ].join('\n');
 }
 
@@ -65,11 +59,7 @@ export function eventsPage(said: readonly SaidReason[]): string {
     'Events of `events.k8s.io/v1` that our programs send, with the object that they are about in `regarding`. A repeated event becomes a series. What fails',
     'for want of something is sent with the code of the [error](errors.md) as its reason.',
     '',
-    ...grouped(events, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
-      `## ${part}`,
-      '',
-      ...table(['reason', 'type', 'note'], rowsOf(entries, said)),
-    ]),
+    ...byPart(events, ['reason', 'type', 'note'], (entries) => rowsOf(entries, said)),
   ].join('\n');
 }
 
@@ -81,15 +71,23 @@ export function errorsPage(said: readonly SaidReason[]): string {
     '',
     'Each error has a stable code. Programs log it in the field `code`; reconcilers use it as the reason of a condition and of an event.',
     '',
-    ...grouped(errors, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
-      `## ${part}`,
-      '',
-      ...table(
-        ['code', 'says'],
-        rowsOf(entries, said).map(([name = '', , says = '']) => [name, says]),
-      ),
-    ]),
+    ...byPart(errors, ['code', 'says'], (entries) =>
+      rowsOf(entries, said).map(([name = '', , says = '']) => [name, says]),
+    ),
   ].join('\n');
+}
+
+/** A section with a table for each part of the program. */
+function byPart(
+  said: readonly SaidReason[],
+  head: readonly string[],
+  rows: (entries: readonly SaidReason[]) => readonly (readonly string[])[],
+): readonly string[] {
+  return grouped(said, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
+    `## ${part}`,
+    '',
+    ...table(head, rows(entries)),
+  ]);
 }
 
 /** One row a reason: its messages one below the other, wherever they are defined. */

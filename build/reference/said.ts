@@ -53,14 +53,17 @@ function inObject(node: AnyNode, source: ProgramSource, texts: SourceTexts): rea
   const isVerdict = propertyOf(node, 'verdict') !== undefined;
   const isError = propertyOf(node, 'reason') === undefined;
   const as = isEvent ? 'event' : isVerdict ? 'verdict' : isError ? 'error' : 'condition';
-  const says = [...of('note'), ...of('message')];
-  return reasons(texts.of(reasonNode, source)).map((reason) => ({
-    as,
-    reason,
-    type: isVerdict ? of('verdict') : of('type'),
-    says,
-    file: source.file,
-  }));
+  const type = isVerdict ? of('verdict') : of('type');
+  return entries({ as, type, says: [...of('note'), ...of('message')] }, texts.of(reasonNode, source), source);
+}
+
+/** One entry for each of the texts that can be a reason. */
+function entries(
+  one: Pick<SaidReason, 'as' | 'says'> & { readonly type?: readonly string[] },
+  texts: readonly string[],
+  { file }: ProgramSource,
+): readonly SaidReason[] {
+  return texts.filter((text) => REASON.test(text)).map((reason) => ({ type: [], ...one, reason, file }));
 }
 
 /** `new PullwrightError(message, { code })` and its like. */
@@ -68,13 +71,7 @@ function inError(node: AnyNode, source: ProgramSource, texts: SourceTexts): read
   if (node.type !== 'NewExpression') return [];
   const [message, options] = node.arguments as AnyNode[];
   const code = options === undefined ? undefined : propertyOf(options, 'code');
-  return reasons(texts.of(code, source)).map((reason) => ({
-    as: 'error',
-    reason,
-    type: [],
-    says: texts.of(message, source),
-    file: source.file,
-  }));
+  return entries({ as: 'error', says: texts.of(message, source) }, texts.of(code, source), source);
 }
 
 /** A function that takes a reason, and perhaps the words, as arguments. */
@@ -116,13 +113,7 @@ function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): reado
   const [reason, message] = isTriple ? rest : elements;
   const says = texts.of(message, source);
   if (!isTriple && (elements.length !== 2 || !says.some((text) => text.includes(' ')))) return [];
-  return reasons(texts.of(reason, source)).map((name) => ({
-    as: 'condition',
-    reason: name,
-    type: [],
-    says,
-    file: source.file,
-  }));
+  return entries({ as: 'condition', says }, texts.of(reason, source), source);
 }
 
 interface CallContext {
@@ -138,32 +129,19 @@ function inCall(node: AnyNode, { source, texts, givers }: CallContext): readonly
   const giver = givers.find((one) => one.name === name);
   if (giver === undefined) return [];
   const args = node.arguments as AnyNode[];
-  return reasons(texts.of(args[giver.reason], source)).map((reason) => ({
-    as: 'condition',
-    reason,
-    type: [],
-    says: texts.of(args[giver.message], source),
-    file: source.file,
-  }));
+  const says = texts.of(args[giver.message], source);
+  return entries({ as: 'condition', says }, texts.of(args[giver.reason], source), source);
 }
 
 const UNION = /\b(?:readonly (reason|code)\??:|type \w*Reason =)\s*((?:\|?\s*'\w+'\s*)+)/g;
 
 /** Reasons that only a type lists: their words come from elsewhere. */
-function inTypes({ text, file }: ProgramSource): readonly SaidReason[] {
-  return [...text.matchAll(UNION)].flatMap(([, field, union = '']) =>
-    reasons([...union.matchAll(/'(\w+)'/g)].map(([, name = '']) => name)).map(
-      (reason): SaidReason => ({
-        as: field === 'code' ? 'error' : 'condition',
-        reason,
-        type: [],
-        says: [],
-        file,
-      }),
+function inTypes(source: ProgramSource): readonly SaidReason[] {
+  return [...source.text.matchAll(UNION)].flatMap(([, field, union = '']) =>
+    entries(
+      { as: field === 'code' ? 'error' : 'condition', says: [] },
+      [...union.matchAll(/'(\w+)'/g)].map(([, name = '']) => name),
+      source,
     ),
   );
-}
-
-function reasons(texts: readonly string[]): readonly string[] {
-  return texts.filter((text) => REASON.test(text));
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockProblems } from '../../build/lock-problems.ts';
+import { lockProblems } from '../../build/release-problems.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('lock file: cheats');

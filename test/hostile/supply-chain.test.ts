@@ -17,7 +17,7 @@ import {
   packagesOf,
   pinnedPackage,
 } from '../../build/image/debian.ts';
-import { lockProblems } from '../../build/lock-problems.ts';
+import { lockProblems } from '../../build/release-problems.ts';
 import { packagePath } from '../../build/sbom.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
