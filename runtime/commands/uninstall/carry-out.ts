@@ -4,10 +4,12 @@
 
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { inParallel } from '../../core/parallel.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient, Selector } from '../../kube/client.ts';
+import { pagesOf } from '../../kube/informer.ts';
 import { type Collection, objectRef } from '../../kube/resources.ts';
 import type { Clock } from '../../node/clock.ts';
 import {
@@ -237,7 +239,10 @@ async function release(object: KubeObject, managers: readonly string[], client: 
 
 async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Promise<void> {
   await poll(options, async () => {
-    const live = await options.client.get(objectRef(object)).catch(absentWhenNotServed);
+    const live = await options.client.get(objectRef(object)).catch((error: unknown) => {
+      if (!isNotServed(error)) throw error;
+      return undefined;
+    });
     if (live === undefined || live.metadata.uid !== object.metadata.uid) return undefined;
     const finalizers = live.metadata.finalizers ?? [];
     return new PullwrightError(
@@ -250,9 +255,8 @@ async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Prom
   });
 }
 
-function absentWhenNotServed(error: unknown): undefined {
-  if (error instanceof PullwrightError && error.code === 'KindNotServed') return undefined;
-  throw error;
+function isNotServed(error: unknown): boolean {
+  return error instanceof PullwrightError && error.code === 'KindNotServed';
 }
 
 /** What every namespace has, and what a cluster puts there by itself. */
@@ -367,38 +371,17 @@ export async function findObjects(client: KubeClient): Promise<readonly KubeObje
     ...WHOLE,
   ];
   const found = new Map<string, KubeObject>();
-  const worker = async (): Promise<void> => {
-    for (let query = queries.shift(); query !== undefined; query = queries.shift())
-      for await (const object of listAll(client, query))
-        found.set(object.metadata.uid ?? `${object.kind}/${object.metadata.name}`, object);
-  };
-  await Promise.all(Array.from({ length: WORKERS }, worker));
-  return [...found.values()];
-}
-
-async function* listAll(client: KubeClient, query: Collection & Selector): AsyncGenerator<KubeObject> {
-  const { labelSelector, fieldSelector, ...collection } = query;
-  const selector = {
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-  };
-  let next: string | undefined;
-  do {
+  await inParallel(queries, WORKERS, async (query: Collection & Selector) => {
     try {
-      const page = await client.list(collection, {
-        limit: 500,
-        ...selector,
-        ...(next === undefined ? {} : { next }),
-      });
-      yield* page.items;
-      next = page.next;
+      for await (const { items } of pagesOf(client, query, { limit: 500, ...query }))
+        for (const object of items)
+          found.set(object.metadata.uid ?? `${object.kind}/${object.metadata.name}`, object);
     } catch (error) {
       // Not served, or no longer: the definition may just have been removed.
-      if (error instanceof PullwrightError && error.code === 'KindNotServed') return;
-      if (isApiError(error, 404)) return;
-      throw error;
+      if (!isNotServed(error) && !isApiError(error, 404)) throw error;
     }
-  } while (next !== undefined);
+  });
+  return [...found.values()];
 }
 
 const COLLECTIONS: Readonly<Record<Deliverer['tool'], Collection>> = {
@@ -419,9 +402,8 @@ export async function isStillThere(client: KubeClient, deliverer: Deliverer): Pr
     const { items } = await client.list(collection, { fieldSelector: `metadata.name=${name}`, limit: 1 });
     return items.length > 0;
   } catch (error) {
-    if (error instanceof PullwrightError && error.code === 'KindNotServed') return true;
     // The account that uninstalls may lack the right to read the tool.
-    if (isApiError(error, 404) || isApiError(error, 403)) return true;
+    if (isNotServed(error) || isApiError(error, 404, 403)) return true;
     throw error;
   }
 }
