@@ -137,6 +137,12 @@ function programOf(file: string): string {
 }
 
 function sampleIn(node: AnyNode): readonly (AnyNode | undefined)[] {
+  // A row of a table, whose samples have the `labels` of their function.
+  if (node.type === 'ArrayExpression') {
+    const [name, help] = node.elements as (AnyNode | null)[];
+    const labels = { type: 'Identifier', name: 'labels', start: node.start, end: node.end } as const;
+    return [name?.type === 'Literal' ? name : undefined, help ?? undefined, labels];
+  }
   if (node.type === 'CallExpression') {
     const [name, help] = node.arguments as AnyNode[];
     return [name?.type === 'Literal' ? name : undefined, help, node.arguments[3]];

@@ -1,5 +1,5 @@
 /** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
-import type { AnyNode, Pattern } from 'acorn';
+import type { AnyNode } from 'acorn';
 import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';
 
 /** One use of a reason in the program. */
@@ -32,12 +32,11 @@ const REASON = /^[A-Z][A-Za-z0-9]+$/;
  */
 export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[] {
   const texts = new SourceTexts(sources);
-  const givers = sources.flatMap(giversIn);
   const found = sources.flatMap((source) =>
     source.nodes.flatMap((node) => [
       ...inObject(node, source, texts),
       ...inError(node, source, texts),
-      ...inCall(node, { source, texts, givers }),
+      ...inCall(node, source, texts),
       ...inList(node, source, texts),
     ]),
   );
@@ -74,36 +73,6 @@ function inError(node: AnyNode, source: ProgramSource, texts: SourceTexts): read
   return entries({ as: 'error', says: texts.of(message, source) }, texts.of(code, source), source);
 }
 
-/** A function that takes a reason, and perhaps the words, as arguments. */
-interface Giver {
-  readonly name: string;
-  readonly reason: number;
-  readonly message: number;
-}
-
-function giversIn({ nodes }: ProgramSource): readonly Giver[] {
-  return nodes.flatMap((node) => {
-    const given = parametersOf(node);
-    if (given === undefined) return [];
-    const names = given.params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : ''));
-    const reason = names.findIndex((name) => name === 'reason' || name === 'code');
-    const message = names.findIndex((name) => ['message', 'note', 'text', 'why'].includes(name));
-    return reason < 0 ? [] : [{ name: given.name, reason, message }];
-  });
-}
-
-function parametersOf(
-  node: AnyNode,
-): { readonly name: string; readonly params: readonly Pattern[] } | undefined {
-  if (node.type === 'FunctionDeclaration' && node.id !== null)
-    return { name: node.id.name, params: node.params };
-  if (node.type !== 'ClassDeclaration' || node.id === null) return undefined;
-  const made = node.body.body.find(
-    (member) => member.type === 'MethodDefinition' && member.kind === 'constructor',
-  );
-  return made?.type === 'MethodDefinition' ? { name: node.id.name, params: made.value.params } : undefined;
-}
-
 /** Status, reason, words, as the adapter writes what it reports; or reason and words, as a table of steps has them. */
 function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
   if (node.type !== 'ArrayExpression') return [];
@@ -116,21 +85,16 @@ function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): reado
   return entries({ as: 'condition', says }, texts.of(reason, source), source);
 }
 
-interface CallContext {
-  readonly source: ProgramSource;
-  readonly texts: SourceTexts;
-  readonly givers: readonly Giver[];
-}
-
-function inCall(node: AnyNode, { source, texts, givers }: CallContext): readonly SaidReason[] {
+/** A reason among the arguments, and the words behind it. */
+function inCall(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
   if (node.callee.type !== 'Identifier') return [];
-  const { name } = node.callee;
-  const giver = givers.find((one) => one.name === name);
-  if (giver === undefined) return [];
   const args = node.arguments as AnyNode[];
-  const says = texts.of(args[giver.message], source);
-  return entries({ as: 'condition', says }, texts.of(args[giver.reason], source), source);
+  return args.flatMap((one, index) => {
+    const says = texts.of(args[index + 1], source);
+    if (!says.some((text) => text.includes(' '))) return [];
+    return entries({ as: 'condition', says }, texts.of(one, source), source);
+  });
 }
 
 const UNION = /\b(?:readonly (reason|code)\??:|type \w*Reason =)\s*((?:\|?\s*'\w+'\s*)+)/g;
