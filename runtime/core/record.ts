@@ -37,3 +37,18 @@ export function oncePer<K extends object, V>(make: (key: K) => V): (key: K) => V
     return known.value;
   };
 }
+
+/** What stands at `a.b.c`; undefined where the path leads to nothing. */
+export function valueAt(value: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce((at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined), value);
+}
+
+/** Sets, as the youngest; forgets the oldest beyond `most`. */
+export function remember<V>(map: Map<string, V>, key: string, value: V, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}

@@ -3,18 +3,19 @@ import type { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
 import { isApiError } from '../kube/api-error.ts';
-import type { ClusterCache, Selection, Source } from './cache.ts';
+import type { ClusterCache, Source } from './cache.ts';
 import type { Cluster } from './cluster.ts';
 import {
   type ClusterPair,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
+  type Reader,
   type Ref,
   type Role,
   type Watch,
 } from './contract.ts';
-import { readName, readNamespace } from './store.ts';
+import { kindKey, readName, readNamespace } from './store.ts';
 
 export interface ReadingsOptions {
   readonly reads: readonly Watch[];
@@ -126,13 +127,13 @@ export class CacheSync {
     }
   }
 
-  /** Whether the cluster of `role` serves `kind` (`apiVersion/Kind`), as far as it is read. */
-  serves(role: Role, kind: string): boolean {
+  /** Whether the cluster of the role serves the kind, as far as it is read. */
+  serves({ role, ...kind }: Parameters<Reader['serves']>[0]): boolean {
     const { clusters } = this.#options;
     return this.#readings.some(
       ({ read, source }) =>
         clusters[read.role] === clusters[role] &&
-        `${read.apiVersion}/${read.kind}` === kind &&
+        kindKey(read) === kindKey(kind) &&
         source.status.is === 'synced',
     );
   }
@@ -142,8 +143,7 @@ export class CacheSync {
     return this.#readings.some(
       ({ read, source }) =>
         read.role === ref.role &&
-        read.kind === ref.kind &&
-        read.apiVersion === ref.apiVersion &&
+        kindKey(read) === kindKey(ref) &&
         (source.selection.name ?? ref.name) === ref.name &&
         (source.selection.namespace ?? ref.namespace) === ref.namespace &&
         isDispensed(read, source),
@@ -190,17 +190,10 @@ const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTE
 
 /** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once, where the rights reach so far. */
 function sourceOf(cache: ClusterCache, read: Watch, scope: ClusterPair, isWide: boolean): Source | undefined {
-  const { apiVersion, kind, labelSelector, fieldSelector, values } = read;
+  const { role: _role, namespace: _namespace, name: _name, ...common } = read;
   const namespace = readNamespace(read, scope);
   const name = readName(read, scope);
   if (namespace === '-') return undefined;
-  const common: Selection = {
-    apiVersion,
-    kind,
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(values === undefined ? {} : { values }),
-  };
   const named = { ...common, ...(name === undefined ? {} : { name }) };
   if (namespace === undefined) return cache.source(named);
   const selection = { ...named, namespace };

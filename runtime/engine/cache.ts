@@ -3,6 +3,7 @@
 import { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { inParallel } from '../core/parallel.ts';
+import { remember } from '../core/record.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { leanObject } from '../kube/decode.ts';
 import { Informer, type InformerOptions, type InformerSink, type InformerTiming } from '../kube/informer.ts';
@@ -10,17 +11,6 @@ import { Outage } from '../kube/requester.ts';
 import { objectRef } from '../kube/resources.ts';
 import { isLightened, OnDemandValues } from './on-demand-values.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
-
-/** What a source does with the store that it shares. */
-export interface SharedStore {
-  /** Gives what is stored now: what was known of the same version already, so that nothing is kept twice. */
-  keep(object: KubeObject): KubeObject;
-  release(object: KubeObject, whole: boolean): void;
-  /** Has less of the same version from now on. Gives what is stored. */
-  replace(before: KubeObject, less: KubeObject): KubeObject;
-  /** Stores the response to a read. */
-  observe(answer: KubeObject): void;
-}
 
 /** What the informers of one cluster have in common. */
 type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
@@ -40,12 +30,12 @@ function watchPlaceOf(namespace: string, name: string | undefined): string {
 export class CachedSource implements Source, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
-  readonly #shared: SharedStore;
+  readonly #shared: ClusterCache;
   readonly #onDemand: OnDemandValues | undefined;
   /** The objects that this source has, by name. */
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can report a deletion before the response to our last write of the object is read. */
-  readonly #deletedUids = new Set<string>();
+  readonly #deletedUids = new Map<string, true>();
   /** By what they subscribe to: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
@@ -54,7 +44,7 @@ export class CachedSource implements Source, InformerSink {
   #lookAgainMs = LOOK_AGAIN_MS;
   readonly #looks = new Set<NodeJS.Timeout>();
 
-  constructor(selection: Selection, shared: SharedStore) {
+  constructor(selection: Selection, shared: ClusterCache) {
     this.selection = selection;
     this.#shared = shared;
     this.#onDemand = selection.values === undefined ? undefined : new OnDemandValues();
@@ -167,7 +157,8 @@ export class CachedSource implements Source, InformerSink {
 
   delete(object: KubeObject): void {
     this.drop(object);
-    this.#rememberDeletion(object.metadata.uid);
+    const { uid } = object.metadata;
+    if (uid !== undefined) remember(this.#deletedUids, uid, true, REMEMBERED_DELETIONS);
     this.#shared.release(object, !this.#narrowed);
   }
 
@@ -242,14 +233,6 @@ export class CachedSource implements Source, InformerSink {
   get #narrowed(): boolean {
     return this.selection.labelSelector !== undefined || this.selection.fieldSelector !== undefined;
   }
-
-  #rememberDeletion(uid: string | undefined): void {
-    if (uid === undefined) return;
-    this.#deletedUids.add(uid);
-    const [oldest] = this.#deletedUids;
-    if (this.#deletedUids.size > REMEMBERED_DELETIONS && oldest !== undefined)
-      this.#deletedUids.delete(oldest);
-  }
 }
 
 function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
@@ -297,12 +280,7 @@ export class ClusterCache {
     const id = idOfSelection(selection);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
-    const source = new CachedSource(selection, {
-      keep: (object) => this.#keep(object),
-      release: (object, whole) => this.#release(object, whole),
-      replace: (before, less) => this.#replace(before, less),
-      observe: (answer) => this.observe(answer),
-    });
+    const source = new CachedSource(selection, this);
     this.#sources.set(id, source);
     source.start(this.#client, { timing: this.#timing, outage: this.#outage });
     return source;
@@ -339,7 +317,7 @@ export class ClusterCache {
   /** The object is gone by our own hand. */
   forget(object: KubeObject): void {
     for (const source of this.#sources.values()) source.drop(object);
-    this.store.delete(storeName(object));
+    this.store.delete(objectRef(object));
   }
 
   close(): void {
@@ -347,18 +325,23 @@ export class ClusterCache {
     this.#sources.clear();
   }
 
-  /** Sources of one object are not in step: the newest version wins, and all subscribers are notified, whichever source saw it. */
-  #keep(object: KubeObject): KubeObject {
+  // What sources do with the store that they share.
+
+  /**
+   * Sources of one object are not in step: the newest version wins, and all subscribers are notified, whichever source saw it. Gives what is
+   * stored now: what was known of the same version already, so that nothing is kept twice.
+   */
+  keep(object: KubeObject): KubeObject {
     // Readers of the whole object must never get less, not even until the event of their own watch.
     const isLess =
       isLightened(object) && [...this.#sources.values()].some((source) => source.hasWhole(object));
     if (!isLess && this.#storeNewer(object)) this.#tell(object);
-    return this.store.get(storeName(object)) ?? object;
+    return this.store.get(objectRef(object)) ?? object;
   }
 
-  /** Without notification: the fields that remaining subscribers read are the same. */
-  #replace(before: KubeObject, less: KubeObject): KubeObject {
-    const known = this.store.get(storeName(before));
+  /** Has less of the same version from now on, without notification: the fields that remaining subscribers read are the same. */
+  replace(before: KubeObject, less: KubeObject): KubeObject {
+    const known = this.store.get(objectRef(before));
     const isRead = [...this.#sources.values()].some((source) => source.hasWhole(before));
     if (known !== before || isRead) return known ?? less;
     this.store.set(less);
@@ -366,16 +349,16 @@ export class ClusterCache {
   }
 
   /** @param whole the object is gone, and does not only match a selector no more */
-  #release(object: KubeObject, whole: boolean): void {
+  release(object: KubeObject, whole: boolean): void {
     if (whole) for (const source of this.#sources.values()) source.drop(object);
     if (![...this.#sources.values()].some((source) => source.has(object)))
-      this.store.delete(storeName(object));
+      this.store.delete(objectRef(object));
     this.#tell(object);
   }
 
   /** False for what is known already, and for an echo of the time before. */
   #storeNewer(object: KubeObject): boolean {
-    const before = this.store.get(storeName(object));
+    const before = this.store.get(objectRef(object));
     if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
       const isMore = sameVersion(before, object) && isLightened(before) && !isLightened(object);
       if (!isMore && !isNewer(object, before)) return false;
@@ -392,11 +375,6 @@ export class ClusterCache {
 function idOfSelection(selection: Selection): string {
   const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
   return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
-}
-
-function storeName({ apiVersion, kind, metadata }: KubeObject): Parameters<ObjectStore['get']>[0] {
-  const { namespace, name } = metadata;
-  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
 function sameVersion(a: KubeObject, b: KubeObject): boolean {

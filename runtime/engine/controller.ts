@@ -21,7 +21,7 @@ import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { neighbours, type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
-import { worldView } from './store.ts';
+import { type ObjectStore, worldView } from './store.ts';
 
 export interface ControllerOptions {
   readonly reconciler: Reconciler;
@@ -50,6 +50,7 @@ export class Controller {
   readonly #refused = new RefusedWrites();
   readonly #log: Logger;
   readonly #readings: CacheSync;
+  readonly #stores: Readonly<Record<Role, ObjectStore>>;
   readonly #keys = new Map<string, Request>();
   readonly #observer: ReturnType<Metrics['queue']>;
   readonly #workers: Promise<void>[] = [];
@@ -72,6 +73,8 @@ export class Controller {
       onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
       onReadable: () => this.#enqueueAll(),
     });
+    const { hosted, management } = options.clusters;
+    this.#stores = { hosted: hosted.cache.store, management: management.cache.store };
     this.#trials = new PodTrials(options.clusters, () => options.clock.now());
   }
 
@@ -139,15 +142,15 @@ export class Controller {
   }
 
   #world(): Reader {
-    const { clusters, reconciler, scope, facts, now = () => new Date() } = this.#options;
+    const { reconciler, scope, facts, now = () => new Date() } = this.#options;
     return worldView({
       scope,
       now: now(),
-      stores: { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store },
+      stores: this.#stores,
       reads: reconciler.watches,
-      serves: (role, kind) => this.#readings.serves(role, kind),
-      fact: (need) => facts.get(need),
-      trial: (one) => this.#trials.get(one),
+      serves: (kind) => this.#readings.serves(kind),
+      lookup: (need) => facts.get(need),
+      dryRun: (one) => this.#trials.get(one),
       refusal: (ref) => this.#refused.get(ref),
       isUnreadable: (ref) => this.#readings.isUnreadable(ref),
     });
@@ -177,8 +180,7 @@ export class Controller {
     const startedAt = clock.now();
     const author: Author = { reconciler: reconciler.name, key };
     const { outcome: result, problems } = this.#decide(key);
-    const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
-    const changes = problems.length > 0 ? [] : changesOf(result, author, stores);
+    const changes = problems.length > 0 ? [] : changesOf(result, author, this.#stores);
     // Before anything is waited for: what comes meanwhile makes the key known again.
     if (changes.length + problems.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
@@ -210,8 +212,7 @@ export class Controller {
 
   /** Whether the key needs no further pass: nothing is desired, and nothing exists that was made for it. */
   #isNothing(result: Result, { reconciler, key }: Author): boolean {
-    const { hosted, management } = this.#options.clusters;
-    const owned = [hosted, management].flatMap(({ cache }) => cache.store.owned(reconciler, keyText(key)));
+    const owned = Object.values(this.#stores).flatMap((store) => store.owned(reconciler, keyText(key)));
     return isEmpty(result) && owned.length === 0;
   }
 

@@ -1,6 +1,7 @@
 /** What a wide read keeps of Secrets that are not ours: names, versions and what is said to us. Values only of those that are needed. */
 import type { KubeObject, SecretObject } from '../core/kubernetes/object.ts';
 
+const IDENTITY: ReadonlySet<string> = new Set(['namespace', 'uid', 'resourceVersion', 'deletionTimestamp']);
 /** Labels and annotations that say something to us. */
 const OURS = 'pullwright.dev/';
 
@@ -47,18 +48,19 @@ export class OnDemandValues {
 
 /** Who it is, and what is said to us: nothing else that a tenant may make as large as it likes. */
 function saidToUs(secret: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, annotations } = secret.metadata;
-  const { apiVersion, kind, type } = secret as SecretObject;
-  const metadata: KubeObject['metadata'] = {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+  const { apiVersion, kind, type, metadata } = secret as SecretObject;
+  const { name, labels, annotations } = metadata;
+  const identity = Object.entries(metadata).filter(([key]) => IDENTITY.has(key));
+  const said = {
     ...(labels === undefined ? {} : { labels: ours(labels) }),
     ...(annotations === undefined ? {} : { annotations: ours(annotations) }),
   };
-  return { apiVersion, kind, metadata, ...(type === undefined ? {} : { type }) };
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...Object.fromEntries(identity), ...said },
+    ...(type === undefined ? {} : { type }),
+  };
 }
 
 function ours<V>(notes: Readonly<Record<string, V>>): Readonly<Record<string, V>> {

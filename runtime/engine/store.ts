@@ -5,16 +5,14 @@
  * version of a uid wins whatever its source, and an object whose deletion was seen is never restored by the response to a write.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { valueAt } from '../core/record.ts';
+import type { Collection, ObjectRef } from '../kube/resources.ts';
 import {
-  type AdmissionDryRun,
-  type AdmissionDryRunResult,
   type ClusterPair,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
   KEY_ANNOTATION,
-  type Lookup,
-  type LookupResult,
   OWNER_LABEL,
   type Query,
   type Reader,
@@ -95,22 +93,8 @@ export class SortedObjects {
   }
 }
 
-/** Names one object within a cluster. */
-export interface ObjectName {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-}
-
 /** Identifies a kind: `apps/v1/DaemonSet`. */
-export function kindKey({
-  apiVersion,
-  kind,
-}: {
-  readonly apiVersion: string;
-  readonly kind: string;
-}): string {
+export function kindKey({ apiVersion, kind }: Collection): string {
   return `${apiVersion}/${kind}`;
 }
 
@@ -126,12 +110,14 @@ export class ObjectStore {
   readonly #kinds = new Map<string, KindTable>();
   readonly #owned = new Map<string, Set<KubeObject>>();
 
-  get(ref: ObjectName): KubeObject | undefined {
+  get(ref: ObjectRef): KubeObject | undefined {
     return this.#kinds.get(kindKey(ref))?.objects.get(place(ref.namespace, ref.name));
   }
 
   set(object: KubeObject): void {
-    const table = this.#table(kindKey(object));
+    const kind = kindKey(object);
+    const table: KindTable = this.#kinds.get(kind) ?? { objects: new Map() };
+    this.#kinds.set(kind, table);
     const id = place(object.metadata.namespace, object.metadata.name);
     this.#disown(table.objects.get(id));
     table.objects.set(id, object);
@@ -142,7 +128,7 @@ export class ObjectStore {
     this.#owned.set(owner, group.add(object));
   }
 
-  delete(ref: ObjectName): void {
+  delete(ref: ObjectRef): void {
     const table = this.#kinds.get(kindKey(ref));
     const id = place(ref.namespace, ref.name);
     this.#disown(table?.objects.get(id));
@@ -154,10 +140,7 @@ export class ObjectStore {
    * Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared, do not change it: it
    * stays the same one until something in it changes, and what was given out stays as it is.
    */
-  list(
-    kind: { readonly apiVersion: string; readonly kind: string },
-    namespace?: string,
-  ): readonly KubeObject[] {
+  list(kind: Collection, namespace?: string): readonly KubeObject[] {
     const table = this.#kinds.get(kindKey(kind));
     if (table === undefined) return NONE;
     table.sorted ??= new SortedObjects(table.objects);
@@ -172,15 +155,6 @@ export class ObjectStore {
   *[Symbol.iterator](): Generator<KubeObject> {
     for (const [, table] of [...this.#kinds.entries()].sort(([a], [b]) => (a < b ? -1 : 1)))
       yield* table.objects.values();
-  }
-
-  #table(kind: string): KindTable {
-    let table = this.#kinds.get(kind);
-    if (table === undefined) {
-      table = { objects: new Map() };
-      this.#kinds.set(kind, table);
-    }
-    return table;
   }
 
   #disown(object: KubeObject | undefined): void {
@@ -241,16 +215,7 @@ function matchesLabels(selector: string | undefined, object: KubeObject): boolea
 /** Only what reads use: `metadata.name`, `metadata.namespace` and `type`. */
 function matchesFields(selector: string | undefined, object: KubeObject): boolean {
   if (selector === undefined) return true;
-  return terms(selector).every(({ key, value }) => {
-    const found = key
-      .split('.')
-      .reduce<unknown>(
-        (node, step) =>
-          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[step] : undefined,
-        object,
-      );
-    return found === value;
-  });
+  return terms(selector).every(({ key, value }) => valueAt(object, key) === value);
 }
 
 interface Term {
@@ -290,33 +255,27 @@ function readTerms(selector: string): readonly Term[] {
 
 // A {@link World} over object stores: what one reconciler may see of one scope.
 
-/** Input of {@link worldView}. */
-export interface WorldInput {
-  readonly scope: ClusterPair;
-  readonly now: Date;
+/** What {@link worldView} is made of; without the optional ones nothing was looked up, tried or refused. */
+export interface WorldInput
+  extends Pick<Reader, 'scope' | 'now' | 'serves'>,
+    Partial<Pick<Reader, 'lookup' | 'dryRun' | 'refusal' | 'isUnreadable'>> {
   readonly stores: Readonly<Record<Role, ObjectStore>>;
   readonly reads: readonly Watch[];
-  /** Whether the cluster of `role` knows the kind. */
-  readonly serves: (role: Role, kind: string) => boolean;
-  readonly fact: (need: Lookup) => LookupResult | undefined;
-  /** @default nothing was tried */
-  readonly trial?: (one: AdmissionDryRun) => AdmissionDryRunResult | undefined;
-  /** Whether the account may not read what covers the object. @default {() => false} */
-  readonly isUnreadable?: (ref: Ref) => boolean;
-  /** @default {no write was refused} */
-  readonly refusal?: Reader['refusal'];
 }
 
 /** Gives the view. An object outside the reads is not found, so that a missing `Read` shows in the first test, not in a cluster. */
-export function worldView(input: WorldInput): Reader {
-  const { scope, stores, reads } = input;
+export function worldView({ stores, reads, ...rest }: WorldInput): Reader {
+  const { scope } = rest;
   const readsOf = (role: Role, kind: string): readonly Watch[] => {
     const found = byKind(reads).get(kind) ?? [];
     return stores.hosted === stores.management ? found : found.filter((read) => read.role === role);
   };
   return {
-    scope,
-    now: input.now,
+    lookup: () => undefined,
+    dryRun: () => undefined,
+    refusal: () => undefined,
+    isUnreadable: () => false,
+    ...rest,
     get(ref: Ref) {
       const object = stores[ref.role].get(ref);
       if (object === undefined || (ref.uid !== undefined && ref.uid !== object.metadata.uid))
@@ -331,11 +290,6 @@ export function worldView(input: WorldInput): Reader {
         (object) => selected(query, object) && found.some((read) => covers(read, object, scope)),
       );
     },
-    lookup: input.fact,
-    dryRun: (one) => input.trial?.(one),
-    refusal: (ref) => input.refusal?.(ref),
-    isUnreadable: (ref) => input.isUnreadable?.(ref) ?? false,
-    serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };
 }
 
@@ -350,12 +304,7 @@ function byKind(reads: readonly Watch[]): ReadonlyMap<string, readonly Watch[]> 
 
 /** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
 function coversAll({ namespace, name, labelSelector, fieldSelector }: Watch): boolean {
-  return (
-    namespace === undefined &&
-    name === undefined &&
-    labelSelector === undefined &&
-    fieldSelector === undefined
-  );
+  return [namespace, name, labelSelector, fieldSelector].every((bound) => bound === undefined);
 }
 
 function selected(query: Query, object: KubeObject): boolean {

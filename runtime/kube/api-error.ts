@@ -4,6 +4,7 @@
  */
 import { PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
+import { valueAt } from '../core/record.ts';
 
 // Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
 // of webhooks, policies, quotas, users and resources are words of a few letters that can be taken out.
@@ -295,18 +296,6 @@ function fieldText(before: KubeObject, desired: KubeObject, field: string): stri
   const why = isSecret && before['immutable'] === true ? ' because "immutable: true" is set' : '';
   if (isSecret || there === undefined || wanted === undefined) return `${field} cannot be changed${why}`;
   return `${field} cannot be changed, there is ${shown(there)}, expected ${shown(wanted)}`;
-}
-
-function valueAt(object: KubeObject, field: string): unknown {
-  return field
-    .split('.')
-    .reduce<unknown>(
-      (value, key) =>
-        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-          ? (value as Readonly<Record<string, unknown>>)[key]
-          : undefined,
-      object,
-    );
 }
 
 /** Short enough for an event; a wrapped credential shows as such. */

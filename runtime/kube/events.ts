@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { remember } from '../core/record.ts';
 import { withoutUserInfo } from '../core/text.ts';
 import { isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
@@ -68,7 +69,7 @@ export class EventRecorder {
     const known = this.#known.get(name);
     if (known !== undefined && now - known.at < SERIES_MS) return this.#repeat(input, name, known);
     if (!this.#allowed(input, now)) return 'dropped';
-    remember(this.#known, name, { at: now, count: 1 });
+    remember(this.#known, name, { at: now, count: 1 }, REMEMBERED);
     try {
       await this.#options.client.create(this.#eventObject(input, name), MANAGER);
       return 'created';
@@ -81,7 +82,7 @@ export class EventRecorder {
 
   async #repeat(input: EventInput, name: string, known: Known): Promise<'repeated' | 'created'> {
     const count = known.count + 1;
-    remember(this.#known, name, { at: this.#options.now(), count });
+    remember(this.#known, name, { at: this.#options.now(), count }, REMEMBERED);
     const namespace = namespaceOf(input);
     const series = { count, lastObservedTime: microTime(this.#options.now()) };
     try {
@@ -99,7 +100,7 @@ export class EventRecorder {
     const id = `${regarding.kind} ${regarding.namespace ?? ''} ${regarding.name}`;
     const before = this.#allowances.get(id) ?? { tokens: BURST, at: now };
     const tokens = Math.min(BURST, before.tokens + Math.max(0, now - before.at) / REFILL_MS);
-    remember(this.#allowances, id, { tokens: Math.max(0, tokens - 1), at: now });
+    remember(this.#allowances, id, { tokens: Math.max(0, tokens - 1), at: now }, REMEMBERED);
     return tokens >= 1;
   }
 
@@ -146,14 +147,6 @@ function eventName({ regarding, type, reason, action, note }: EventInput): strin
 /** Where kubectl looks for events of what has no namespace. */
 function namespaceOf({ regarding }: EventInput): string {
   return regarding.namespace ?? 'default';
-}
-
-/** Sets, as the youngest; forgets the oldest beyond `most`. */
-export function remember<V>(map: Map<string, V>, key: string, value: V, most: number = REMEMBERED): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }
 
 /** A time as `MicroTime` of the API has it. */

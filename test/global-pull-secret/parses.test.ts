@@ -39,7 +39,6 @@ test('a steady pass parses each of the four Secrets once, and none that it has s
       reads: reconciler.watches,
       now: NOW,
       serves: () => true,
-      fact: () => undefined,
     });
     const { apply = [] } = reconciler.reconcile(reader, { scope: 'clusters/a', name: 'global-pull-secret' });
     return apply.filter((one) => 'object' in one && one.object.kind === 'Secret').length;

@@ -193,7 +193,6 @@ export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> =
     stores: { hosted: store, management: store },
     reads: pullSecretInjection(options).watches,
     serves: () => true,
-    fact: () => undefined,
   });
 }
 

@@ -267,7 +267,6 @@ function worldOf(store: ObjectStore, options: InjectionOptions): Reader {
     stores: { hosted: store, management: store },
     reads: pullSecretInjection(options).watches,
     serves: () => true,
-    fact: () => undefined,
   });
 }
 

@@ -11,8 +11,9 @@ import {
 } from '../../core/kubernetes/pull-status.ts';
 import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
-import type { ObjectName, ObjectStore } from '../../engine/store.ts';
+import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
+import type { ObjectRef } from '../../kube/resources.ts';
 import { conditionOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';
@@ -135,7 +136,7 @@ export const PULL_STATUS: { readonly apiVersion: string; readonly kind: string }
 };
 
 /** The reports in which something stands about a node. */
-export function reportsAbout(node: string): readonly Required<ObjectName>[] {
+export function reportsAbout(node: string): readonly Required<ObjectRef>[] {
   return [SYNC_REPORT, ...reportsOf(node)].map((report) => ({ ...PULL_STATUS, ...report }));
 }
 

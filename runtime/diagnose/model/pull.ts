@@ -27,7 +27,8 @@ import {
   parseGlobalAuth,
   pullSources,
 } from '../../credential-provider/auth-file.ts';
-import type { ObjectName, ObjectStore } from '../../engine/store.ts';
+import type { ObjectStore } from '../../engine/store.ts';
+import type { ObjectRef } from '../../kube/resources.ts';
 import {
   CLUSTER_VERSION,
   IMAGE_CONFIG,
@@ -279,14 +280,14 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
 const NODE_FILE_SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** The content of the nodes' file. */
-export const GLOBAL_SECRET: ObjectName = {
+export const GLOBAL_SECRET: ObjectRef = {
   ...NODE_FILE_SECRET,
   namespace: NAMES.namespace,
   name: NAMES.global,
 };
 
 /** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
-export const PLATFORM_SECRET: ObjectName = {
+export const PLATFORM_SECRET: ObjectRef = {
   ...NODE_FILE_SECRET,
   namespace: NAMES.configNamespace,
   name: NAMES.platform,

@@ -124,8 +124,8 @@ class OfflineRun {
       now,
       stores,
       reads: reconciler.watches,
-      serves: (_role, kind) => served.has(kind),
-      fact: facts ?? (() => undefined),
+      serves: (kind) => served.has(kindKey(kind)),
+      ...(facts === undefined ? {} : { lookup: facts }),
       // A folder shows what no read does.
       refusal: (ref) => {
         const found = stores[ref.role].get(ref);

@@ -3,7 +3,7 @@
 import { backOffMs } from '../../core/back-off.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { remember } from '../../kube/events.ts';
+import { remember } from '../../core/record.ts';
 import type { Handled, Handler } from '../broker/broker.ts';
 import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';

@@ -131,9 +131,10 @@ export class InjectionWebhook {
       now: new Date(0),
       stores: { hosted: this.#cache.store, management: this.#cache.store },
       reads,
-      serves: (_role, kind) =>
-        sources.some(({ selection, status }) => kindKey(selection) === kind && status.is === 'synced'),
-      fact: () => undefined,
+      serves: (kind) =>
+        sources.some(
+          ({ selection, status }) => kindKey(selection) === kindKey(kind) && status.is === 'synced',
+        ),
     });
     for (const source of sources)
       source.subscribe(({ kind }) => {

@@ -203,7 +203,6 @@ function keys(object: KubeObject, role: Ref['role'], scope: typeof SCOPE) {
     stores,
     reads: reconciler.watches,
     serves: () => true,
-    fact: () => undefined,
   });
   const ref: Ref = { role, apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name };
   return covered ? reconciler.requestsFor(ref, reader) : [];
