@@ -1,6 +1,7 @@
 /** The section `systems.pull-secret-adapter` of a fleet, and a construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
+import { optional } from '../../runtime/core/kubernetes/fields.ts';
 import { PROVIDER } from '../../runtime/pull-secret-adapter/objects.ts';
 import { optionsSchema } from '../../runtime/pull-secret-adapter/options.ts';
 import { sentinelSchema } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
@@ -13,71 +14,50 @@ const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> = z
   .strictObject({
     api: z.url({ protocol: /^https?$/ }).describe('Base URL of the HyperFleet API'),
-    broker: z.enum(['rabbitmq', 'pubsub']).exactOptional().describe('Where events come from'),
-    brokerSecret: name.exactOptional().describe('Secret whose key "url" holds the URL of RabbitMQ'),
-    apiTokenSecret: name
-      .exactOptional()
-      .describe('Secret whose key "token" holds the bearer token of the HyperFleet API'),
-    apiTokenAudience: z
-      .string()
-      .min(1)
-      .max(500)
-      .exactOptional()
-      .describe("Audience of a token of the pods' own ServiceAccounts"),
-    caConfigMap: name
-      .exactOptional()
-      .describe('ConfigMap whose key "ca.crt" holds further authorities to trust'),
-    exchange: z.string().min(1).max(255).exactOptional().describe('Exchange of RabbitMQ'),
-    exchangeType: z.enum(['topic', 'fanout', 'direct']).exactOptional().describe('Type of the exchange'),
-    routingKey: z.string().max(255).exactOptional().describe('Routing key of RabbitMQ'),
-    createTopics: z
-      .boolean()
-      .exactOptional()
-      .describe('Whether topics and subscription of Pub/Sub are made when they are missing'),
-    gcpProject: z.string().min(1).max(100).exactOptional().describe('Project of Pub/Sub'),
-    topic: z.string().min(1).max(255).exactOptional().describe('Topic, and exchange of RabbitMQ'),
-    subscription: z
-      .string()
-      .min(1)
-      .max(255)
-      .exactOptional()
-      .describe("Subscription, and end of the queue's name"),
-    namespace: name.exactOptional().describe('Namespace of adapter and Jobs'),
-    replicas: z.int().min(1).max(10).exactOptional().describe('Replicas of the adapter'),
-    jobGoogleServiceAccount: z
-      .string()
-      .min(1)
-      .max(320)
-      .exactOptional()
-      .describe('Google service account of the Jobs: this or jobFederation'),
-    jobFederation: z
-      .string()
-      .regex(PROVIDER, {
-        error:
-          'expected projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
-      })
-      .exactOptional()
-      .describe('Provider of a workload identity pool that the Jobs come from'),
-    googleServiceAccount: z
-      .string()
-      .min(1)
-      .max(320)
-      .exactOptional()
-      .describe('Google service account of the adapter'),
-    sentinel: z.boolean().exactOptional().describe('Whether Sentinel is installed too'),
-    sentinelOptions: sentinelSchema.exactOptional().describe('How Sentinel decides'),
-    adapterOptions: optionsSchema.exactOptional().describe('How the adapter works'),
-    alerts: z.boolean().exactOptional().describe('Whether a PrometheusRule is rendered'),
-    args: z
-      .array(z.string().max(1000))
-      .max(50)
-      .exactOptional()
-      .describe('Further flags of "pullwright adapter"'),
-    egressPorts: z
-      .array(z.int().min(1).max(65_535))
-      .max(20)
-      .exactOptional()
-      .describe('Further TCP ports that the pods may reach'),
+    ...optional({
+      broker: z.enum(['rabbitmq', 'pubsub']).describe('Where events come from'),
+      brokerSecret: name.describe('Secret whose key "url" holds the URL of RabbitMQ'),
+      apiTokenSecret: name.describe('Secret whose key "token" holds the bearer token of the HyperFleet API'),
+      apiTokenAudience: z
+        .string()
+        .min(1)
+        .max(500)
+        .describe("Audience of a token of the pods' own ServiceAccounts"),
+      caConfigMap: name.describe('ConfigMap whose key "ca.crt" holds further authorities to trust'),
+      exchange: z.string().min(1).max(255).describe('Exchange of RabbitMQ'),
+      exchangeType: z.enum(['topic', 'fanout', 'direct']).describe('Type of the exchange'),
+      routingKey: z.string().max(255).describe('Routing key of RabbitMQ'),
+      createTopics: z
+        .boolean()
+        .describe('Whether topics and subscription of Pub/Sub are made when they are missing'),
+      gcpProject: z.string().min(1).max(100).describe('Project of Pub/Sub'),
+      topic: z.string().min(1).max(255).describe('Topic, and exchange of RabbitMQ'),
+      subscription: z.string().min(1).max(255).describe("Subscription, and end of the queue's name"),
+      namespace: name.describe('Namespace of adapter and Jobs'),
+      replicas: z.int().min(1).max(10).describe('Replicas of the adapter'),
+      jobGoogleServiceAccount: z
+        .string()
+        .min(1)
+        .max(320)
+        .describe('Google service account of the Jobs: this or jobFederation'),
+      jobFederation: z
+        .string()
+        .regex(PROVIDER, {
+          error:
+            'expected projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
+        })
+        .describe('Provider of a workload identity pool that the Jobs come from'),
+      googleServiceAccount: z.string().min(1).max(320).describe('Google service account of the adapter'),
+      sentinel: z.boolean().describe('Whether Sentinel is installed too'),
+      sentinelOptions: sentinelSchema.describe('How Sentinel decides'),
+      adapterOptions: optionsSchema.describe('How the adapter works'),
+      alerts: z.boolean().describe('Whether a PrometheusRule is rendered'),
+      args: z.array(z.string().max(1000)).max(50).describe('Further flags of "pullwright adapter"'),
+      egressPorts: z
+        .array(z.int().min(1).max(65_535))
+        .max(20)
+        .describe('Further TCP ports that the pods may reach'),
+    }),
   })
   .refine(
     (section) => (section.jobGoogleServiceAccount === undefined) !== (section.jobFederation === undefined),

@@ -12,6 +12,7 @@ import {
   toggle,
 } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
+import { optional } from '../core/kubernetes/fields.ts';
 import { readValue } from '../core/kubernetes/read-spec.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
@@ -82,111 +83,92 @@ const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 /** At least two characters, so that a lone `*` cannot allow every project. */
 const project = z.string().min(2).max(200);
 
-const optionFields = z.strictObject({
-  adapterName: resourceName.exactOptional().describe('Name in the list of required adapters'),
-  dependencies: z
-    .array(resourceName)
-    .min(1)
-    .max(50)
-    .exactOptional()
-    .describe('Adapters that must be available first'),
-  managementNamespace: template
-    .exactOptional()
-    .describe("Namespace of HyperShift's Secret; {id} and {name} are filled in, empty for none"),
-  pullSecretName: resourceName.exactOptional().describe("Name of HyperShift's Secret"),
-  gcpSecretName: template
-    .min(1)
-    .exactOptional()
-    .describe('Name in Secret Manager; {id} and {name} are filled in'),
-  impersonate: template
-    .exactOptional()
-    .describe('Service account that the Job takes on; {project} is filled in, empty for its own'),
-  passAs: z.enum(['file', 'env']).exactOptional().describe('How the Job gets the pull secret'),
-  location: z
-    .string()
-    .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
-    .exactOptional()
-    .describe('Location of regional secrets; {region} is filled in; without it, Google replicates secrets'),
-  replication: z
-    .string()
-    .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
-      error: 'expected automatic or user-managed:LOCATION[,LOCATION]',
-    })
-    .exactOptional()
-    .describe(
-      'Replication of new secrets: automatic or user-managed:LOCATION[,LOCATION]; {region} is filled in',
+const optionFields = z.strictObject(
+  optional({
+    adapterName: resourceName.describe('Name in the list of required adapters'),
+    dependencies: z.array(resourceName).min(1).max(50).describe('Adapters that must be available first'),
+    managementNamespace: template.describe(
+      "Namespace of HyperShift's Secret; {id} and {name} are filled in, empty for none",
     ),
-  kmsKey: template
-    .min(1)
-    .exactOptional()
-    .describe("Key of Cloud KMS; {project}, {region} and {location} are filled in; without it, Google's own"),
-  keepVersions: z.int().min(0).max(1000).exactOptional().describe('Older versions that stay enabled'),
-  previousForSeconds: secondsFrom(0)
-    .exactOptional()
-    .describe(
+    pullSecretName: resourceName.describe("Name of HyperShift's Secret"),
+    gcpSecretName: template.min(1).describe('Name in Secret Manager; {id} and {name} are filled in'),
+    impersonate: template.describe(
+      'Service account that the Job takes on; {project} is filled in, empty for its own',
+    ),
+    passAs: z.enum(['file', 'env']).describe('How the Job gets the pull secret'),
+    location: z
+      .string()
+      .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
+      .describe('Location of regional secrets; {region} is filled in; without it, Google replicates secrets'),
+    replication: z
+      .string()
+      .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
+        error: 'expected automatic or user-managed:LOCATION[,LOCATION]',
+      })
+      .describe(
+        'Replication of new secrets: automatic or user-managed:LOCATION[,LOCATION]; {region} is filled in',
+      ),
+    kmsKey: template
+      .min(1)
+      .describe(
+        "Key of Cloud KMS; {project}, {region} and {location} are filled in; without it, Google's own",
+      ),
+    keepVersions: z.int().min(0).max(1000).describe('Older versions that stay enabled'),
+    previousForSeconds: secondsFrom(0).describe(
       'How long an older version stays enabled after it was replaced; 0: not at all; without it, until keepVersions pushes it out',
     ),
-  destroyAfterSeconds: z
-    .int()
-    .min(0)
-    .max(86_400_000)
-    .refine((value) => value === 0 || value >= 86_400, {
-      error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
-    })
-    .exactOptional()
-    .describe(
-      'How long a disabled version stays before Google destroys it, from 24 hours to 1000 days; 0: for ever',
+    destroyAfterSeconds: z
+      .int()
+      .min(0)
+      .max(86_400_000)
+      .refine((value) => value === 0 || value >= 86_400, {
+        error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
+      })
+      .describe(
+        'How long a disabled version stays before Google destroys it, from 24 hours to 1000 days; 0: for ever',
+      ),
+    onDeletion: z
+      .enum(['delete', 'retain'])
+      .describe("What deletion does to the secret in the customer's project"),
+    adopt: z.boolean().describe("Take over secrets without an owner's label"),
+    challenge: z
+      .enum(['none', 'project-label'])
+      .describe(
+        'What the owner of a project sets on it before a pull secret of this tenant goes there; the report names label and value',
+      ),
+    tenantKey: z
+      .string()
+      .regex(/^(created_by|(tenancy|labels)\..+)$/, {
+        error: 'expected created_by, tenancy.KEY or labels.KEY',
+      })
+      .describe('Where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY'),
+    verifyEverySeconds: secondsFrom(0).describe(
+      'How old a proof of what is stored may become; 0: it is not proved again',
     ),
-  onDeletion: z
-    .enum(['delete', 'retain'])
-    .exactOptional()
-    .describe("What deletion does to the secret in the customer's project"),
-  adopt: z.boolean().exactOptional().describe("Take over secrets without an owner's label"),
-  challenge: z
-    .enum(['none', 'project-label'])
-    .exactOptional()
-    .describe(
-      'What the owner of a project sets on it before a pull secret of this tenant goes there; the report names label and value',
+    deniedRetrySeconds: secondsFrom(0).describe(
+      'Pause after a refused permission; 0: until the cluster changes',
     ),
-  tenantKey: z
-    .string()
-    .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'expected created_by, tenancy.KEY or labels.KEY' })
-    .exactOptional()
-    .describe('Where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY'),
-  verifyEverySeconds: secondsFrom(0)
-    .exactOptional()
-    .describe('How old a proof of what is stored may become; 0: it is not proved again'),
-  deniedRetrySeconds: secondsFrom(0)
-    .exactOptional()
-    .describe('Pause after a refused permission; 0: until the cluster changes'),
-  jobTtlSeconds: secondsFrom(60).exactOptional().describe('How long a finished Job stays'),
-  jobDeadlineSeconds: secondsFrom(60).exactOptional().describe('How long a Job may take'),
-  repeatSeconds: secondsFrom(0)
-    .exactOptional()
-    .describe(
+    jobTtlSeconds: secondsFrom(60).describe('How long a finished Job stays'),
+    jobDeadlineSeconds: secondsFrom(60).describe('How long a Job may take'),
+    repeatSeconds: secondsFrom(0).describe(
       "How old an unchanged report becomes before an event renews it; as long as Sentinel's debounce",
     ),
-  sweepSeconds: secondsFrom(1).exactOptional().describe('Pause between two passes over all clusters'),
-  leaseSeconds: secondsFrom(1).exactOptional().describe('How long the Lease lasts'),
-  concurrency: z
-    .int()
-    .min(1)
-    .max(1000)
-    .exactOptional()
-    .describe('Clusters that are looked at at the same time'),
-  jobEnv: z
-    .record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string().max(4096))
-    .superRefine((env, context) => {
-      for (const name of Object.keys(env).filter((one) => OWN_JOB_VARIABLES.has(one)))
-        context.addIssue({
-          code: 'custom',
-          path: [name],
-          message: 'the adapter sets this variable itself: expected the option of that meaning',
-        });
-    })
-    .exactOptional()
-    .describe('Further environment of Jobs; nothing secret, and nothing that the adapter says itself'),
-});
+    sweepSeconds: secondsFrom(1).describe('Pause between two passes over all clusters'),
+    leaseSeconds: secondsFrom(1).describe('How long the Lease lasts'),
+    concurrency: z.int().min(1).max(1000).describe('Clusters that are looked at at the same time'),
+    jobEnv: z
+      .record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string().max(4096))
+      .superRefine((env, context) => {
+        for (const name of Object.keys(env).filter((one) => OWN_JOB_VARIABLES.has(one)))
+          context.addIssue({
+            code: 'custom',
+            path: [name],
+            message: 'the adapter sets this variable itself: expected the option of that meaning',
+          });
+      })
+      .describe('Further environment of Jobs; nothing secret, and nothing that the adapter says itself'),
+  }),
+);
 
 export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields
   .extend({

@@ -1,6 +1,14 @@
 /** Field types that several sections of the fleet file share. Each error says what is expected. */
 import { z } from 'zod';
 
+/** Fields that may be missing, for an object of options; one that is there may not be undefined. */
+export function optional<S extends z.ZodRawShape>(
+  fields: S,
+): { readonly [K in keyof S]: z.ZodExactOptional<S[K]> } {
+  const entries = Object.entries(fields).map(([name, field]) => [name, z.exactOptional(field)]);
+  return Object.fromEntries(entries) as { readonly [K in keyof S]: z.ZodExactOptional<S[K]> };
+}
+
 /** A DNS label: names of clusters, namespaces, Secrets' short names. */
 export function dnsLabel(): z.ZodType<string, string> {
   return z

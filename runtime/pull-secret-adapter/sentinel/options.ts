@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Flags } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
+import { optional } from '../../core/kubernetes/fields.ts';
 import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
 import {
   type DataNode,
@@ -78,33 +79,31 @@ const labelText = z.string().regex(LABEL, {
   error: 'expected letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
 });
 
-const sentinelFields = z.strictObject({
-  rule: z.enum(['reconcile', 'dependencies']).exactOptional().describe('When an event is sent'),
-  dependencies: z
-    .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
-    .min(1)
-    .max(50)
-    .exactOptional()
-    .describe('Adapters that come first, with rule "dependencies"'),
-  eventType: z
-    .string()
-    .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
-    .exactOptional()
-    .describe(
-      'Type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
+const sentinelFields = z.strictObject(
+  optional({
+    rule: z.enum(['reconcile', 'dependencies']).describe('When an event is sent'),
+    dependencies: z
+      .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
+      .min(1)
+      .max(50)
+      .describe('Adapters that come first, with rule "dependencies"'),
+    eventType: z
+      .string()
+      .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
+      .describe(
+        'Type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
+      ),
+    labels: z.record(labelText, labelText).describe('Only clusters with these labels'),
+    pollSeconds: secondsFrom(1).describe('Pause between two passes over all clusters'),
+    maxAgeSeconds: secondsFrom(1).describe(
+      'How old the report about a cluster that is as it should be may become',
     ),
-  labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
-  pollSeconds: secondsFrom(1).exactOptional().describe('Pause between two passes over all clusters'),
-  maxAgeSeconds: secondsFrom(1)
-    .exactOptional()
-    .describe('How old the report about a cluster that is as it should be may become'),
-  debounceSeconds: secondsFrom(0).exactOptional().describe('The same for a cluster that is not'),
-  repeatLimitSeconds: secondsFrom(0)
-    .exactOptional()
-    .describe(
+    debounceSeconds: secondsFrom(0).describe('The same for a cluster that is not'),
+    repeatLimitSeconds: secondsFrom(0).describe(
       'Longest pause between events about a cluster without new reports; 0: an event at every poll, as the running system',
     ),
-});
+  }),
+);
 
 export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelFields
   .extend({
