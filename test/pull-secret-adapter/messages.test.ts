@@ -1,8 +1,12 @@
 /** What Sentinel says by expressions of CEL: refused before anything runs when it can never work, bounded whatever tenants write, counted when it has no value. */
 import assert from 'node:assert/strict';
-import type { ApiCondition } from '../../runtime/pull-secret-adapter/cluster.ts';
+import {
+  type ApiCondition,
+  type HyperfleetCluster,
+  readCluster,
+} from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
-import { type MessageResource, readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('messages of Sentinel');
@@ -11,8 +15,10 @@ const NOW = new Date('2026-01-02T00:00:00Z');
 function resource(
   fields: Readonly<Record<string, unknown>> = {},
   ...conditions: ApiCondition[]
-): MessageResource {
-  return { generation: 3, conditions, fields: { id: 'cls-1', kind: 'Cluster', ...fields } };
+): HyperfleetCluster {
+  const read = readCluster({ id: 'cls-1', generation: 3, ...fields, status: { conditions } });
+  assert.ok(read.ok);
+  return read.value;
 }
 
 interface Bad extends Case {
@@ -109,7 +115,6 @@ test('parameters may name each other in any order, and are judged like everythin
   assert.deepEqual(decide?.(resource({ labels }, seen), NOW), {
     publish: true,
     reason: 'message decision matched',
-    failed: false,
   });
   assert.equal(decide?.(resource({ labels: { team: 'a' } }, seen), NOW).publish, false);
 });

@@ -78,7 +78,7 @@ test('by expressions: who they choose is spoken of, in their words; who they hav
     cluster.labels = { tier: index === 0 ? 'gold' : 'none' };
   }
   const { undecidedCause, ...count } = await stage.poll(11);
-  assert.deepEqual(count, { clusters: 3, published: 1, held: 0, failed: 0, undecided: 1 });
+  assert.deepEqual(count, { clusters: 3, published: 1, held: 0, failed: 0, undecided: 1, waiting: 0 });
   assert.match(
     undecidedCause ?? '',
     /^cluster "cls-2": result evaluation failed: No such key: (labels|tier)$/,
@@ -89,7 +89,14 @@ test('by expressions: who they choose is spoken of, in their words; who they hav
 
 test('all pages, each cluster once', async () => {
   const stage = await Stage.start({}, 250);
-  assert.deepEqual(await stage.poll(11), { clusters: 250, published: 250, held: 0, failed: 0 });
+  assert.deepEqual(await stage.poll(11), {
+    clusters: 250,
+    published: 250,
+    held: 0,
+    failed: 0,
+    undecided: 0,
+    waiting: 0,
+  });
   assert.deepEqual(stage.taken(), ids(250));
   await stage.end();
 });

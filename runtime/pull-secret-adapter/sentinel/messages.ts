@@ -9,18 +9,10 @@
 import { z } from 'zod';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { trimEndOf } from '../../core/text.ts';
-import type { ApiCondition } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import { type CelCompiler, CelError, type CelProgram, celCompiler } from './cel.ts';
 
 // The `data` of an event, out of expressions: texts are CEL, numbers and truth values stand for themselves, maps lie inside each other.
-
-/** A cluster as the expressions see it. */
-export interface MessageResource {
-  readonly generation: number;
-  readonly conditions: readonly ApiCondition[];
-  /** Everything else that expressions may name: `id`, `kind`, `href`, `labels` and so on. */
-  readonly fields?: Readonly<Record<string, unknown>>;
-}
 
 /** A definition, as it is written. */
 export interface DataNode {
@@ -28,7 +20,7 @@ export interface DataNode {
 }
 
 /** Makes the data of an event. */
-export type MessageData = (resource: MessageResource, reason: string) => Readonly<Record<string, unknown>>;
+export type MessageData = (cluster: HyperfleetCluster, reason: string) => Readonly<Record<string, unknown>>;
 
 /** What the running system sends about a cluster. */
 export const DEFAULT_MESSAGE_DATA: DataNode = {
@@ -70,16 +62,31 @@ export function messageData(definition: DataNode): MessageData {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const);
   const root = map(definition, 'message_data', 0);
-  return (resource, reason) => evaluateMap(root, { resource: resourceOf(resource), reason });
+  return (cluster, reason) => evaluateMap(root, { resource: resourceOf(cluster), reason });
 }
 
-function resourceOf({ generation, conditions, fields }: MessageResource): Readonly<Record<string, unknown>> {
-  const seen = conditions.map(({ observed_generation: observed = 0, ...condition }) => ({
+/** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
+function resourceOf(cluster: HyperfleetCluster): Readonly<Record<string, unknown>> {
+  const { id, name, generation, labels, createdTime = '', updatedTime = '' } = cluster;
+  const conditions = conditionsOf(cluster);
+  return {
+    id,
+    name,
+    kind: 'Cluster',
+    href: `/api/hyperfleet/v1/clusters/${id}`,
+    created_time: createdTime,
+    updated_time: updatedTime,
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    generation: BigInt(generation),
+    status: conditions.length === 0 ? {} : { conditions },
+  };
+}
+
+function conditionsOf({ conditions }: HyperfleetCluster): readonly Readonly<Record<string, unknown>>[] {
+  return conditions.map((condition) => ({
     ...condition,
-    observed_generation: BigInt(observed),
+    observed_generation: BigInt(condition.observed_generation ?? 0),
   }));
-  const status = conditions.length === 0 ? {} : { conditions: seen };
-  return { ...fields, generation: BigInt(generation), status };
 }
 
 function evaluateMap(
@@ -130,14 +137,14 @@ function timeText(time: Date): string {
 export interface MessageVerdict {
   readonly publish: boolean;
   readonly reason: string;
-  /** An expression had no value. */
-  readonly failed: boolean;
+  /** An expression had no value. @default {false} */
+  readonly failed?: boolean;
 }
 
 /** What a file of messages says, compiled. */
 export interface Messages {
   /** Absent: by generation and age. */
-  readonly decide?: (resource: MessageResource, now: Date | undefined) => MessageVerdict;
+  readonly decide?: (cluster: HyperfleetCluster, now: Date) => MessageVerdict;
   readonly data: MessageData;
 }
 
@@ -213,8 +220,11 @@ export function readMessages(file: unknown): Messages {
 function readDecision({ params = {}, result }: MessageDecision): NonNullable<Messages['decide']> {
   const names = Object.keys(params);
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
-  let known: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
-  const compile = decisionCompiler(names, (type) => known.get(type) ?? NO_CONDITION);
+  let known: ReturnType<typeof conditionsOf> = [];
+  const compile = decisionCompiler(names, (type) => ({
+    ...NO_CONDITION,
+    ...known.find((condition) => condition['type'] === type),
+  }));
   const programs = inOrder(
     Object.entries(params).map(
       ([name, text]) => [name, compiled(compile, `message_decision.params.${name}`, text)] as const,
@@ -223,9 +233,9 @@ function readDecision({ params = {}, result }: MessageDecision): NonNullable<Mes
   const outcome = compiled(compile, 'message_decision.result', result);
   if (!['bool', 'dyn'].includes(outcome.type))
     throw new TypeError(`message_decision.result is of type ${outcome.type}: expected bool`);
-  return (resource, now) => {
-    known = conditionsOf(resource);
-    return verdictOf(programs, outcome, resource, now);
+  return (cluster, now) => {
+    known = conditionsOf(cluster);
+    return verdictOf(programs, outcome, { resource: resourceOf(cluster), now });
   };
 }
 
@@ -271,34 +281,12 @@ function inOrder(parameters: readonly Parameter[]): readonly Parameter[] {
   return sorted;
 }
 
-function conditionsOf({
-  conditions,
-}: MessageResource): ReadonlyMap<string, Readonly<Record<string, unknown>>> {
-  return new Map(
-    conditions.map(({ type, status, ...rest }) => [
-      type,
-      {
-        status,
-        observed_generation: BigInt(rest.observed_generation ?? 0),
-        last_updated_time: rest.last_updated_time ?? '',
-        last_transition_time: rest.last_transition_time ?? '',
-      },
-    ]),
-  );
-}
-
 function verdictOf(
   parameters: readonly Parameter[],
   outcome: CelProgram,
-  resource: MessageResource,
-  now: Date | undefined,
+  variables: Record<string, unknown>,
 ): MessageVerdict {
   const no = (reason: string, failed = false): MessageVerdict => ({ publish: false, reason, failed });
-  if (now === undefined) return no('now time is zero');
-  const variables: Record<string, unknown> = {
-    resource: { ...resource.fields, generation: BigInt(resource.generation) },
-    now,
-  };
   let place = '';
   try {
     for (const [name, program] of parameters) {
@@ -308,9 +296,7 @@ function verdictOf(
     place = 'result';
     const publish = outcome.evaluate(variables);
     if (typeof publish !== 'boolean') return no('result expression did not return bool', true);
-    return publish
-      ? { publish, reason: 'message decision matched', failed: false }
-      : no('message decision result is false');
+    return publish ? { publish, reason: 'message decision matched' } : no('message decision result is false');
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     return no(`${place} evaluation failed: ${error.message}`, true);

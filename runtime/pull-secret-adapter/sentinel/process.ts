@@ -62,9 +62,9 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
     const count = await sentinel.poll(new Date());
     record(metrics, count);
     const loud = count.published + count.failed > 0;
-    const { cause, waiting = 0, ...numbers } = count;
+    const { cause, waiting, ...numbers } = count;
     const why = cause === undefined ? {} : { error: publishFault(cause) };
-    const isWrong = count.failed > 0 || count.undecided !== undefined;
+    const isWrong = count.failed + count.undecided > 0;
     logger[isWrong ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
     return { isWhole: count.failed === 0, waiting };
   } catch (error) {
@@ -88,7 +88,7 @@ function record(metrics: Metrics, count: SentinelCount): void {
       name: 'pullwright_sentinel_events_total',
       help: 'Clusters that were due: published, held back because the same was said a moment ago, failed; undecided: an expression had no value',
       labels: { outcome },
-      by: count[outcome] ?? 0,
+      by: count[outcome],
     });
   if (count.failed > 0) return;
   metrics.samples('sentinel', [

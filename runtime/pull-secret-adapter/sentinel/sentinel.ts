@@ -13,29 +13,20 @@ import { encodeCloudEvent } from '../cloud-event.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { planCluster } from '../plan.ts';
-import type { MessageResource } from './messages.ts';
+import type { MessageVerdict } from './messages.ts';
 import { DEFAULT_SENTINEL, type SentinelSettings } from './options.ts';
 
 // When Sentinel sends an event about a cluster. Two rules: `reconcile` as the running system decides (generation and age, strict), and
 // `dependencies` as the requirement has it.
 
-export interface SentinelDecision {
-  readonly publish: boolean;
-  readonly reason: string;
-}
-
-/**
- * @param now undefined: the clock is not known, and nothing is sent
- */
 export function decideToPublish(
-  resource: Pick<MessageResource, 'generation' | 'conditions'>,
-  now: Date | undefined,
+  resource: Pick<HyperfleetCluster, 'generation' | 'conditions'>,
+  now: Date,
   {
     maxAgeSeconds,
     debounceSeconds,
   }: Pick<SentinelSettings, 'maxAgeSeconds' | 'debounceSeconds'> = DEFAULT_SENTINEL,
-): SentinelDecision {
-  if (now === undefined) return { publish: false, reason: 'now time is zero' };
+): MessageVerdict {
   const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
   const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
   const limit = condition?.status === 'True' ? maxAgeSeconds : debounceSeconds;
@@ -54,6 +45,7 @@ export function searchByLabels(selector: Readonly<Record<string, string>>): stri
     .join(' and ');
 }
 
+/** What a go over all clusters came to. */
 export interface SentinelCount {
   readonly clusters: number;
   readonly published: number;
@@ -62,20 +54,30 @@ export interface SentinelCount {
   readonly failed: number;
   /** Why the first one could not be published. */
   readonly cause?: unknown;
-  /** Clusters for which an expression had no value: no event is sent about them. Absent: none. */
-  readonly undecided?: number;
+  /** Clusters for which an expression had no value: no event is sent about them. */
+  readonly undecided: number;
   /** Why, of the first of them. */
   readonly undecidedCause?: string;
-  /** With rule `dependencies`: clusters that wait for theirs, and have not waited for long. Absent: none. */
-  readonly waiting?: number;
+  /** With rule `dependencies`: clusters that wait for theirs, and have not waited for long. */
+  readonly waiting: number;
 }
 
-interface Sent {
-  /** What the API showed then. */
-  readonly observation: string;
-  readonly at: number;
-  readonly pauseMs: number;
+/** What is remembered of a cluster from one go to the next. */
+interface Memory {
+  /** The last event about it, while it is due. */
+  sent?: { readonly observation: string; readonly at: number; readonly pauseMs: number };
+  /** With rule `dependencies`: of which state it was spoken, so that the first event waits for no report to grow old. */
+  spokenOf?: string;
+  /** Since when this state of it waits for its dependencies. */
+  waiting?: { readonly state: string; readonly since: number };
 }
+
+interface End {
+  readonly is: 'not due' | 'published' | 'held' | 'failed' | 'undecided';
+  readonly cause?: unknown;
+}
+
+const NOT_DUE: End = { is: 'not due' };
 
 /** Clusters that are worked on at the same time. */
 const PARALLEL = 50;
@@ -86,14 +88,7 @@ export class Sentinel {
   readonly #api: Pick<HyperfleetApi, 'clusters' | 'statuses'>;
   readonly #publisher: Pick<Publisher, 'publish'>;
   readonly #settings: SentinelSettings;
-  #sent = new Map<string, Sent>();
-  /** With rule `dependencies`: of which state of each cluster it has spoken, so that the first event waits for no report to grow old. */
-  #spokenOf = new Map<string, string>();
-  /** Since when a state of a cluster waits for its dependencies. */
-  #waiting = new Map<string, number>();
-  #stillWaiting = new Map<string, number>();
-  #cause: unknown;
-  #undecided: string[] = [];
+  #memories = new Map<string, Memory>();
 
   constructor(
     api: Pick<HyperfleetApi, 'clusters' | 'statuses'>,
@@ -112,70 +107,68 @@ export class Sentinel {
    * @throws PullwrightError when the API fails; what was published until then is remembered
    */
   async poll(now: Date): Promise<SentinelCount> {
-    const seen = new Map<string, Sent>();
-    const spokenOf = new Map<string, string>();
-    const count = { clusters: 0, published: 0, held: 0, failed: 0 };
-    this.#cause = undefined;
-    this.#undecided = [];
-    this.#stillWaiting = new Map();
+    const seen = new Map<string, Memory>();
+    let clusters = 0;
+    const ends: End[] = [];
+    const all = (is: End['is']): readonly End[] => ends.filter((end) => end.is === is);
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.labels)))) {
-      const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
-      count.clusters += group.length;
-      for (const [index, end] of ends.entries()) {
-        const id = group[index]?.id ?? '';
-        const sent = this.#sent.get(id);
-        const spoken = this.#spokenOf.get(id);
-        if (spoken !== undefined) spokenOf.set(id, spoken);
-        if (sent !== undefined && end !== 'not due') seen.set(id, sent);
-        if (end !== 'not due') count[end] += 1;
-      }
-      if (count.failed > 0) return { ...count, ...this.#doubts(), cause: this.#cause };
+      clusters += group.length;
+      const work = (cluster: HyperfleetCluster): Promise<End> => {
+        const memory = this.#memories.get(cluster.id) ?? {};
+        for (const memories of [this.#memories, seen]) memories.set(cluster.id, memory);
+        return this.#handle(cluster, memory, now);
+      };
+      ends.push(...(await inParallel(group, PARALLEL, work)));
+      if (all('failed').length > 0) break;
     }
-    // Clusters that have gone, and such that are in order again, are forgotten.
-    this.#sent = seen;
-    this.#spokenOf = spokenOf;
-    this.#waiting = this.#stillWaiting;
-    const expected = [...this.#waiting.values()].filter((since) => now.getTime() - since < EXPECTED_MS);
-    return { ...count, ...this.#doubts(), ...(expected.length === 0 ? {} : { waiting: expected.length }) };
+    const [failed, undecided] = [all('failed'), all('undecided')];
+    // Clusters that have gone are forgotten.
+    if (failed.length === 0) this.#memories = seen;
+    const since = [...seen.values()].map(({ waiting }) => waiting?.since ?? Number.NEGATIVE_INFINITY);
+    return {
+      clusters,
+      published: all('published').length,
+      held: all('held').length,
+      failed: failed.length,
+      undecided: undecided.length,
+      waiting: since.filter((one) => now.getTime() - one < EXPECTED_MS).length,
+      ...(failed[0] === undefined ? {} : { cause: failed[0].cause }),
+      ...(undecided[0] === undefined ? {} : { undecidedCause: String(undecided[0].cause) }),
+    };
   }
 
-  #doubts(): Pick<SentinelCount, 'undecided' | 'undecidedCause'> {
-    const [undecidedCause] = this.#undecided;
-    return undecidedCause === undefined ? {} : { undecided: this.#undecided.length, undecidedCause };
-  }
-
-  async #handle(cluster: HyperfleetCluster, now: Date): Promise<'not due' | 'published' | 'held' | 'failed'> {
-    const reason = await this.#due(cluster, now);
-    if (reason === undefined) return 'not due';
-    const next = this.#next(cluster, now);
-    if (next === undefined) return 'held';
+  async #handle(cluster: HyperfleetCluster, memory: Memory, now: Date): Promise<End> {
+    const { publish, reason, failed } = await this.#decide(cluster, memory, now);
+    if (!publish) {
+      // It is in order again.
+      delete memory.sent;
+      return failed === true ? { is: 'undecided', cause: `cluster "${cluster.id}": ${reason}` } : NOT_DUE;
+    }
+    const next = this.#next(cluster, memory, now);
+    if (next === undefined) return { is: 'held' };
     try {
       await this.#publisher.publish(eventFor(cluster, this.#settings, reason));
-    } catch (error) {
-      this.#cause ??= error;
-      return 'failed';
+    } catch (cause) {
+      return { is: 'failed', cause };
     }
-    this.#sent.set(cluster.id, next);
-    this.#spokenOf.set(cluster.id, stateOf(cluster));
-    return 'published';
+    memory.sent = next;
+    memory.spokenOf = stateOf(cluster);
+    return { is: 'published' };
   }
 
-  /** Why an event is due; undefined: none is. */
-  async #due(cluster: HyperfleetCluster, now: Date): Promise<string | undefined> {
+  /** Whether an event is due, and why. */
+  async #decide(cluster: HyperfleetCluster, memory: Memory, now: Date): Promise<MessageVerdict> {
     const { rule, messages } = this.#settings;
-    if (rule === 'reconcile' && messages.decide !== undefined) {
-      const { publish, reason, failed } = messages.decide(resourceOf(cluster), now);
-      if (failed) this.#undecided.push(`cluster "${cluster.id}": ${reason}`);
-      return publish ? reason : undefined;
-    }
-    const { publish, reason } = decideToPublish(cluster, now, this.#settings);
-    if (rule === 'reconcile') return publish ? reason : undefined;
-    const isFirst = !isReconciled(cluster) && this.#spokenOf.get(cluster.id) !== stateOf(cluster);
-    if (!publish && !isFirst) return undefined;
-    if (!(await this.#isWaiting(cluster))) return 'dependencies are complete';
-    const key = `${cluster.id} ${stateOf(cluster)}`;
-    this.#stillWaiting.set(key, this.#waiting.get(key) ?? now.getTime());
-    return undefined;
+    if (rule === 'reconcile' && messages.decide !== undefined) return messages.decide(cluster, now);
+    const verdict = decideToPublish(cluster, now, this.#settings);
+    if (rule === 'reconcile') return verdict;
+    const state = stateOf(cluster);
+    const isFirst = !isReconciled(cluster) && memory.spokenOf !== state;
+    const isDue = verdict.publish || isFirst;
+    const isWaiting = isDue && (await this.#isWaiting(cluster));
+    if (!isWaiting) delete memory.waiting;
+    else if (memory.waiting?.state !== state) memory.waiting = { state, since: now.getTime() };
+    return { publish: isDue && !isWaiting, reason: 'dependencies are complete' };
   }
 
   async #isWaiting(cluster: HyperfleetCluster): Promise<boolean> {
@@ -188,7 +181,7 @@ export class Sentinel {
   }
 
   /** Undefined: the same was said a moment ago. */
-  #next(cluster: HyperfleetCluster, now: Date): Sent | undefined {
+  #next(cluster: HyperfleetCluster, { sent: before }: Memory, now: Date): Memory['sent'] {
     const { debounceSeconds, repeatLimitSeconds } = this.#settings;
     const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
     const { generation, deleting } = cluster;
@@ -198,8 +191,7 @@ export class Sentinel {
       reconciled?.status,
       reconciled?.last_updated_time,
     ]);
-    const first: Sent = { observation, at: now.getTime(), pauseMs: debounceSeconds * 1000 };
-    const before = this.#sent.get(cluster.id);
+    const first = { observation, at: now.getTime(), pauseMs: debounceSeconds * 1000 };
     if (before?.observation !== observation || repeatLimitSeconds === 0) return first;
     if (now.getTime() - before.at < before.pauseMs) return undefined;
     return { ...first, pauseMs: Math.min(before.pauseMs * 2, repeatLimitSeconds * 1000) };
@@ -230,24 +222,6 @@ async function* groups(
   if (group.length > 0) yield group;
 }
 
-/** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
-function resourceOf(cluster: HyperfleetCluster): MessageResource {
-  const { id, name, generation, conditions, labels, createdTime, updatedTime } = cluster;
-  return {
-    generation,
-    conditions,
-    fields: {
-      id,
-      name,
-      kind: 'Cluster',
-      href: `/api/hyperfleet/v1/clusters/${id}`,
-      created_time: createdTime ?? '',
-      updated_time: updatedTime ?? '',
-      ...(Object.keys(labels).length === 0 ? {} : { labels }),
-    },
-  };
-}
-
 /** The event, as the running system writes it. */
 export function eventFor(
   cluster: HyperfleetCluster,
@@ -261,7 +235,7 @@ export function eventFor(
     source: 'hyperfleet-sentinel',
     type: eventType ?? (rule === 'reconcile' ? 'com.redhat.hyperfleet.cluster.reconcile' : 'cluster.create'),
     datacontenttype: 'application/json',
-    data: messages.data(resourceOf(cluster), reason),
+    data: messages.data(cluster, reason),
     extensions: {},
   });
   return { id, body };
