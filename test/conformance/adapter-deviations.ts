@@ -51,6 +51,13 @@ export const ADAPTER_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> 
       reason: 'Google documents ABORTED as "try again"; the peer gives up',
     },
     {
+      when: (input) => {
+        const { kind, task = {} } = input as { kind?: string; task?: Record<string, string> };
+        return kind === 'config' && task['cluster_id'] !== undefined && task['secret_name'] === undefined;
+      },
+      reason: 'without SECRET_NAME the name is made from the cluster; the peer checks after it has made one',
+    },
+    {
       when: (input) => hasBadEntry((input as { text?: string }).text ?? ''),
       reason:
         'each entry must hold user:password, as the requirement says; the peer looks no deeper than "auths"',

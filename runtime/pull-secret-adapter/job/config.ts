@@ -3,7 +3,7 @@
 import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { CLUSTER_ID } from '../cloud-event.ts';
-import { LOCATION, type Place, placeText, readPlace } from '../places.ts';
+import { GCP_SECRET_NAME, LOCATION, type Place, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
 import type { RetirementPolicy } from './versions.ts';
@@ -113,19 +113,15 @@ function labelsOf(text: string): Readonly<Record<string, string>> {
   return labels;
 }
 
-/** The task as the existing job knows it. */
-export interface JobTask {
+export interface JobConfig {
+  readonly mode: 'store' | 'delete';
   readonly gcpProjectId: string;
   readonly clusterId: string;
+  readonly clusterName: string;
   readonly secretName: string;
   readonly pullSecret: Redacted<string>;
-}
-
-export interface JobConfig extends JobTask {
-  readonly mode: 'store' | 'delete';
-  readonly clusterName: string;
-  /** Of a regional secret; undefined for one that Google replicates. */
-  readonly location: string | undefined;
+  /** Where the pull secret goes, one of Google among them; or what a deletion goes to. */
+  readonly places: readonly Place[];
   /** Value of the label on the project that lets the tenant in; empty: not checked. */
   readonly challenge: string;
   readonly generation: number;
@@ -139,10 +135,6 @@ export interface JobConfig extends JobTask {
   readonly onDeletion: 'delete' | 'retain';
   readonly adopt: boolean;
   readonly impersonate: string;
-  readonly managementNamespace: string;
-  readonly managementSecretName: string;
-  /** What a deletion goes to. */
-  readonly places: readonly Place[];
   readonly secretManagerEndpoint: string;
   /** With `{location}`, for regional secrets. */
   readonly regionalEndpoint: string;
@@ -155,21 +147,6 @@ export interface JobConfig extends JobTask {
   readonly runTimeoutMs: number;
 }
 
-/**
- * The checks of the existing job, in its order and words.
- */
-export function missingVariable(task: {
-  readonly gcpProjectId: string;
-  readonly clusterId: string;
-  readonly secretName: string;
-  readonly pullSecret: boolean;
-}): string | undefined {
-  if (task.gcpProjectId === '') return 'GCP_PROJECT_ID';
-  if (task.clusterId === '') return 'CLUSTER_ID';
-  if (task.secretName === '') return 'SECRET_NAME';
-  return task.pullSecret ? undefined : 'PULL_SECRET_DATA';
-}
-
 /** `SECRET_NAME`, or the name made from the cluster. */
 export function secretNameOf(env: JobEnvironment): string {
   const id = valueOf(env, 'CLUSTER_ID', '');
@@ -177,7 +154,7 @@ export function secretNameOf(env: JobEnvironment): string {
 }
 
 /**
- * Reads the environment.
+ * Reads the environment; the checks of the existing job are made in its order and words.
  *
  * @param env the process environment
  * @param file text of the file that `PULL_SECRET_FILE` names, if it names one
@@ -185,89 +162,36 @@ export function secretNameOf(env: JobEnvironment): string {
  */
 export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
   const isDeletion = valueOf(env, 'JOB_MODE', 'store', [/^(store|delete)$/, 'store or delete']) === 'delete';
-  const mode = isDeletion ? 'delete' : 'store';
-  const places = isDeletion ? placesOf(env) : [];
-  return { ...readTask(env, file, mode, places), mode, places, ...readOptions(env) };
-}
-
-/** `PLACES`, or the one place that the other variables name. */
-function placesOf(env: JobEnvironment): readonly Place[] {
-  const given = valueOf(env, 'PLACES', '')
-    .split(' ')
-    .filter((text) => text !== '');
-  const project = valueOf(env, 'GCP_PROJECT_ID', '');
-  const location = valueOf(env, 'SECRET_LOCATION', '');
-  const namespace = valueOf(env, 'MANAGEMENT_NAMESPACE', '');
-  const named: readonly Place[] = [
-    ...(project === ''
-      ? []
-      : [
-          {
-            kind: 'google',
-            project,
-            ...(location === '' ? {} : { location }),
-            secret: secretNameOf(env),
-          } as const,
-        ]),
-    ...(namespace === ''
-      ? []
-      : [{ kind: 'kubernetes', namespace, secret: managementSecretName(env) } as const]),
-  ];
-  return (given.length > 0 ? given : named.map(placeText)).map((text) => {
-    const place = readPlace(text);
-    if (place === undefined)
-      throw wrong('PLACES is invalid: expected projects/P/secrets/S or namespaces/N/secrets/S');
-    return place;
-  });
-}
-
-function managementSecretName(env: JobEnvironment): string {
-  return valueOf(env, 'MANAGEMENT_SECRET_NAME', 'pull-secret');
-}
-
-/** Cluster and location; the part that the existing job has. */
-function readTask(
-  env: JobEnvironment,
-  file: Redacted<string> | undefined,
-  mode: 'store' | 'delete',
-  places: readonly Place[],
-): JobTask {
   const given = valueOf(env, 'PULL_SECRET_DATA', '');
-  const pullSecret = file ?? (given === '' ? undefined : redact(given));
-  const task = taskOf(env, places);
-  const missing = missingVariable({ ...task, pullSecret: mode === 'delete' || pullSecret !== undefined });
-  if (missing === 'PULL_SECRET_DATA') {
+  const pullSecret = file ?? (given === '' && !isDeletion ? undefined : redact(given));
+  const places = (isDeletion ? givenPlaces(env) : undefined) ?? namedPlaces(env);
+  const google = places.find((place) => place.kind === 'google');
+  // A deletion may name its places alone.
+  const gcpProjectId =
+    env['GCP_PROJECT_ID'] ?? google?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
+  const clusterId = env['CLUSTER_ID'] ?? '';
+  const secretName = google?.secret ?? secretNameOf(env);
+  if (gcpProjectId === '') throw wrong('missing required environment variable: GCP_PROJECT_ID');
+  if (clusterId === '') throw wrong('missing required environment variable: CLUSTER_ID');
+  if (pullSecret === undefined)
     throw wrong(
       'PULL_SECRET_DATA environment variable is required but not set; PULL_SECRET_FILE may name a file instead',
     );
-  }
-  if (missing !== undefined) throw wrong(`missing required environment variable: ${missing}`);
-  if (!CLUSTER_ID.test(task.clusterId)) {
+  if (!CLUSTER_ID.test(clusterId))
     throw wrong('CLUSTER_ID does not fit the labels of Secret Manager: expected up to 38 of a-z, 0-9 and -');
-  }
-  if (!/^[A-Za-z0-9_-]{1,255}$/.test(task.secretName)) {
+  if (!GCP_SECRET_NAME.test(secretName))
     throw wrong('SECRET_NAME is no name of a secret: expected up to 255 of A-Z, a-z, 0-9, _ and -');
-  }
-  return { ...task, pullSecret: pullSecret ?? redact('') };
-}
-
-/** A deletion may name its places alone. */
-function taskOf(env: JobEnvironment, places: readonly Place[]): Omit<JobTask, 'pullSecret'> {
-  const google = places.find((place) => place.kind === 'google');
-  return {
-    gcpProjectId: env['GCP_PROJECT_ID'] ?? google?.project ?? (places.length > 0 ? 'none' : ''),
-    clusterId: env['CLUSTER_ID'] ?? '',
-    secretName: google?.secret ?? secretNameOf(env),
-  };
-}
-
-function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode' | 'places'> {
   const retains =
     valueOf(env, 'ON_DELETION', 'delete', [/^(delete|retain)$/, 'delete or retain']) === 'retain';
   return {
+    mode: isDeletion ? 'delete' : 'store',
+    gcpProjectId,
+    clusterId,
     clusterName: valueOf(env, 'CLUSTER_NAME', ''),
+    secretName,
+    pullSecret,
+    places,
     generation: numberOf(env, 'CLUSTER_GENERATION', 0),
-    location: locationOf(env),
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
     replication: replicationIn(env),
     extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
@@ -276,8 +200,6 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
     onDeletion: retains ? 'retain' : 'delete',
     adopt: env['ADOPT'] === 'true',
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
-    managementNamespace: valueOf(env, 'MANAGEMENT_NAMESPACE', ''),
-    managementSecretName: managementSecretName(env),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
     regionalEndpoint: regionalEndpoint(env),
     iamCredentialsEndpoint: endpoint(
@@ -293,4 +215,36 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
     timeoutMs: durationMsOf(env, 'GCP_API_TIMEOUT', '30s'),
     runTimeoutMs: durationMsOf(env, 'RUN_TIMEOUT', '55s'),
   };
+}
+
+/** `PLACES`, if there are any. */
+function givenPlaces(env: JobEnvironment): readonly Place[] | undefined {
+  const texts = valueOf(env, 'PLACES', '')
+    .split(' ')
+    .filter((text) => text !== '');
+  const places = texts.map((text) => {
+    const place = readPlace(text);
+    if (place === undefined)
+      throw wrong('PLACES is invalid: expected projects/P/secrets/S or namespaces/N/secrets/S');
+    return place;
+  });
+  return places.length === 0 ? undefined : places;
+}
+
+/** The places that the other variables name. */
+function namedPlaces(env: JobEnvironment): readonly Place[] {
+  const project = valueOf(env, 'GCP_PROJECT_ID', '');
+  const location = locationOf(env);
+  const namespace = valueOf(env, 'MANAGEMENT_NAMESPACE', '');
+  const google = {
+    kind: 'google',
+    project,
+    ...(location === undefined ? {} : { location }),
+    secret: secretNameOf(env),
+  } as const;
+  const secret = valueOf(env, 'MANAGEMENT_SECRET_NAME', 'pull-secret');
+  return [
+    ...(project === '' ? [] : [google]),
+    ...(namespace === '' ? [] : [{ kind: 'kubernetes', namespace, secret } as const]),
+  ];
 }

@@ -160,22 +160,14 @@ export function retryableStatus(status: string): boolean {
   );
 }
 
-/** The canonical code of an HTTP status, for answers without one (a proxy's page). */
+/** The canonical code of an HTTP status, for answers without one: from a proxy, which says nothing about rights. */
 export function statusOfHttp(http: number): string {
   const known: Readonly<Record<number, string>> = {
-    400: 'INVALID_ARGUMENT',
-    401: 'UNAUTHENTICATED',
-    403: 'PERMISSION_DENIED',
-    404: 'NOT_FOUND',
-    409: 'ALREADY_EXISTS',
-    412: 'FAILED_PRECONDITION',
     429: 'RESOURCE_EXHAUSTED',
     500: 'INTERNAL',
-    502: 'UNAVAILABLE',
-    503: 'UNAVAILABLE',
     504: 'DEADLINE_EXCEEDED',
   };
-  return known[http] ?? (http >= 500 ? 'UNAVAILABLE' : 'UNKNOWN');
+  return known[http] ?? 'UNAVAILABLE';
 }
 
 /** What a call that failed for good means, in words that say what to do. */

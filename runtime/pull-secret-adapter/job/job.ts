@@ -26,7 +26,7 @@ import { readNewest, versionNumber } from './versions.ts';
 /** @throws JobError TenancyUnproven; GcpError when the project does not say */
 async function assertTenant(
   { challenge, gcpProjectId: project }: Pick<JobConfig, 'challenge' | 'gcpProjectId'>,
-  { manager }: Pick<JobShell, 'manager'>,
+  manager: SecretManager,
 ): Promise<void> {
   if (challenge === '') return;
   const { [CHALLENGE_LABEL]: present } = await manager.projectLabels();
@@ -41,12 +41,9 @@ async function assertTenant(
 // What a run of the Job is given, how it can end, and how often it tries.
 
 export interface JobShell {
-  readonly manager: SecretManager;
-  /** Absent: no Secret for HyperShift. */
-  readonly management: ManagementSecretInput | undefined;
-  /** Of the project and location of a place that a deletion goes to. */
+  /** Of its project and location. */
   readonly managerOf: (place: GooglePlace) => SecretManager;
-  /** Of the namespace of such a place. */
+  /** Of its namespace. */
   readonly managementOf: (place: KubernetesPlace) => ManagementSecretInput;
   readonly runner: string;
   readonly now: () => number;
@@ -214,27 +211,33 @@ export function assertPullSecret(secret: Redacted<string>): void {
   }
 }
 
+/** The place at Google, which a run that stores has, and the one for HyperShift, if there is one. */
+function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig): {
+  readonly google: GooglePlace;
+  readonly kubernetes: KubernetesPlace | undefined;
+} {
+  return {
+    google: places.find((place) => place.kind === 'google') ?? { kind: 'google', project, secret },
+    kubernetes: places.find((place) => place.kind === 'kubernetes'),
+  };
+}
+
 async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log } = shell;
+  const { google, kubernetes } = targetsOf(config);
   assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation');
-  await retried(shell, () => assertTenant(config, shell));
+  const manager = shell.managerOf(google);
+  await retried(shell, () => assertTenant(config, manager));
   const leftOut = new Set<string>();
   const stored = await retried(shell, () =>
     storeSecret({
-      manager: shell.manager,
-      secretName: config.secretName,
+      ...config,
+      ...shell,
+      manager,
       content: config.pullSecret,
       labels: { ...config.extraLabels, ...gcpLabels({ id: config.clusterId, name: config.clusterName }) },
-      replication: config.replication,
-      location: config.location,
-      generation: config.generation,
-      policy: config.policy,
-      revoke: config.revoke,
-      adopt: config.adopt,
-      runner: shell.runner,
-      now: shell.now,
-      pause: shell.pause,
+      location: google.location,
       log: (operation, message, version) => log('info', operation, message, version),
       leftOut: (call) => leftOut.add(permissionOf(call)),
     }),
@@ -242,20 +245,16 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const missing = [...leftOut].sort().join(', ');
   if (missing !== '')
     log('info', 'permissions', `Labels and older versions stay as they are without ${missing}`);
-  const { management } = shell;
-  if (management !== undefined) {
-    await retried(shell, () => writeManagementSecret(management, config.pullSecret));
-    log(
-      'info',
-      'management-secret',
-      `Secret/${management.namespace}/${management.name} holds the pull secret`,
-    );
+  const second = kubernetes === undefined ? '' : `${kubernetes.namespace}/${kubernetes.secret}`;
+  if (kubernetes !== undefined) {
+    await retried(shell, () => writeManagementSecret(shell.managementOf(kubernetes), config.pullSecret));
+    log('info', 'management-secret', `Secret/${second} holds the pull secret`);
   }
   log('info', 'completed', 'Successfully created/updated pull secret');
   const details = {
-    ...storedDetails(config, stored),
+    ...storedDetails(config, google, stored),
     ...(missing === '' ? {} : { missingPermissions: missing }),
-    ...(management === undefined ? {} : { managementSecret: `${management.namespace}/${management.name}` }),
+    ...(second === '' ? {} : { managementSecret: second }),
   };
   return done(
     stored.reason,
@@ -265,7 +264,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
 }
 
 /** What the adapter puts into the status, and into its metrics. */
-function storedDetails(config: JobConfig, stored: StoreResult): JobResult['details'] {
+function storedDetails(config: JobConfig, google: GooglePlace, stored: StoreResult): JobResult['details'] {
   const { version, createdAt, enabledVersions, previousUntil, replication } = stored;
   return {
     secretName: config.secretName,
@@ -274,12 +273,7 @@ function storedDetails(config: JobConfig, stored: StoreResult): JobResult['detai
     ...(enabledVersions === undefined ? {} : { enabledVersions }),
     ...(previousUntil === undefined ? {} : { previousUntil }),
     gcpProject: config.gcpProjectId,
-    secretPath: placeText({
-      kind: 'google',
-      project: config.gcpProjectId,
-      ...(config.location === undefined ? {} : { location: config.location }),
-      secret: config.secretName,
-    }),
+    secretPath: placeText(google),
     replicationPolicy: policyName(replication),
     bytes: Buffer.byteLength(reveal(config.pullSecret)),
   };
@@ -307,11 +301,14 @@ const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
 
 /** @throws JobError, GcpError: what a run would end with */
 export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
-  const { log, management } = shell;
-  if (config.mode === 'store') assertPullSecret(config.pullSecret);
+  const { log } = shell;
+  const { google, kubernetes } = targetsOf(config);
+  const manager = shell.managerOf(google);
+  const stores = config.mode === 'store';
+  if (stores) assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation (DRY RUN MODE)');
-  if (config.mode === 'store') await assertTenant(config, shell);
-  const { plan, permissions } = await planned(config, shell);
+  if (stores) await assertTenant(config, manager);
+  const { plan, permissions } = await planned(config, manager, shell);
   log('info', 'dry-run', `DRY RUN: Would ${plan} secret: ${config.secretName}`);
   const details: Record<string, string> = {
     plan,
@@ -320,10 +317,9 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
     gcpProject: config.gcpProjectId,
   };
   let second = '';
-  // There is none for a deletion.
-  if (management !== undefined) {
-    const what = await writeManagementSecret(management, config.pullSecret, true);
-    const name = `${management.namespace}/${management.name}`;
+  if (stores && kubernetes !== undefined) {
+    const what = await writeManagementSecret(shell.managementOf(kubernetes), config.pullSecret, true);
+    const name = `${kubernetes.namespace}/${kubernetes.secret}`;
     Object.assign(details, { managementSecret: name, managementPlan: what });
     second = `, and ${what} Secret/${name}`;
     log('info', 'dry-run', `DRY RUN: Would ${what} Secret/${name}`);
@@ -335,49 +331,42 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
 /** What is planned, as a word of the log, and what was found out about permissions. */
 async function planned(
   config: JobConfig,
-  shell: JobShell,
+  manager: SecretManager,
+  { log, pause }: Pick<JobShell, 'log' | 'pause'>,
 ): Promise<{ readonly plan: string; readonly permissions: string }> {
-  const { manager } = shell;
-  const secret = await manager.get(config.secretName);
-  if (config.mode === 'delete') {
+  const { secretName, gcpProjectId, mode, onDeletion } = config;
+  const tested = async (needed: readonly string[], wanted: readonly string[]): Promise<string> => {
+    const granted = await manager.testPermissions(secretName, [...needed, ...wanted]);
+    return judged(granted, needed, wanted, `on secret "${secretName}"`);
+  };
+  const secret = await manager.get(secretName);
+  if (mode === 'delete') {
     if (secret === undefined) return { plan: 'find no', permissions: 'tested' };
-    if (config.onDeletion === 'retain') return { plan: 'retain', permissions: 'tested' };
-    return { plan: 'delete', permissions: await tested(config, shell, TO_DELETE, []) };
+    if (onDeletion === 'retain') return { plan: 'retain', permissions: 'tested' };
+    return { plan: 'delete', permissions: await tested(TO_DELETE, []) };
   }
-  if (secret === undefined) return { plan: 'create', permissions: await testedOnProject(config, shell) };
+  if (secret === undefined) {
+    const needed = [...NEEDED, TO_CREATE];
+    try {
+      const granted = await manager.testProjectPermissions([...needed, ...WANTED]);
+      return { plan: 'create', permissions: judged(granted, needed, WANTED, `in project "${gcpProjectId}"`) };
+    } catch (error) {
+      // The project is asked by another API, which may not be enabled: then the run itself has to show it.
+      if (!(error instanceof GcpError)) throw error;
+      const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
+      log('info', 'dry-run', text);
+      return { plan: 'create', permissions: 'not tested' };
+    }
+  }
   const labels = gcpLabels({ id: config.clusterId, name: config.clusterName });
   assertOurs({ ...config, labels }, secret);
-  const permissions = await tested(config, shell, NEEDED, WANTED);
-  const present = await readNewest({ manager, secretName: config.secretName, pause: shell.pause });
+  const permissions = await tested(NEEDED, WANTED);
+  const present = await readNewest({ manager, secretName, pause });
   const same = present !== undefined && sameSecret(present.text, config.pullSecret);
   return { plan: same ? 'leave as it is' : 'add a version to', permissions };
 }
 
 /** @throws JobError IamPermissionDenied when one that is needed is missing */
-async function tested(
-  config: JobConfig,
-  { manager }: JobShell,
-  needed: readonly string[],
-  wanted: readonly string[],
-): Promise<string> {
-  const granted = await manager.testPermissions(config.secretName, [...needed, ...wanted]);
-  return judged(granted, needed, wanted, `on secret "${config.secretName}"`);
-}
-
-/** The project is asked by another API, which may not be enabled: then the run itself has to show it. */
-async function testedOnProject({ gcpProjectId }: JobConfig, { manager, log }: JobShell): Promise<string> {
-  const needed = [...NEEDED, TO_CREATE];
-  try {
-    const granted = await manager.testProjectPermissions([...needed, ...WANTED]);
-    return judged(granted, needed, WANTED, `in project "${gcpProjectId}"`);
-  } catch (error) {
-    if (!(error instanceof GcpError)) throw error;
-    const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
-    log('info', 'dry-run', text);
-    return 'not tested';
-  }
-}
-
 function judged(
   granted: readonly string[],
   needed: readonly string[],

@@ -12,8 +12,7 @@ import type { GooglePlace, KubernetesPlace } from '../places.ts';
 import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
 import { JobError } from './gcp-error.ts';
 import { gcpIdentity } from './identity.ts';
-import { dryRunJob, failedEnd, type JobExit, type JobLog, runJob } from './job.ts';
-import type { ManagementSecretInput } from './management-secret.ts';
+import { dryRunJob, failedEnd, type JobExit, type JobLog, type JobShell, runJob } from './job.ts';
 import { SecretManager } from './secret-manager.ts';
 
 export interface JobProcess {
@@ -52,44 +51,27 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
 async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobExit> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
-  const { secretManagerEndpoint, resourceManagerEndpoint, iamCredentialsEndpoint } = config;
-  const locations = [
-    config.location,
-    ...config.places.map((place) => (place.kind === 'google' ? place.location : undefined)),
-  ];
+  const { places, clusterId, clusterName, adopt } = config;
   const http = openHttpClient(options.env, [
-    secretManagerEndpoint,
-    ...locations.flatMap((one) => (one === undefined ? [] : [regionalEndpointOf(config, one)])),
-    resourceManagerEndpoint,
-    iamCredentialsEndpoint,
+    config.secretManagerEndpoint,
+    ...places.map((place) => endpointOf(config, place.kind === 'google' ? place.location : undefined)),
+    config.resourceManagerEndpoint,
+    config.iamCredentialsEndpoint,
   ]);
-  const needsCluster =
-    config.mode === 'delete'
-      ? config.places.some(({ kind }) => kind === 'kubernetes')
-      : config.managementNamespace !== '';
-  const client = needsCluster ? await openCluster(config, options) : undefined;
+  const kubernetes = places.find((place) => place.kind === 'kubernetes');
+  const client = kubernetes === undefined ? undefined : await openCluster(kubernetes, options);
+  const shell: JobShell = {
+    managerOf: (place) => openManager(config, place, { signal, http }),
+    managementOf: ({ namespace, secret: name }) => {
+      if (client === undefined) throw new TypeError('No cluster was opened');
+      return { client, namespace, name, clusterId, clusterName, adopt };
+    },
+    runner: randomUUID(),
+    now: () => Date.now(),
+    pause: (ms) => (options.pause ?? wait)(ms, signal),
+    log,
+  };
   try {
-    const shell = {
-      manager: openManager(
-        config,
-        { project: config.gcpProjectId, location: config.location },
-        { signal, http },
-      ),
-      management:
-        client === undefined || config.mode === 'delete'
-          ? undefined
-          : managementOf(config, client, config.managementNamespace, config.managementSecretName),
-      managerOf: ({ project, location }: GooglePlace) =>
-        openManager(config, { project, location }, { signal, http }),
-      managementOf: (place: KubernetesPlace) => {
-        if (client === undefined) throw new TypeError('No cluster was opened');
-        return managementOf(config, client, place.namespace, place.secret);
-      },
-      runner: randomUUID(),
-      now: () => Date.now(),
-      pause: (ms: number) => (options.pause ?? wait)(ms, signal),
-      log,
-    };
     return options.dryRun ? await dryRunJob(config, shell) : await runJob(config, shell);
   } finally {
     limit.clear();
@@ -118,53 +100,41 @@ function runLimit(config: JobConfig, interrupted: AbortSignal): { signal: AbortS
   return { signal: limit.signal, clear: () => clearTimeout(timer) };
 }
 
-async function openCluster(config: JobConfig, options: JobProcess): Promise<KubeClient> {
+async function openCluster({ namespace, secret }: KubernetesPlace, options: JobProcess): Promise<KubeClient> {
   try {
     return await options.openCluster();
   } catch (error) {
     throw new JobError(
       'ManagementClusterUnavailable',
-      `Cannot write Secret/${config.managementNamespace}/${config.managementSecretName}: there is no access to the cluster; the pod needs the token of its ServiceAccount`,
+      `Cannot write Secret/${namespace}/${secret}: there is no access to the cluster; the pod needs the token of its ServiceAccount`,
       error,
     );
   }
 }
 
-function managementOf(
-  config: JobConfig,
-  client: KubeClient,
-  namespace: string,
-  name: string,
-): ManagementSecretInput {
-  return {
-    client,
-    namespace,
-    name,
-    clusterId: config.clusterId,
-    clusterName: config.clusterName,
-    adopt: config.adopt,
-  };
-}
-
-function regionalEndpointOf({ regionalEndpoint }: JobConfig, location: string): string {
-  return new URL(regionalEndpoint.replaceAll('{location}', location)).origin;
+function endpointOf(
+  { secretManagerEndpoint, regionalEndpoint }: JobConfig,
+  location: string | undefined,
+): string {
+  return location === undefined
+    ? secretManagerEndpoint
+    : new URL(regionalEndpoint.replaceAll('{location}', location)).origin;
 }
 
 function openManager(
   config: JobConfig,
-  { project, location }: { readonly project: string; readonly location: string | undefined },
+  { project, location }: GooglePlace,
   { signal, http }: { readonly signal: AbortSignal; readonly http: HttpClient },
 ): SecretManager {
   // A domain-scoped project has another name in its service accounts.
   const impersonate = config.impersonate.replaceAll('{project}', () => accountDomain(project));
   return new SecretManager({
-    endpoint: location === undefined ? config.secretManagerEndpoint : regionalEndpointOf(config, location),
-    resourceManagerEndpoint: config.resourceManagerEndpoint,
+    ...config,
+    endpoint: endpointOf(config, location),
     project,
     location,
     token: gcpIdentity({ ...config, impersonate, signal, http }),
     http,
-    timeoutMs: config.timeoutMs,
     signal,
   });
 }

@@ -130,9 +130,8 @@ function failure(
   if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
     return new GcpError(call, error.status, { info, retryAfterMs });
   // Not from the API: a proxy that rejects the call is not a missing permission.
-  const passing = http === 429 || http >= 500;
-  const status = passing ? statusOfHttp(http) : 'UNAVAILABLE';
-  return new GcpError(call, status, { retryAfterMs, text: `HTTP ${http}, and no answer of the API` });
+  const text = `HTTP ${http}, and no answer of the API`;
+  return new GcpError(call, statusOfHttp(http), { retryAfterMs, text });
 }
 
 function retryAfterOf(header: string | undefined, details: readonly ErrorDetail[]): number | undefined {
@@ -179,6 +178,9 @@ export interface GcpSecret {
   readonly etag?: string;
 }
 
+/** What of a secret can be changed. */
+export type SecretFields = Pick<GcpSecret, 'labels' | 'annotations' | 'versionDestroyTtl'>;
+
 export interface GcpVersion {
   /** `projects/NUMBER/secrets/NAME/versions/N`. */
   readonly name: string;
@@ -224,13 +226,10 @@ export class SecretManager {
     return this.#call('CreateSecret', 'POST', `${this.#place()}/secrets${query}`, body);
   }
 
-  /** Changes what `mask` names, if the secret still has `etag`. */
-  async update(
-    secret: string,
-    mask: readonly ('labels' | 'annotations' | 'versionDestroyTtl')[],
-    body: Pick<GcpSecret, 'labels' | 'annotations' | 'versionDestroyTtl' | 'etag'>,
-  ): Promise<GcpSecret> {
-    return this.#call('UpdateSecret', 'PATCH', `${this.#path(secret)}?updateMask=${mask.join(',')}`, body);
+  /** Changes these fields, if the secret still has `etag`. */
+  async update(secret: string, fields: SecretFields, etag: string | undefined): Promise<GcpSecret> {
+    const path = `${this.#path(secret)}?updateMask=${Object.keys(fields).join(',')}`;
+    return this.#call('UpdateSecret', 'PATCH', path, { ...fields, etag });
   }
 
   async addVersion(secret: string, payload: Redacted<string>): Promise<GcpVersion> {
@@ -293,13 +292,8 @@ export class SecretManager {
 
   /** Which of `permissions` the identity has on a secret that is there. */
   async testPermissions(secret: string, permissions: readonly string[]): Promise<readonly string[]> {
-    const answer = await this.#call<{ permissions?: readonly string[] }>(
-      'TestIamPermissions',
-      'POST',
-      `${this.#path(secret)}:testIamPermissions`,
-      { permissions },
-    );
-    return answer.permissions ?? [];
+    const url = `${this.#options.endpoint}${this.#path(secret)}`;
+    return this.#granted('TestIamPermissions', url, permissions);
   }
 
   /** The labels of the project. Needs `resourcemanager.projects.get`, which `roles/secretmanager.admin` has. */
@@ -315,10 +309,13 @@ export class SecretManager {
 
   /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a missing secret. */
   async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
-    const { resourceManagerEndpoint: endpoint } = this.#options;
-    const url = `${endpoint}${this.#parent()}:testIamPermissions`;
+    const url = `${this.#options.resourceManagerEndpoint}${this.#parent()}`;
+    return this.#granted('TestProjectPermissions', url, permissions);
+  }
+
+  async #granted(name: string, url: string, permissions: readonly string[]): Promise<readonly string[]> {
     const answer = await callGoogleApi<{ permissions?: readonly string[] }>(
-      { name: 'TestProjectPermissions', method: 'POST', url },
+      { name, method: 'POST', url: `${url}:testIamPermissions` },
       this.#options,
       { permissions },
     );

@@ -14,13 +14,12 @@ import { sameSecret } from '../../core/redacted.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import { GcpError, JobError } from './gcp-error.ts';
-import type { GcpPayload, GcpSecret, Replication } from './secret-manager.ts';
+import type { GcpPayload, GcpSecret, Replication, SecretFields } from './secret-manager.ts';
 import {
   accessIntact,
   delayOf,
   isRetirementDue,
   isRevocationDue,
-  maskOf,
   type Retired,
   readNewest,
   retirementNotes,
@@ -234,12 +233,15 @@ function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
 async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
   try {
     return await permitted(input, secret, () =>
-      input.manager.update(input.secretName, ['annotations', 'labels', ...maskOf(delayOf(input))], {
-        labels: { ...secret.labels, ...input.labels },
-        annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
-        ...delayOf(input),
-        ...(secret.etag === undefined ? {} : { etag: secret.etag }),
-      }),
+      input.manager.update(
+        input.secretName,
+        {
+          labels: { ...secret.labels, ...input.labels },
+          annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
+          ...delayOf(input),
+        },
+        secret.etag,
+      ),
     );
   } catch (error) {
     if (hasChanged(error)) return undefined;
@@ -271,18 +273,14 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
 async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSecret> {
   const drifted = Object.entries(input.labels).some(([key, value]) => secret.labels?.[key] !== value);
   const wanted = delayOf(input);
-  const delay = wanted.versionDestroyTtl === secret.versionDestroyTtl ? {} : wanted;
-  const mask = [...(drifted ? (['labels'] as const) : []), ...maskOf(delay)];
-  if (mask.length === 0) return secret;
-  input.log('create-update-secret', `Repairing ${mask.join(' and ')} of the secret`);
+  const fields: SecretFields = {
+    ...(drifted ? { labels: { ...secret.labels, ...input.labels } } : {}),
+    ...(wanted.versionDestroyTtl === secret.versionDestroyTtl ? {} : wanted),
+  };
+  if (Object.keys(fields).length === 0) return secret;
+  input.log('create-update-secret', `Repairing ${Object.keys(fields).join(' and ')} of the secret`);
   try {
-    return await permitted(input, secret, () =>
-      input.manager.update(input.secretName, mask, {
-        ...(drifted ? { labels: { ...secret.labels, ...input.labels } } : {}),
-        ...delay,
-        ...(secret.etag === undefined ? {} : { etag: secret.etag }),
-      }),
-    );
+    return await permitted(input, secret, () => input.manager.update(input.secretName, fields, secret.etag));
   } catch (error) {
     // Changed since it was read: start again.
     throw hasChanged(error) ? new GcpError('UpdateSecret', 'ABORTED', { cause: error }) : error;
@@ -330,18 +328,11 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
     : await permitted(input, undefined, retiring);
   if (retired === undefined) return { enabledVersions: undefined, previousUntil: undefined };
   const { enabled, previousUntil } = retired;
-  const { [CLEANUP_ANNOTATION]: _done, ...annotations } = held.annotations ?? {};
+  const { [CLEANUP_ANNOTATION]: _done, ...others } = held.annotations ?? {};
+  const notes = { [ENABLED_ANNOTATION]: String(enabled), ...retirementNotes(input, previousUntil) };
+  const annotations = { ...others, ...notes };
   try {
-    await permitted(input, held, () =>
-      input.manager.update(input.secretName, ['annotations'], {
-        annotations: {
-          ...annotations,
-          [ENABLED_ANNOTATION]: String(enabled),
-          ...retirementNotes(input, previousUntil),
-        },
-        ...(held.etag === undefined ? {} : { etag: held.etag }),
-      }),
-    );
+    await permitted(input, held, () => input.manager.update(input.secretName, { annotations }, held.etag));
   } catch (error) {
     // Another run holds it now, and does its own clean-up.
     if (!hasChanged(error)) throw error;

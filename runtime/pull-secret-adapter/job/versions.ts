@@ -194,15 +194,8 @@ async function destroyDisabled(
 }
 
 /** Without the delay, which needs `secrets.update`, nothing is destroyed: that could not be undone. */
-function isDestructionDelayed({ policy }: StoreInput, secret: GcpSecret): boolean {
-  return policy.destroyAfterSeconds > 0 && secret.versionDestroyTtl === destroyTtl(policy);
-}
-
-/** `versionDestroyTtl` of the policy; undefined: keep the present value. */
-function destroyTtl({
-  destroyAfterSeconds,
-}: Pick<StoreInput['policy'], 'destroyAfterSeconds'>): string | undefined {
-  return destroyAfterSeconds === 0 ? undefined : `${destroyAfterSeconds}s`;
+function isDestructionDelayed(input: StoreInput, { versionDestroyTtl: present }: GcpSecret): boolean {
+  return present !== undefined && present === delayOf(input).versionDestroyTtl;
 }
 
 /** Whether a request to revoke older versions is open. */
@@ -241,15 +234,9 @@ export function retirementNotes(
   };
 }
 
-/** The delay after which Google destroys a version, where the policy has one. */
+/** The delay after which Google destroys a version, where the policy has one; otherwise the present value is kept. */
 export function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versionDestroyTtl'> {
-  const versionDestroyTtl = destroyTtl(policy);
-  return versionDestroyTtl === undefined ? {} : { versionDestroyTtl };
-}
-
-/** The mask of such a change. */
-export function maskOf(changed: Pick<GcpSecret, 'versionDestroyTtl'>): readonly 'versionDestroyTtl'[] {
-  return changed.versionDestroyTtl === undefined ? [] : ['versionDestroyTtl'];
+  return policy.destroyAfterSeconds === 0 ? {} : { versionDestroyTtl: `${policy.destroyAfterSeconds}s` };
 }
 
 // What the steps of storing a pull secret work with.

@@ -3,7 +3,7 @@
 import { backOffMs } from '../../../../runtime/core/back-off.ts';
 import { redact } from '../../../../runtime/core/redacted.ts';
 import { retry } from '../../../../runtime/http/client.ts';
-import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job/config.ts';
+import { readJobConfig } from '../../../../runtime/pull-secret-adapter/job/config.ts';
 import {
   GcpError,
   JobError,
@@ -117,13 +117,13 @@ export const suite: ConformanceSuite<Input> = {
         return said ? { ok: problems.length === 0 } : { problems };
       }
       case 'config': {
-        const task = {
-          gcpProjectId: input.task['gcp_project_id'] ?? '',
-          clusterId: input.task['cluster_id'] ?? '',
-          secretName: input.task['secret_name'] ?? '',
-        };
-        const missing = missingVariable({ ...task, pullSecret: (input.task['pull_secret'] ?? '') !== '' });
-        return missing === undefined ? 'ok' : `missing required environment variable: ${missing}`;
+        const env = Object.fromEntries(
+          Object.entries(input.task).map(([name, value]) => [VARIABLES[name] ?? name, value]),
+        );
+        const said = taskOf(env);
+        if (said === env['SECRET_NAME']) return 'ok';
+        const [, variable] = /^(\w+) environment variable is required/.exec(said) ?? [];
+        return variable === undefined ? said : `missing required environment variable: ${variable}`;
       }
       case 'task':
         return taskOf(input.env);
@@ -142,6 +142,14 @@ export const suite: ConformanceSuite<Input> = {
     replace: 'entry.fault !== undefined',
     by: 'entry.fault === undefined',
   },
+};
+
+/** Fields of the existing job's task, and the variables that they come from. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  gcp_project_id: 'GCP_PROJECT_ID',
+  cluster_id: 'CLUSTER_ID',
+  secret_name: 'SECRET_NAME',
+  pull_secret: 'PULL_SECRET_DATA',
 };
 
 function taskOf(env: Record<string, string>): string {
