@@ -27,17 +27,6 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   return Promise.race([work, silence]).finally(() => over.abort());
 }
 
-export interface PulseOptions {
-  /** Resolves when the broker has answered; rejects with why it cannot be used. */
-  readonly ask: () => Promise<void>;
-  /** Called when the state changes; `fault` is undefined when the broker is usable. */
-  readonly changed: (fault: unknown) => void;
-  /** Pause between two questions. @default {10000} */
-  readonly everyMs?: number;
-  /** A question without an answer for so long has none. @default {10000} */
-  readonly timeoutMs?: number;
-}
-
 export interface Pulse {
   /** False until the first answer. */
   connected(): boolean;
@@ -46,8 +35,16 @@ export interface Pulse {
   stop(): void;
 }
 
-/** Starts checking, at once. */
-export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }: PulseOptions): Pulse {
+/** Pause between two questions, and for how long an answer is waited for. */
+const PULSE_MS = 10_000;
+
+/**
+ * Starts checking, at once.
+ *
+ * @param ask resolves when the broker has answered; rejects with why it cannot be used
+ * @param changed called when the state changes; `fault` is undefined when the broker is usable
+ */
+export function feelPulse(ask: () => Promise<void>, changed: (fault: unknown) => void): Pulse {
   const over = new AbortController();
   let doubted = new AbortController();
   let alive: boolean | undefined;
@@ -60,13 +57,13 @@ export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }
     while (!over.signal.aborted) {
       doubted = new AbortController();
       try {
-        await within(timeoutMs, ask());
+        await within(PULSE_MS, ask());
         see(true, undefined);
       } catch (error) {
         see(false, error);
       }
       const signal = AbortSignal.any([over.signal, doubted.signal]);
-      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+      await sleep(PULSE_MS, undefined, { signal }).catch(() => undefined);
     }
   };
   void run();
@@ -109,6 +106,61 @@ export type BrokerNote = (
   message: string,
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
+
+/** The code alone: messages of the libraries may hold the URL with its password, and names of projects and accounts. */
+export function codeOf(error: unknown): number | string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'number' || typeof code === 'string' ? code : 'unknown';
+}
+
+/** Pause before a message that could not be dead-lettered is given back: without it, it would be redelivered at once. */
+const PAUSE_MS = 5000;
+
+/** The messages of a consumer on their way, which its end waits for. */
+export class Deliveries {
+  readonly #handler: Handler;
+  readonly #note: BrokerNote;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(handler: Handler, note: BrokerNote) {
+    this.#handler = handler;
+    this.#note = note;
+  }
+
+  get closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** Whether the message is off the queue, or to be delivered again: so is what comes after the end. @param bury publishes to the dead letters */
+  take(message: WireMessage, bury: (reason: string) => Promise<unknown>): Promise<'done' | 'again'> {
+    if (this.closed) return Promise.resolve('again');
+    const work = this.#settle(message, bury).finally(() => this.#running.delete(work));
+    this.#running.add(work);
+    return work;
+  }
+
+  async #settle(message: WireMessage, bury: (reason: string) => Promise<unknown>): Promise<'done' | 'again'> {
+    const handled = await this.#handler(message);
+    if (handled.outcome !== 'dead') return handled.outcome;
+    const { reason } = handled;
+    try {
+      await within(PUBLISH_MS, bury(reason));
+    } catch (error) {
+      this.#note('warn', 'A message could not be moved to the dead letters', { reason, code: codeOf(error) });
+      await sleep(PAUSE_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      return 'again';
+    }
+    this.#note('warn', 'A message was moved to the dead letters', { reason, bytes: message.body.length });
+    return 'done';
+  }
+
+  /** Takes nothing more. Resolves when everything that was taken has been handled. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#running);
+  }
+}
 
 // Names of queues, exchanges, topics and subscriptions: those of the existing broker library, so that both can share a broker. Queues are
 // declared exactly as that library does, because AMQP refuses a second declaration with other arguments; a message that can never be

@@ -3,10 +3,11 @@ import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-clou
 import {
   type BrokerNote,
   type Consumer,
+  codeOf,
   DELIVERY_ATTEMPTS,
+  Deliveries,
   feelPulse,
   GOODBYE_MS,
-  type Handled,
   type Handler,
   MESSAGE_ID_HEADER,
   PUBLISH_MS,
@@ -53,47 +54,34 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
   });
   const dead = client.topic(topology.deadLetterTopic);
-  const running = new Set<Promise<void>>();
-  let closing = false;
+  const deliveries = new Deliveries(handler, note);
   let reopening: NodeJS.Timeout | undefined;
   const settle = async (message: Message): Promise<void> => {
-    const handled: Handled = await handler({ body: message.data, attributes: message.attributes });
-    if (handled.outcome === 'done') return message.ack();
-    if (handled.outcome === 'again') return message.nack();
-    try {
-      const letter = { ...message.attributes, 'x-pullwright-reason': handled.reason };
-      await within(PUBLISH_MS, dead.publishMessage({ data: message.data, attributes: letter }));
-      note('warn', 'A message was moved to the dead letters', {
-        reason: handled.reason,
-        bytes: message.data.length,
-      });
-      message.ack();
-    } catch {
-      // Pub/Sub moves it by itself after its own count of attempts.
-      message.nack();
-    }
+    const { data, attributes } = message;
+    const bury = (reason: string): Promise<unknown> =>
+      dead.publishMessage({ data, attributes: { ...attributes, 'x-pullwright-reason': reason } });
+    const end = await deliveries.take({ body: data, attributes }, bury);
+    // Pub/Sub moves one that cannot be buried by itself, after its own count of attempts.
+    if (end === 'done') message.ack();
+    else message.nack();
   };
-  subscription.on('message', (message: Message) => {
-    if (closing) return message.nack();
-    const work = settle(message).finally(() => running.delete(work));
-    running.add(work);
-  });
+  subscription.on('message', (message: Message) => void settle(message));
   // Its stream comes and goes, and the client opens it again in silence.
-  const pulse = feelPulse({
-    ask: () =>
+  const pulse = feelPulse(
+    () =>
       ask(client, {
         client: 'SubscriberClient',
         method: 'acknowledge',
         reqOpts: { subscription: topology.subscription, ackIds: [] },
       }),
-    changed: (fault) =>
+    (fault) =>
       fault === undefined
         ? note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription })
         : note('warn', 'Pub/Sub does not answer, or refuses the subscription', { code: codeOf(fault) }),
-  });
+  );
   subscription.on('debug', () => pulse.doubt());
   subscription.on('error', (error: unknown) => {
-    if (closing) return;
+    if (deliveries.closed) return;
     pulse.doubt();
     note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
     // The client stops for good on errors it treats as final, such as a missing permission or subscription.
@@ -105,10 +93,9 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     close: async () => {
       pulse.stop();
       clearTimeout(reopening);
-      // Takes nothing more, and only then waits for what it has.
-      closing = true;
+      const handled = deliveries.close();
       const ended = subscription.close();
-      await Promise.all(running);
+      await handled;
       await leave(client, ended);
     },
   };
@@ -142,12 +129,6 @@ async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> 
   await within(GOODBYE_MS, client.close()).catch(() => undefined);
 }
 
-/** Messages of the client may hold names of projects and accounts. */
-function codeOf(error: unknown): number | string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'number' || typeof code === 'string' ? code : 'unknown';
-}
-
 /** Publishes; resolves with the server's answer. */
 export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
   const { topology, note } = options;
@@ -155,18 +136,18 @@ export async function publishPubSub(options: PubSubOptions): Promise<Publisher> 
   const client = new PubSub(configOf(options));
   if (options.createIfMissing === true) await createAll(client, topology);
   const topic = client.topic(topology.topic);
-  const pulse = feelPulse({
-    ask: () =>
+  const pulse = feelPulse(
+    () =>
       ask(client, {
         client: 'PublisherClient',
         method: 'publish',
         reqOpts: { topic: topology.topic, messages: [] },
       }),
-    changed: (fault) => {
-      if (fault === undefined) note('info', 'Publishing to Pub/Sub', { topic: topology.topic });
-      else note('warn', 'Pub/Sub does not answer, or refuses the topic', { code: codeOf(fault) });
-    },
-  });
+    (fault) =>
+      fault === undefined
+        ? note('info', 'Publishing to Pub/Sub', { topic: topology.topic })
+        : note('warn', 'Pub/Sub does not answer, or refuses the topic', { code: codeOf(fault) }),
+  );
   return {
     publish: async ({ id, body }) => {
       const message = { data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } };

@@ -2,17 +2,13 @@
  * RabbitMQ: durable exchange and queue as the existing broker library declares them, publisher confirms, and dead letters, which that
  * library lacks: there one message of invalid JSON stops the queue for good.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type AsyncMessage,
-  Connection,
-  ConsumerStatus,
-  type Publisher as DeadLetters,
-} from 'rabbitmq-client';
+import { type AsyncMessage, Connection, ConsumerStatus, type Envelope } from 'rabbitmq-client';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import {
   type BrokerNote,
   type Consumer,
+  codeOf,
+  Deliveries,
   GOODBYE_MS,
   type Handler,
   MESSAGE_ID_HEADER,
@@ -31,8 +27,6 @@ export interface RabbitMqOptions {
   readonly prefetch?: number;
 }
 
-/** Pause before requeueing a message that could not be dead-lettered: without it, it would be redelivered at once. */
-const PAUSE_MS = 5000;
 /** Of AMQP, in seconds. A connection is closed after two missed intervals; the usual minute would make that two. */
 const HEARTBEAT_SECONDS = 10;
 
@@ -46,24 +40,8 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
     maxAttempts: 3,
     queues: [{ queue: topology.deadLetterQueue, durable: true }],
   });
-  const closing = new AbortController();
-  const running = new Set<Promise<ConsumerStatus>>();
+  const deliveries = new Deliveries(handler, note);
   let connected = false;
-  const settle = async (message: AsyncMessage): Promise<ConsumerStatus> => {
-    const body = bytesOf(message);
-    const handled = await handler({ body, attributes: attributesOf(message) });
-    if (handled.outcome === 'done') return ConsumerStatus.ACK;
-    if (handled.outcome === 'again') return ConsumerStatus.REQUEUE;
-    const { reason } = handled;
-    const moved = await bury(message, reason, { dead, queue: topology.deadLetterQueue });
-    if (moved === undefined) {
-      note('warn', 'A message was moved to the dead letters', { reason, bytes: body.length });
-      return ConsumerStatus.ACK;
-    }
-    note('warn', 'A message could not be moved to the dead letters', { reason, code: moved });
-    await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
-    return ConsumerStatus.REQUEUE;
-  };
   const subscription = connection.createConsumer(
     {
       queue: topology.queue,
@@ -78,11 +56,11 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
       requeue: true,
     },
     async (message) => {
-      // The library hands on what arrives while it takes leave.
-      if (closing.signal.aborted) return ConsumerStatus.REQUEUE;
-      const work = settle(message).finally(() => running.delete(work));
-      running.add(work);
-      return work;
+      const body = bytesOf(message);
+      const bury = (reason: string): Promise<unknown> =>
+        dead.send(letterOf(message, reason, topology.deadLetterQueue), body);
+      const end = await deliveries.take({ body, attributes: attributesOf(message) }, bury);
+      return end === 'done' ? ConsumerStatus.ACK : ConsumerStatus.REQUEUE;
     },
   );
   subscription.on('ready', () => {
@@ -99,34 +77,24 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
   return {
     connected: () => connected,
     close: async () => {
-      closing.abort();
+      const handled = deliveries.close();
       const ended = subscription.close().then(() => dead.close());
-      await Promise.allSettled(running);
+      await handled;
       await leave(connection, ended);
     },
   };
 }
 
-/** Whole, with what it carried, so that it can be moved back. Undefined: done; else the code of what went wrong. */
-async function bury(
-  message: AsyncMessage,
-  reason: string,
-  to: { readonly dead: DeadLetters; readonly queue: string },
-): Promise<string | undefined> {
+/** Whole, with what it carried, so that it can be moved back. */
+function letterOf(message: AsyncMessage, reason: string, queue: string): Envelope {
   const { contentType, messageId } = message;
-  const envelope = {
-    routingKey: to.queue,
+  return {
+    routingKey: queue,
     durable: true,
     ...(contentType === undefined ? {} : { contentType }),
     ...(messageId === undefined ? {} : { messageId }),
     headers: { ...(message.headers as object | undefined), 'x-pullwright-reason': reason },
   };
-  try {
-    await within(PUBLISH_MS, to.dead.send(envelope, bytesOf(message)));
-    return undefined;
-  } catch (error) {
-    return codeOf(error);
-  }
 }
 
 /** Publishes durable messages, each confirmed. */
@@ -170,12 +138,6 @@ function connect({ url, note }: RabbitMqOptions): Connection {
     note('warn', 'The connection to RabbitMQ failed and is being made again', { code: codeOf(error) }),
   );
   return connection;
-}
-
-/** Messages of the library may hold the URL. */
-function codeOf(error: unknown): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'string' ? code : 'unknown';
 }
 
 /** The library has already parsed what says that it is JSON. */

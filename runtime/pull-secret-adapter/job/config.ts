@@ -29,6 +29,12 @@ function valueOf(
   return given;
 }
 
+/** One of two words; the first is the default. */
+function choiceOf<T extends string>(env: JobEnvironment, name: string, [usual, other]: readonly [T, T]): T {
+  const given = valueOf(env, name, usual, [new RegExp(`^(${usual}|${other})$`), `${usual} or ${other}`]);
+  return given === other ? other : usual;
+}
+
 function numberOf(env: JobEnvironment, name: string, otherwise: number): number {
   return Number(valueOf(env, name, String(otherwise), [/^\d{1,9}$/, 'a whole number']));
 }
@@ -161,35 +167,40 @@ export function secretNameOf(env: JobEnvironment): string {
  * @throws JobError InvalidConfiguration, naming the variable
  */
 export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
-  const isDeletion = valueOf(env, 'JOB_MODE', 'store', [/^(store|delete)$/, 'store or delete']) === 'delete';
+  const mode = choiceOf(env, 'JOB_MODE', ['store', 'delete']);
+  const isDeletion = mode === 'delete';
   const given = valueOf(env, 'PULL_SECRET_DATA', '');
-  const pullSecret = file ?? (given === '' && !isDeletion ? undefined : redact(given));
-  const places = (isDeletion ? givenPlaces(env) : undefined) ?? namedPlaces(env);
+  const places = placesOf(env, mode);
   const google = places.find((place) => place.kind === 'google');
   // A deletion may name its places alone.
   const gcpProjectId =
     env['GCP_PROJECT_ID'] ?? google?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
   const clusterId = env['CLUSTER_ID'] ?? '';
   const secretName = google?.secret ?? secretNameOf(env);
-  if (gcpProjectId === '') throw wrong('missing required environment variable: GCP_PROJECT_ID');
-  if (clusterId === '') throw wrong('missing required environment variable: CLUSTER_ID');
-  if (pullSecret === undefined)
-    throw wrong(
+  const checks: readonly (readonly [holds: boolean, fault: string])[] = [
+    [gcpProjectId !== '', 'missing required environment variable: GCP_PROJECT_ID'],
+    [clusterId !== '', 'missing required environment variable: CLUSTER_ID'],
+    [
+      isDeletion || file !== undefined || given !== '',
       'PULL_SECRET_DATA environment variable is required but not set; PULL_SECRET_FILE may name a file instead',
-    );
-  if (!CLUSTER_ID.test(clusterId))
-    throw wrong('CLUSTER_ID does not fit the labels of Secret Manager: expected up to 38 of a-z, 0-9 and -');
-  if (!GCP_SECRET_NAME.test(secretName))
-    throw wrong('SECRET_NAME is no name of a secret: expected up to 255 of A-Z, a-z, 0-9, _ and -');
-  const retains =
-    valueOf(env, 'ON_DELETION', 'delete', [/^(delete|retain)$/, 'delete or retain']) === 'retain';
+    ],
+    [
+      CLUSTER_ID.test(clusterId),
+      'CLUSTER_ID does not fit the labels of Secret Manager: expected up to 38 of a-z, 0-9 and -',
+    ],
+    [
+      GCP_SECRET_NAME.test(secretName),
+      'SECRET_NAME is no name of a secret: expected up to 255 of A-Z, a-z, 0-9, _ and -',
+    ],
+  ];
+  for (const [holds, fault] of checks) if (!holds) throw wrong(fault);
   return {
-    mode: isDeletion ? 'delete' : 'store',
+    mode,
     gcpProjectId,
     clusterId,
     clusterName: valueOf(env, 'CLUSTER_NAME', ''),
     secretName,
-    pullSecret,
+    pullSecret: file ?? redact(given),
     places,
     generation: numberOf(env, 'CLUSTER_GENERATION', 0),
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
@@ -197,7 +208,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
     policy: policyOf(env),
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
-    onDeletion: retains ? 'retain' : 'delete',
+    onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
     adopt: env['ADOPT'] === 'true',
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
@@ -217,21 +228,20 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
   };
 }
 
-/** `PLACES`, if there are any. */
-function givenPlaces(env: JobEnvironment): readonly Place[] | undefined {
+/** `PLACES` of a deletion, or what the other variables name. */
+function placesOf(env: JobEnvironment, mode: JobConfig['mode']): readonly Place[] {
   const texts = valueOf(env, 'PLACES', '')
     .split(' ')
     .filter((text) => text !== '');
-  const places = texts.map((text) => {
+  if (mode === 'store' || texts.length === 0) return namedPlaces(env);
+  return texts.map((text) => {
     const place = readPlace(text);
     if (place === undefined)
       throw wrong('PLACES is invalid: expected projects/P/secrets/S or namespaces/N/secrets/S');
     return place;
   });
-  return places.length === 0 ? undefined : places;
 }
 
-/** The places that the other variables name. */
 function namedPlaces(env: JobEnvironment): readonly Place[] {
   const project = valueOf(env, 'GCP_PROJECT_ID', '');
   const location = locationOf(env);

@@ -74,7 +74,10 @@ interface Memory {
 
 interface End {
   readonly is: 'not due' | 'published' | 'held' | 'failed' | 'undecided';
+  /** Why it failed. */
   readonly cause?: unknown;
+  /** Why it is undecided. */
+  readonly why?: string;
 }
 
 const NOT_DUE: End = { is: 'not due' };
@@ -133,7 +136,7 @@ export class Sentinel {
       undecided: undecided.length,
       waiting: since.filter((one) => now.getTime() - one < EXPECTED_MS).length,
       ...(failed[0] === undefined ? {} : { cause: failed[0].cause }),
-      ...(undecided[0] === undefined ? {} : { undecidedCause: String(undecided[0].cause) }),
+      ...(undecided[0] === undefined ? {} : { undecidedCause: undecided[0].why ?? '' }),
     };
   }
 
@@ -142,7 +145,7 @@ export class Sentinel {
     if (!publish) {
       // It is in order again.
       delete memory.sent;
-      return failed === true ? { is: 'undecided', cause: `cluster "${cluster.id}": ${reason}` } : NOT_DUE;
+      return failed === true ? { is: 'undecided', why: `cluster "${cluster.id}": ${reason}` } : NOT_DUE;
     }
     const next = this.#next(cluster, memory, now);
     if (next === undefined) return { is: 'held' };
