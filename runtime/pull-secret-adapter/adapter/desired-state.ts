@@ -127,12 +127,6 @@ export function retryPauseMs(
   return exponentialMs({ firstMs: FIRST_RETRY_MS, maxMs: MAX_RETRY_MS }, attempt - 1);
 }
 
-/** For a Job that left no result: its image did not start, it ran out of time or memory. */
-function failureText(job: JobView): string {
-  const code = job.exitCode === undefined ? '' : `, exit code ${job.exitCode}`;
-  return `Job "${job.name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
-}
-
 /** The temporary Secret goes. */
 export function secretRemoval({ secret }: DesiredState): readonly Effect[] {
   return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
@@ -143,28 +137,43 @@ export function removal(job: JobView): Effect {
   return { do: 'remove-job', job: job.name, uid: job.uid, waitForPods: job.phase === 'running' };
 }
 
-/** Why a Job failed. */
-export interface Failure {
+/** An attempt to store or to delete. */
+export interface Attempt {
+  readonly number: number;
+  readonly failed: boolean;
   readonly reason: string;
   readonly message: string;
   readonly kind: OutcomeClass;
+  /** The request that it answered. */
+  readonly verifyRequest: string;
+  /** Since it ended. */
+  readonly ageMs: number;
 }
 
-/** The Job's own words if it left a result, else those of the Job controller. */
-export function failureOf(job: JobView): Failure {
+/** What a Job failed with: its own words if it left a result, else those of the Job controller. */
+export function failedAttempt(job: JobView, now: Date): Attempt {
+  const { name, attempt: number, verifyRequest, finishedAt, exitCode } = job;
+  const ageMs = finishedAt === undefined ? 0 : now.getTime() - Date.parse(finishedAt);
+  const ended = { number, failed: true, verifyRequest, ageMs };
   const told = job.result?.status === 'failure' ? job.result : undefined;
   if (told === undefined && job.phase === 'succeeded') {
-    const message = `Job "${job.name}" ended with exit code 0 and no result: whether the pull secret is stored is unknown until the next attempt`;
-    return { reason: 'ResultUnknown', message, kind: 'retry' };
+    const message = `Job "${name}" ended with exit code 0 and no result: whether the pull secret is stored is unknown until the next attempt`;
+    return { ...ended, reason: 'ResultUnknown', message, kind: 'retry' };
   }
-  const reason = told?.reason ?? 'JobFailed';
-  return { reason, message: told?.message ?? failureText(job), kind: outcomeClass(reason, job.exitCode) };
+  const { reason = 'JobFailed' } = told ?? {};
+  const code = exitCode === undefined ? '' : `, exit code ${exitCode}`;
+  // Its image did not start, it ran out of time or memory.
+  const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
+  return { ...ended, reason, message: told?.message ?? without, kind: outcomeClass(reason, exitCode) };
 }
 
-/** What is left of a pause that began when the Job ended; zero or less: over; undefined: no next attempt. */
-export function pauseLeftMs(pause: number | undefined, job: JobView, now: Date): number | undefined {
-  if (pause === undefined) return undefined;
-  return pause - (now.getTime() - Date.parse(job.finishedAt ?? now.toISOString()));
+/** What is left of the pause after an attempt; zero or less: over; undefined: only a change of the cluster helps. */
+export function pauseLeftMs(
+  { kind, number, ageMs }: Attempt,
+  settings: Pick<AdapterSettings, 'deniedRetrySeconds'>,
+): number | undefined {
+  const pause = retryPauseMs(kind, number, settings);
+  return pause === undefined ? undefined : pause - ageMs;
 }
 
 // What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these
@@ -181,18 +190,6 @@ export interface StoredState {
   readonly verifyRequest: string;
   /** What the Job said of it. */
   readonly details: Readonly<Record<string, unknown>>;
-}
-
-/** The last attempt, if it failed. */
-export interface Attempt {
-  readonly number: number;
-  readonly failed: boolean;
-  readonly reason: string;
-  readonly message: string;
-  /** The request that it answered. */
-  readonly verifyRequest: string;
-  /** Since it ended. */
-  readonly ageMs: number;
 }
 
 /** Whatever was stored last, for this cluster's content and places or for others. */
@@ -231,6 +228,7 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
     failed: failed === true,
     reason: textOf(reason),
     message: textOf(message),
+    kind: outcomeClass(textOf(reason), undefined),
     verifyRequest: textOf(verifyRequest),
     ageMs: situation.now.getTime() - (Date.parse(finished) || 0),
   };
@@ -246,14 +244,15 @@ function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): 
   );
 }
 
-// How the reports of a cluster that lives are made: what is stored, what was tried, where.
+// How reports are made: what is stored, what was tried, where.
 
-/** What differs between the passes over a cluster that lives. */
-export interface Living {
+/** What differs between passes. */
+export interface Reported {
   readonly available: AvailabilityVerdict;
   readonly applied: AvailabilityVerdict;
   readonly health?: AvailabilityVerdict;
-  readonly stored: StoredState | undefined;
+  readonly finalized?: AvailabilityVerdict;
+  readonly stored?: StoredState | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly metadata?: StatusReport['metadata'];
   /** @default {the temporary Secret goes} */
@@ -264,10 +263,10 @@ export interface Living {
   readonly requeueAfterMs?: number | undefined;
 }
 
-export function living(
+export function outcomeOf(
   situation: DesiredState,
   phase: ClusterOutcome['phase'],
-  { available, applied, health, stored, data, metadata = {}, ...next }: Living,
+  { stored, data, metadata = {}, ...next }: Reported,
 ): ClusterOutcome {
   const { cluster, settings } = situation;
   const {
@@ -279,7 +278,7 @@ export function living(
   const report = statusReport(
     settings.adapterName,
     cluster.generation,
-    { available, applied, health },
+    next,
     {
       ...(stored === undefined ? {} : { ...stored.details, stored }),
       ...data,
@@ -304,11 +303,11 @@ export function availability(
   return stored === undefined ? otherwise : [true, 'SecretAvailable', stored.message];
 }
 
-/** The memory of the last attempt, carried on. */
-export function attemptData(situation: DesiredState): Readonly<Record<string, unknown>> {
-  const attempt = attemptOf(situation);
-  if (attempt?.failed !== true) return {};
-  const { reason, message, verifyRequest } = attempt;
+/** The memory of an attempt that failed. */
+export function failureData(
+  situation: DesiredState,
+  { reason, message, verifyRequest }: Attempt,
+): Readonly<Record<string, unknown>> {
   return { ...work(situation), failed: true, failure: { reason, message, verifyRequest } };
 }
 
@@ -333,7 +332,7 @@ export function failureVerdicts(
   situation: DesiredState,
   reason: string,
   message: string,
-): Pick<Living, 'available' | 'health' | 'stored'> {
+): Pick<Reported, 'available' | 'health' | 'stored'> {
   const kind = outcomeClass(reason, undefined);
   const contradicted = kind === 'terminal' || CONTRADICTS.some((one) => one === reason);
   const stored = contradicted ? undefined : currentStored(situation);
@@ -345,9 +344,15 @@ export function failureVerdicts(
   };
 }
 
-/** What our last report says of the Job. */
-export function ownMetadata(situation: DesiredState): NonNullable<StatusReport['metadata']> {
-  return (ownStatus(situation)?.metadata ?? {}) as NonNullable<StatusReport['metadata']>;
+/** What is reported of the Job, or was when it was there. */
+export function jobMetadata(
+  situation: DesiredState,
+  job: JobView | undefined,
+): NonNullable<StatusReport['metadata']> {
+  if (job === undefined)
+    return (ownStatus(situation)?.metadata ?? {}) as NonNullable<StatusReport['metadata']>;
+  const { name, attempt } = job;
+  return { job_name: name, job_namespace: situation.settings.namespace, attempt, ...times(job) };
 }
 
 export function times(job: JobView | undefined): Readonly<Record<string, string>> {

@@ -5,17 +5,17 @@
 import { jobName } from '../names.ts';
 import { readReceipt } from '../outcome.ts';
 import { type Place, readPlace, tenancyFault, wantedPlaces } from '../places.ts';
-import { type AvailabilityVerdict, statusReport } from '../status-report.ts';
 import {
   type ClusterOutcome,
   type DesiredState,
   type Effect,
-  failureOf,
+  failedAttempt,
+  outcomeOf,
   ownStatus,
   pauseLeftMs,
+  type Reported,
   recordedPlaces,
   removal,
-  retryPauseMs,
   secretRemoval,
 } from './desired-state.ts';
 import type { JobView } from './observe.ts';
@@ -28,25 +28,23 @@ const PLACES_PER_JOB = 10;
 /** Reconciles a cluster that is being deleted. */
 export function reconcileDeletion(situation: DesiredState): ClusterOutcome {
   const { jobs } = situation;
-  const clean = secretRemoval(situation);
   const own = ownStatus(situation);
   const isFinal =
     own?.observed_generation === situation.cluster.generation &&
     own.conditions.some((one) => one.type === 'Finalized' && one.status === 'True');
   const receipt = receiptOf(situation);
-  if (isFinal) return gone(situation, clean, receipt);
+  if (isFinal) return gone(situation, receipt);
   // A running Job could store the secret again: it must be gone before anything is deleted.
   const storing = jobs.filter((job) => job.purpose === 'store');
   if (storing.length > 0) {
-    const effects = [...clean, ...storing.filter((job) => !job.removing).map(removal)];
+    const effects = [...secretRemoval(situation), ...storing.filter((job) => !job.removing).map(removal)];
     const message = 'Jobs that store are being removed';
     return pending(situation, message, receipt, { effects, requeueAfterMs: 1000 });
   }
   const left = placesToRemove(situation).filter((place) => receipt[place] === undefined);
-  if (left.length === 0) return gone(situation, clean, receipt);
+  if (left.length === 0) return gone(situation, receipt);
   const job = jobs.find((candidate) => candidate.purpose === 'delete');
-  if (job !== undefined) return byJob(situation, clean, receipt, job);
-  return startDeletion(situation, clean, receipt, left);
+  return job === undefined ? startDeletion(situation, receipt, left) : byJob(situation, receipt, job);
 }
 
 /** Everything recorded. Of a cluster of which nothing was ever said, what its document names: another adapter may have stored it. */
@@ -82,12 +80,7 @@ function becameOf(
   return state === 'terminating' ? 'its namespace is being deleted' : undefined;
 }
 
-function startDeletion(
-  situation: DesiredState,
-  clean: readonly Effect[],
-  receipt: Receipt,
-  left: readonly string[],
-): ClusterOutcome {
+function startDeletion(situation: DesiredState, receipt: Receipt, left: readonly string[]): ClusterOutcome {
   const { cluster } = situation;
   const own = ownStatus(situation);
   const name = jobName(cluster.id, cluster.generation);
@@ -100,46 +93,32 @@ function startDeletion(
   const attempt = failures + 1;
   const recorded = situation.record?.places ?? [];
   const effects: readonly Effect[] = [
-    ...clean,
+    ...secretRemoval(situation),
     ...(left.every((place) => recorded.includes(place))
       ? []
       : [{ do: 'record', places: [...new Set([...recorded, ...left])].sort() } as const]),
     { do: 'start', purpose: 'delete', job: name, attempt, places },
   ];
-  return pending(situation, `Job "${name}" removes the pull secret`, receipt, { effects, attempt });
+  return pending(situation, `Job "${name}" removes the pull secret`, receipt, { effects }, attempt);
 }
 
-function byJob(
-  situation: DesiredState,
-  clean: readonly Effect[],
-  receipt: Receipt,
-  job: JobView,
-): ClusterOutcome {
+function byJob(situation: DesiredState, receipt: Receipt, job: JobView): ClusterOutcome {
   if (job.phase === 'running')
-    return pending(situation, `Job "${job.name}" removes the pull secret`, receipt, {
-      effects: clean,
-      attempt: job.attempt,
-    });
-  if (job.phase === 'failed') return failedDeletion(situation, clean, receipt, job);
+    return pending(situation, `Job "${job.name}" removes the pull secret`, receipt, {}, job.attempt);
+  if (job.phase === 'failed') return failedDeletion(situation, receipt, job);
   // It has done its part, and others are left.
-  const next = { effects: clean, afterReport: [removal(job)], requeueAfterMs: 100 };
+  const next = { afterReport: [removal(job)], requeueAfterMs: 100 };
   return pending(situation, `Job "${job.name}" has removed a part of what was stored`, receipt, next);
-}
-
-interface Pending {
-  readonly effects: readonly Effect[];
-  readonly afterReport?: readonly Effect[];
-  readonly attempt?: number;
-  readonly requeueAfterMs?: number;
 }
 
 function pending(
   situation: DesiredState,
   message: string,
   receipt: Receipt,
-  { attempt = 1, ...next }: Pending,
+  next: Pick<Partial<Reported>, 'effects' | 'afterReport' | 'requeueAfterMs'>,
+  attempt = 1,
 ): ClusterOutcome {
-  return outcome(situation, 'deleting', receipt, {
+  return deletion(situation, 'deleting', receipt, {
     available: [false, 'Deleting', message],
     finalized: [false, 'CleanupInProgress', message],
     // Deletion must not count as a failed try before it has failed.
@@ -148,16 +127,16 @@ function pending(
   });
 }
 
-function gone(situation: DesiredState, effects: readonly Effect[], receipt: Receipt): ClusterOutcome {
+function gone(situation: DesiredState, receipt: Receipt): ClusterOutcome {
   const { jobs, namespaces, record } = situation;
   const message = receiptText(receipt);
   const bindings = Object.entries(namespaces)
     .filter(([, state]) => state === 'active')
     .map(([namespace]): Effect => ({ do: 'remove-binding', namespace }));
-  return outcome(situation, 'deleted', receipt, {
+  return deletion(situation, 'deleted', receipt, {
     available: [false, 'SecretDeleted', message],
     finalized: [true, 'CleanupConfirmed', message],
-    effects: [...effects, ...bindings],
+    effects: [...secretRemoval(situation), ...bindings],
     // Job and record may go once the receipt is stored; until then they are the only witnesses.
     afterReport: [
       ...jobs.map(removal),
@@ -172,21 +151,16 @@ function receiptText(receipt: Receipt): string {
   return lines.length === 0 ? 'Nothing was ever written' : lines.sort().join('; ');
 }
 
-function failedDeletion(
-  situation: DesiredState,
-  effects: readonly Effect[],
-  receipt: Receipt,
-  job: JobView,
-): ClusterOutcome {
+function failedDeletion(situation: DesiredState, receipt: Receipt, job: JobView): ClusterOutcome {
   const { settings, now } = situation;
-  const { reason, message, kind } = failureOf(job);
+  const attempt = failedAttempt(job, now);
+  const { reason, message, kind } = attempt;
   // A deletion never stops retrying: the cluster would stay for ever. Terminal failures are retried as rarely as denied ones.
-  const pause = retryPauseMs(kind === 'retry' ? kind : 'denied', job.attempt, settings) ?? 3_600_000;
-  const left = pauseLeftMs(pause, job, now) ?? pause;
-  return outcome(situation, 'failed', receipt, {
+  const rarely = { ...attempt, kind: kind === 'retry' ? kind : 'denied' } as const;
+  const left = pauseLeftMs(rarely, settings) ?? 3_600_000 - attempt.ageMs;
+  return deletion(situation, 'failed', receipt, {
     available: [false, reason, message],
     finalized: [false, reason, message],
-    effects,
     afterReport: left > 0 ? [] : [removal(job)],
     data: { ...job.result?.details, failed: true },
     metadata: { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt },
@@ -194,32 +168,19 @@ function failedDeletion(
   });
 }
 
-interface Deletion extends Pick<ClusterOutcome, 'effects'>, Partial<Pick<ClusterOutcome, 'afterReport'>> {
-  readonly available: AvailabilityVerdict;
-  readonly finalized: AvailabilityVerdict;
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly metadata?: Readonly<Record<string, string | number>>;
-  readonly requeueAfterMs?: number;
-}
+type Deletion = Omit<Reported, 'applied' | 'data'> & Pick<Partial<Reported>, 'data'>;
 
-function outcome(
+function deletion(
   situation: DesiredState,
   phase: ClusterOutcome['phase'],
   receipt: Receipt,
-  { available, finalized, data, metadata = {}, effects, afterReport = [], ...next }: Deletion,
+  { data, ...reported }: Deletion,
 ): ClusterOutcome {
-  const { cluster, settings } = situation;
-  const places = placesToRemove(situation);
-  const report = statusReport(
-    settings.adapterName,
-    cluster.generation,
-    { available, applied: [false, available[1], available[2]], finalized },
-    {
-      ...data,
-      ...(places.length === 0 ? {} : { places }),
-      ...(Object.keys(receipt).length === 0 ? {} : { receipt }),
-    },
-    metadata,
-  );
-  return { phase, effects, afterReport, report, ...next };
+  const { available } = reported;
+  return outcomeOf(situation, phase, {
+    ...reported,
+    applied: [false, available[1], available[2]],
+    data: { ...data, ...(Object.keys(receipt).length === 0 ? {} : { receipt }) },
+    places: placesToRemove(situation),
+  });
 }

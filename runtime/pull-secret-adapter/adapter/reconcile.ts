@@ -7,13 +7,11 @@
  */
 import { textOf } from '../../core/record.ts';
 import { jobLabels, jobName } from '../names.ts';
-import { outcomeClass } from '../outcome.ts';
 import { managementNamespace, nameFaults, tenancyFault, wantedPlaces } from '../places.ts';
 import { type Plan, type PlanProblem, planCluster } from '../plan.ts';
 import type { AvailabilityVerdict } from '../status-report.ts';
 import {
   type Attempt,
-  attemptData,
   attemptOf,
   availability,
   type ClusterOutcome,
@@ -21,14 +19,14 @@ import {
   currentStored,
   type DesiredState,
   type Effect,
-  failureOf,
+  failedAttempt,
+  failureData,
   failureVerdicts,
-  living,
-  ownMetadata,
+  jobMetadata,
+  outcomeOf,
   pauseLeftMs,
   recordedPlaces,
   removal,
-  retryPauseMs,
   type StoredState,
   secretRemoval,
   storedOf,
@@ -61,7 +59,9 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
     return inProgress(situation, job.attempt, { effects: [], requeueAfterMs: 1000, job }, plan);
   if (job.phase !== 'running') {
     const stored = job.phase === 'succeeded' ? provedBy(situation, job) : undefined;
-    return stored === undefined ? failed(situation, job) : succeeded(situation, job, stored);
+    return stored === undefined
+      ? failed(situation, failedAttempt(job, situation.now), job)
+      : standing(situation, stored, job);
   }
   const repair = secretIsRight(situation, job)
     ? []
@@ -92,26 +92,24 @@ function secretIsRight({ cluster, secret }: DesiredState, job: JobView): boolean
 /** The Job has gone, or there was none: what was reported last says which. */
 function withoutJob(situation: DesiredState, plan: Plan): ClusterOutcome {
   const stored = currentStored(situation);
-  const due = stored === undefined ? 0 : verifyInMs(situation, stored);
-  if (stored !== undefined && due > 0) return standing(situation, stored, due);
+  if (stored !== undefined && verifyInMs(situation, stored) > 0) return standing(situation, stored);
   const gate = storeGate(situation, plan);
   if (gate !== undefined) return gated(situation, gate);
   const attempt = attemptOf(situation);
-  if (attempt?.failed === true) return afterFailure(situation, attempt, plan);
-  return start(situation, Math.max(1, attempt?.number ?? 1), plan);
-}
-
-function afterFailure(situation: DesiredState, attempt: Attempt, plan: Plan): ClusterOutcome {
-  const pause = retryPauseMs(outcomeClass(attempt.reason, undefined), attempt.number, situation.settings);
-  const left = pause === undefined ? undefined : pause - attempt.ageMs;
-  const isDue = isNewRequest(situation, attempt.verifyRequest) || (left !== undefined && !(left > 0));
-  return isDue ? start(situation, attempt.number + 1, plan) : failedBefore(situation, attempt, left);
+  if (attempt?.failed !== true) return start(situation, Math.max(1, attempt?.number ?? 1), plan);
+  return isDue(situation, attempt) ? start(situation, attempt.number + 1, plan) : failed(situation, attempt);
 }
 
 /** Whether a request is open. */
 function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string): boolean {
   const request = record?.verifyRequest ?? '';
   return request !== '' && request !== answered;
+}
+
+/** Whether the next attempt may start. */
+function isDue(situation: DesiredState, attempt: Attempt): boolean {
+  const left = pauseLeftMs(attempt, situation.settings);
+  return isNewRequest(situation, attempt.verifyRequest) || (left !== undefined && !(left > 0));
 }
 
 /** When what is stored has to be proved again; zero or less: now. */
@@ -159,7 +157,7 @@ function inProgress(
   const name = job?.name ?? jobName(cluster.id, cluster.generation);
   const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
   const isReady = plan.verdict === 'ready';
-  return living(situation, 'running', {
+  return outcomeOf(situation, 'running', {
     available: availability(currentStored(situation), [false, 'JobInProgress', message]),
     applied: [true, 'JobInProgress', message],
     stored: storedOf(situation),
@@ -188,49 +186,6 @@ function provedBy(situation: DesiredState, job: JobView): StoredState | undefine
   };
 }
 
-function succeeded(situation: DesiredState, job: JobView, stored: StoredState): ClusterOutcome {
-  const { message } = stored;
-  // The Job that answers a request has to be made after it.
-  const due = verifyInMs(situation, stored);
-  return living(situation, 'stored', {
-    available: [true, 'SecretAvailable', message],
-    applied: [true, 'SecretCreated', message],
-    stored,
-    data: work(situation),
-    metadata: jobMetadata(situation, job),
-    afterReport: due > 0 ? [] : [removal(job)],
-    requeueAfterMs: Math.max(due, 100),
-  });
-}
-
-function failed(situation: DesiredState, job: JobView): ClusterOutcome {
-  const { settings, now } = situation;
-  const { reason, message, kind } = failureOf(job);
-  const left = pauseLeftMs(retryPauseMs(kind, job.attempt, settings), job, now);
-  const isDue = isNewRequest(situation, job.verifyRequest) || (left !== undefined && !(left > 0));
-  return living(situation, 'failed', {
-    ...failureVerdicts(situation, reason, message),
-    applied:
-      job.phase === 'failed'
-        ? [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`]
-        : [false, reason, message],
-    data: {
-      ...job.result?.details,
-      ...work(situation),
-      failed: true,
-      failure: { reason, message, verifyRequest: job.verifyRequest },
-      retriable: kind !== 'terminal',
-    },
-    metadata: jobMetadata(situation, job),
-    afterReport: isDue ? [removal(job)] : [],
-    requeueAfterMs: left === undefined ? undefined : Math.max(left, 1000),
-  });
-}
-
-function jobMetadata({ settings }: DesiredState, job: JobView): Readonly<Record<string, string | number>> {
-  return { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt, ...times(job) };
-}
-
 // What a pass comes to that starts nothing: the work is gated, or done, or has failed and waits.
 
 /** Nothing may start now. */
@@ -239,45 +194,60 @@ function gated(
   { verdict, reason, message, preconditions, retryAfterMs }: PlanProblem<'waiting' | 'invalid'>,
 ): ClusterOutcome {
   const unmet: AvailabilityVerdict = [false, reason, message];
-  return living(situation, verdict, {
+  const attempt = attemptOf(situation);
+  const failure = attempt?.failed === true ? attempt : undefined;
+  return outcomeOf(situation, verdict, {
     available: availability(currentStored(situation), unmet),
     applied: unmet,
     stored: storedOf(situation),
-    data: { ...attemptData(situation), preconditions, retriable: verdict === 'waiting' },
-    ...(attemptOf(situation)?.failed === true ? { metadata: ownMetadata(situation) } : {}),
+    data: {
+      ...(failure === undefined ? {} : failureData(situation, failure)),
+      preconditions,
+      retriable: verdict === 'waiting',
+    },
+    ...(failure === undefined ? {} : { metadata: jobMetadata(situation, undefined) }),
     requeueAfterMs: retryAfterMs,
   });
 }
 
-/** It is stored, and nothing is to be done until it is proved again. */
-function standing(situation: DesiredState, stored: StoredState, dueMs: number): ClusterOutcome {
-  return living(situation, 'stored', {
-    available: availability(stored, [false, '', '']),
-    applied: [true, 'SecretCreated', stored.message],
+/** It is stored, and nothing is to be done until it is proved again. @param job that has proved it, if it is still there */
+function standing(situation: DesiredState, stored: StoredState, job?: JobView): ClusterOutcome {
+  const { message } = stored;
+  const due = verifyInMs(situation, stored);
+  return outcomeOf(situation, 'stored', {
+    available: [true, 'SecretAvailable', message],
+    applied: [true, 'SecretCreated', message],
     stored,
     data: work(situation),
-    metadata: ownMetadata(situation),
-    requeueAfterMs: dueMs,
+    metadata: jobMetadata(situation, job),
+    // The Job that answers a request has to be made after it.
+    afterReport: due > 0 || job === undefined ? [] : [removal(job)],
+    requeueAfterMs: job === undefined ? due : Math.max(due, 100),
   });
 }
 
-/** @param leftMs of the pause before the next attempt; undefined: only a change of the cluster helps */
-function failedBefore(
-  situation: DesiredState,
-  { reason, message, verifyRequest }: Attempt,
-  leftMs: number | undefined,
-): ClusterOutcome {
-  return living(situation, 'failed', {
+/** The last attempt failed, and the next one has to wait. @param job that failed, if it is still there */
+function failed(situation: DesiredState, attempt: Attempt, job?: JobView): ClusterOutcome {
+  const { number, reason, message, kind } = attempt;
+  const left = pauseLeftMs(attempt, situation.settings);
+  return outcomeOf(situation, 'failed', {
     ...failureVerdicts(situation, reason, message),
-    applied: [false, 'JobFailed', message],
+    applied:
+      job?.phase === 'succeeded'
+        ? [false, reason, message]
+        : [
+            false,
+            'JobFailed',
+            job === undefined ? message : `Job "${job.name}" has failed, attempt ${number}`,
+          ],
     data: {
-      ...work(situation),
-      failed: true,
-      failure: { reason, message, verifyRequest },
-      retriable: outcomeClass(reason, undefined) !== 'terminal',
+      ...job?.result?.details,
+      ...failureData(situation, attempt),
+      retriable: kind !== 'terminal',
     },
-    metadata: ownMetadata(situation),
-    requeueAfterMs: leftMs,
+    metadata: jobMetadata(situation, job),
+    afterReport: job !== undefined && isDue(situation, attempt) ? [removal(job)] : [],
+    requeueAfterMs: left === undefined || job === undefined ? left : Math.max(left, 1000),
   });
 }
 
