@@ -231,7 +231,7 @@ class Shown implements Heart {
 
 /** What may pass until the next sign of life: a restart and its proof take their time, everything else is quick. */
 function patienceOf({ reason }: NodeState, { pollMs, jobMs, settleMs }: DaemonSettings): number {
-  const restarts = reason === 'Restarting' || reason === 'Recovering';
+  const restarts = ['Restarting', 'Recovering', 'Trying'].includes(reason);
   return pollMs + SLACK_MS + (restarts ? jobMs + settleMs + HEALTHY_WITHIN_MS : 0);
 }
 
@@ -283,6 +283,8 @@ export interface LoopOptions {
   readonly pollMs: number;
   /** Called after every check. */
   readonly publish: (state: NodeState) => void;
+  /** Whether what a finished pass has left on the node works: its state, or one that says what does not. */
+  readonly prove?: (state: NodeState) => Promise<NodeState>;
   /** End when there is nothing to do now, instead of waiting for the next change. */
   readonly once?: boolean;
 }
@@ -352,7 +354,7 @@ async function workOfLoop(
   while (!signal.aborted) {
     if (!hold.held()) return false;
     const rest = await engine.pass(signal);
-    publish(rest.state);
+    publish((await options.prove?.(rest.state)) ?? rest.state);
     if (options.once === true && rest.waiting !== true) return true;
     await options.wake.wait(Math.min(options.pollMs, rest.lookInMs ?? options.pollMs), signal);
   }

@@ -16,7 +16,7 @@ import {
 } from './restart.ts';
 import type { Turns } from './restart-leases.ts';
 import { after, type Decision, decide, type Ended, type Policy, type Step } from './rollout.ts';
-import { giveToRoot, makePrivate, type StateFolder, type Stored } from './state.ts';
+import { makePrivate, type StateFolder, type Stored } from './state.ts';
 import type { Systemd } from './systemd.ts';
 import {
   type NodeEvent,
@@ -58,11 +58,10 @@ export class NodeEngine {
   /** Reads the journal, and sweeps what killed runs left. */
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { journal, ledger, damaged, newer } = options.folder.load();
+    const { journal, ledger, damaged } = options.folder.load();
     this.#journal = journal;
     this.#ledger = ledger;
-    if (newer) options.report({ event: 'journal-damaged', path: options.folder.setAside() });
-    else if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
+    if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
     if (journal.change !== undefined) options.report({ event: 'resumed', phase: journal.change.phase });
     const swept = sweepLeftovers(options.task.file) + options.folder.sweep();
     if (swept > 0) options.report({ event: 'swept', files: swept });
@@ -72,7 +71,6 @@ export class NodeEngine {
   async pass(signal: AbortSignal): Promise<Rest> {
     const { task, report, turns } = this.#options;
     try {
-      if (giveToRoot(task.file)) report({ event: 'given-to-root', file: task.file });
       if (task.secret === true && makePrivate(task.file)) report({ event: 'made-private', file: task.file });
     } catch (error) {
       return this.#troubled(asProblem(error));
@@ -187,11 +185,13 @@ export class NodeEngine {
       foreign: look.foreign ?? 0,
     });
     if (this.#journal.change?.restart !== true) return { step: 'write', ok: true, invocation: '' };
-    const invocation = await systemd.state(task.unit).then(
-      (state) => (state.active === 'active' ? state.invocation : ''),
-      () => '',
-    );
-    return { step: 'write', ok: true, invocation };
+    try {
+      if (task.isPartOfUnit === true) await systemd.reload();
+      const { active, invocation } = await systemd.state(task.unit);
+      return { step: 'write', ok: true, invocation: active === 'active' ? invocation : '' };
+    } catch {
+      return { step: 'write', ok: true, invocation: '' };
+    }
   }
 
   #rollBack(): Ended {
@@ -255,7 +255,8 @@ export class NodeEngine {
 
   #restartOptions(): RestartOptions {
     const { task, settleMs, health, clock } = this.#options;
-    return { unit: task.unit, settleMs, clock, ...(health === undefined ? {} : { health }) };
+    const { unit, isPartOfUnit: reload } = task;
+    return { unit, reload, settleMs, clock, ...(health === undefined ? {} : { health }) };
   }
 
   #troubled(problem: PullwrightError): Rest {

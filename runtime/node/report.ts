@@ -211,7 +211,6 @@ const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>
   'state-failed': ['error', 'Cannot store the journal'],
   'journal-damaged': ['warn', 'The journal cannot be read and is started again'],
   resumed: ['info', 'A change was interrupted: going on with it'],
-  'given-to-root': ['warn', 'Corrected an owner that was not root'],
   'made-private': ['warn', 'Corrected a mode that let others read credentials'],
   swept: ['info', 'Removed what a killed run left behind'],
 };

@@ -8,6 +8,8 @@ import { type Systemd, stopped, type UnitState } from './systemd.ts';
 /** What is restarted, and when it counts as up. */
 export interface RestartOptions {
   readonly unit: string;
+  /** Whether systemd has to read its units again before. @default {false} */
+  readonly reload?: boolean | undefined;
   /** How long the unit must stay up. Milliseconds. */
   readonly settleMs: number;
   readonly health?: UnitHealth;
@@ -46,6 +48,7 @@ export function attemptRestart(
   signal: AbortSignal,
 ): Promise<RestartEnd> {
   return ended(async () => {
+    if (options.reload === true) await systemd.reload();
     await options.health?.before();
     const present = await systemd.state(options.unit);
     const done =
@@ -63,6 +66,7 @@ export function recoverUnit(
   signal: AbortSignal,
 ): Promise<RestartEnd> {
   return ended(async () => {
+    if (options.reload === true) await systemd.reload();
     const present = await systemd.state(options.unit);
     const asBefore = options.before === '' ? !options.touched : present.invocation === options.before;
     if (present.active === 'active' && asBefore) return false;

@@ -1,21 +1,12 @@
 /**
  * What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole.
- *
- * State of a later version is set aside and kept: overwriting it would lose what that version needs when it comes back,
- * refusing to work would leave the node without credentials.
  */
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  closeSync,
-  constants,
-  copyFileSync,
-  fchownSync,
-  fstatSync,
   linkSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -24,7 +15,7 @@ import {
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, PullwrightError } from '../core/errors.ts';
-import { isRecord } from '../core/record.ts';
+import { isRecord, recordOf } from '../core/record.ts';
 import { redact, reveal } from '../core/redacted.ts';
 import {
   type FileContent,
@@ -36,40 +27,6 @@ import {
 } from './atomic-file.ts';
 import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './checkpoint.ts';
 import type { OwnedEntries } from './task.ts';
-
-// Who owns what is written on a node. The kubelet runs as root what it finds, and reads its credentials as root, so that
-// no other user may own these files; an earlier version, or a container started with another user, may have left them so.
-
-const ROOT = 0;
-
-/**
- * Gives the file or folder at `path` to root, unless it belongs to root already. Does nothing where this process is not root,
- * for a missing file and for a link, whose target is not ours.
- *
- * @returns whether the owner was another one
- * @throws PullwrightError when root may not change the owner: a read-only file system, or a missing capability
- */
-export function giveToRoot(path: string): boolean {
-  if (process.geteuid?.() !== ROOT) return false;
-  let fd: number;
-  try {
-    // A descriptor, so that the checked file is the changed one. O_NONBLOCK, so that a pipe does not block.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) return false;
-    throw fileError('open', path, error);
-  }
-  try {
-    const { uid, gid } = fstatSync(fd);
-    if (uid === ROOT && gid === ROOT) return false;
-    fchownSync(fd, ROOT, ROOT);
-    return true;
-  } catch (error) {
-    throw fileError('change the owner of', path, error);
-  } finally {
-    closeSync(fd);
-  }
-}
 
 /** Takes from everyone but its owner what holds credentials. True when that changed something. A link is left alone. */
 export function makePrivate(path: string): boolean {
@@ -106,7 +63,7 @@ export class StateFolder {
     this.#copy = join(path, 'saved.json');
   }
 
-  /** Makes the folder, and sees to it that only root may write here: who does decides what root writes elsewhere. */
+  /** Makes the folder, and sees to it that only its owner may write here: who does decides what root writes elsewhere. */
   prepare(): void {
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });
@@ -114,37 +71,20 @@ export class StateFolder {
       if (!stat.isDirectory())
         throw new PullwrightError(`Cannot use "${this.path}": it is no folder`, { code: 'NotAFolder' });
       if ((stat.mode & 0o077) !== 0) chmodSync(this.path, 0o700);
-      for (const path of [this.path, this.#journal, this.#copy]) giveToRoot(path);
     } catch (error) {
       throw fileError('prepare', this.path, error);
     }
   }
 
-  /**
-   * What was stored; whatever cannot be understood counts as nothing, and `damaged` says so. `newer`: a later version of this
-   * program wrote it.
-   */
-  load(): Stored & { readonly damaged: boolean; readonly newer: boolean } {
+  /** What was stored; whatever cannot be understood counts as nothing, and `damaged` says so: a later version may have written it. */
+  load(): Stored & { readonly damaged: boolean } {
     const content = readWhole(this.#journal);
-    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false, newer: false };
-    const document = parseJson(content);
-    const record = isRecord(document) ? document : {};
-    const newer = isNewer(record) || (isRecord(record['journal']) && isNewer(record['journal']));
+    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false };
+    const record = recordOf(parseJson(content));
     const journal = isNewer(record) ? undefined : parseJournal(record['journal']);
     const ledger = parseLedger(record['ledger']);
     const damaged = journal === undefined || ledger === undefined;
-    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged, newer };
-  }
-
-  /** Keeps a copy of what a later version wrote, for the day when that version is back. Gives its path. */
-  setAside(): string {
-    const aside = `${this.#journal}.newer`;
-    try {
-      copyFileSync(this.#journal, aside);
-    } catch (error) {
-      throw fileError('copy', this.#journal, error);
-    }
-    return aside;
+    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged };
   }
 
   store(stored: Stored): void {

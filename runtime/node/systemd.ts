@@ -313,16 +313,12 @@ export interface Systemd {
   restart(unit: string, signal: AbortSignal): Promise<JobEnd>;
   /** Forgets failures, so that the limit on starts does not refuse the next one. */
   resetFailed(unit: string): Promise<void>;
-}
-
-/** For tasks whose file is part of a unit. */
-export interface ReloadingSystemd extends Systemd {
   /** Reads all unit files again, as `systemctl daemon-reload` does. */
   reload(): Promise<void>;
 }
 
 /** For programs that have to know what systemd makes of a service, and run others as services. */
-export interface ServiceSystemd extends ReloadingSystemd {
+export interface ServiceSystemd extends Systemd {
   /** The service as systemd has read it; undefined where it has none of this name. */
   service(unit: string): Promise<LoadedService | undefined>;
   /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */

@@ -40,6 +40,8 @@ export interface NodeTask {
   readonly secret?: boolean;
   readonly file: string;
   readonly unit: string;
+  /** Whether the file is a part of the unit, so that it counts only when systemd has read its units again. @default {false} */
+  readonly isPartOfUnit?: boolean;
   /** Looks at the sources. Never throws for what they hold. */
   look(present: FileContent | undefined, ledger: OwnedEntries): Observation;
 }
@@ -78,8 +80,6 @@ export type NodeEvent =
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
   | { readonly event: 'swept'; readonly files: number }
-  /** An earlier version, or a container with another user, had left the file with an owner other than root. */
-  | { readonly event: 'given-to-root'; readonly file: string }
   /** The file holds credentials, and others than its owner could read it. */
   | { readonly event: 'made-private'; readonly file: string };
 

@@ -290,6 +290,14 @@ else {
       assert.equal(agent.reason(), 'ProviderFails');
       assert.match(agent.text(), /no CA to verify the API server with in \/nowhere\.crt/);
       assert.equal(await node.run(['--once']).ended, 0);
+      const looking = node.run();
+      await inSync(looking);
+      const works = readFileSync(node.plugin);
+      writeFileSync(node.plugin, '#!/bin/false\n');
+      await until('it is tried again', () => looking.reason() === 'ProviderNotTried', 60_000);
+      writeFileSync(node.plugin, works);
+      await inSync(looking);
+      await looking.stop();
       const { state } = node.machine;
       writeFileSync(join(state, 'real'), readFileSync(join(state, 'kubelet')), { mode: 0o755 });
       writeFileSync(join(state, 'kubelet'), `#!/bin/bash\nexec ${state}/real --none\n`);

@@ -207,7 +207,7 @@ export const NODE_PARSERS: readonly Parser[] = [
           'the journal',
         );
       }
-      return unlessNamed([jsonOf(loaded)], [loaded.damaged, loaded.newer, copy]);
+      return unlessNamed([jsonOf(loaded)], [loaded.damaged, copy]);
     },
   },
   {

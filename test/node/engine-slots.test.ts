@@ -114,6 +114,7 @@ function unit(calls: string[]): Systemd {
       return Promise.resolve({ result: 'done' });
     },
     resetFailed: () => Promise.resolve(),
+    reload: () => Promise.resolve(),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   type DaemonIo,
   type DaemonSettings,
   healthOf,
+  type LoopOptions,
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
@@ -18,12 +19,7 @@ import { NodeEngine } from '../../node/engine.ts';
 import type { Gauge, NodeReporter } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
-import {
-  type ReloadingSystemd,
-  type ServiceSystemd,
-  type Systemd,
-  systemdOverBus,
-} from '../../node/systemd.ts';
+import { type ServiceSystemd, systemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
 import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
@@ -40,7 +36,7 @@ import {
   withFailures,
 } from './report.ts';
 import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
-import { Proof, type TrialFailure, tryOut } from './trial.ts';
+import { tryOut } from './trial.ts';
 import { connect, watchConfig } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
@@ -111,45 +107,6 @@ function removeExecutable(path: string, sha256: string, log: Logger): void {
   else log.warn('Executable kept: another program has replaced it', { file: path });
 }
 
-// systemd for a task whose file is a drop-in of the unit.
-// The drop-in is the whole state. The file of the kubelet has its digest in its name and is never changed, and nothing uses it
-// or the executable before the drop-in names them, so that putting the drop-in back puts everything back.
-
-/** A drop-in counts only when systemd has read it, so units are read again before the unit is looked at or restarted. */
-export class FreshUnits implements Systemd {
-  readonly #systemd: ReloadingSystemd;
-  /** At the start too: a killed run may have written and not come to this. */
-  #stale = true;
-
-  constructor(systemd: ReloadingSystemd) {
-    this.#systemd = systemd;
-  }
-
-  changed(): void {
-    this.#stale = true;
-  }
-
-  async state(unit: string): ReturnType<Systemd['state']> {
-    await this.#fresh();
-    return this.#systemd.state(unit);
-  }
-
-  async restart(unit: string, signal: AbortSignal): ReturnType<Systemd['restart']> {
-    await this.#fresh();
-    return this.#systemd.restart(unit, signal);
-  }
-
-  resetFailed(unit: string): Promise<void> {
-    return this.#systemd.resetFailed(unit);
-  }
-
-  async #fresh(): Promise<void> {
-    if (!this.#stale) return;
-    await this.#systemd.reload();
-    this.#stale = false;
-  }
-}
-
 /** How the installer runs. Times are milliseconds. */
 export interface InstallerSettings extends SourceOptions, DaemonSettings {
   readonly authDir: string;
@@ -175,7 +132,7 @@ export async function runInstaller(options: InstallerSettings, io: DaemonIo): Pr
       openReporter: (daemon) => openReporter(options, () => source?.plan, daemon),
       work: (daemon) => {
         source = new NodeSource(options, daemon.env, daemon.log);
-        return workAndProve(options, source, daemon);
+        return workAndReport(options, source, daemon);
       },
     },
     options,
@@ -187,7 +144,7 @@ export async function runInstaller(options: InstallerSettings, io: DaemonIo): Pr
   return ready ? 0 : 1;
 }
 
-async function workAndProve(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
+async function workAndReport(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
   const news = new FailureNews();
   const publish = (node: NodeState): void => {
     const notes = options.uninstall ? [] : readFailures(options.root + options.authDir);
@@ -199,20 +156,32 @@ async function workAndProve(options: InstallerSettings, source: NodeSource, daem
     daemon.publish(state);
     if (state.ready && !options.uninstall) source.removeOld();
   };
-  const trial = async (): Promise<TrialFailure | undefined> =>
-    source.plan?.ok === true ? tryOut(systemd(options), options, source.plan, daemon.signal) : undefined;
-  const proof = new Proof(trial, publish);
-  const look = (state: NodeState): void =>
-    proof.state(state, options.uninstall ? undefined : keyOf(source.plan));
-  await work(options, source, { ...daemon, publish: look });
-  await proof.settled();
+  await work(options, source, { ...daemon, publish });
   if (options.uninstall) await finish(options, daemon);
 }
 
-/** What is installed by a plan; undefined when the kubelet is pointed at nothing of ours. */
-function keyOf(plan: InstallPlan | undefined): string | undefined {
-  return plan?.ok === true && plan.config !== undefined ? plan.dropIn : undefined;
+const TRYING: NodeState = {
+  ready: false,
+  busy: true,
+  reason: 'Trying',
+  message: 'The kubelet has the file; the executable is being run on the node',
+};
+
+/** The node is in sync when what is installed works, which each pass tries again. */
+function prover(options: InstallerSettings, source: NodeSource, { publish, signal }: Daemon): Prove {
+  let tried = '';
+  return async (state) => {
+    const { plan } = source;
+    // Without a file the kubelet is pointed at nothing of ours.
+    if (!state.ready || options.uninstall || plan?.ok !== true || plan.config === undefined) return state;
+    if (tried !== plan.dropIn) publish(TRYING);
+    tried = plan.dropIn;
+    const failure = await tryOut(systemd(options), options, plan, signal);
+    return failure === undefined || signal.aborted ? state : { ready: false, ...failure };
+  };
 }
+
+type Prove = NonNullable<LoopOptions['prove']>;
 
 /** Prints what would be done. 0: nothing. */
 export async function dryRunInstaller(
@@ -236,10 +205,9 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
     const engine = (publish: (state: NodeState) => void): NodeEngine =>
       newEngine(options, folder, source, { ...daemon, publish });
     const once = options.once || options.uninstall;
-    await runLoop(
-      { folder, engine, wake, clock, pollMs: options.pollMs, publish: daemon.publish, once },
-      signal,
-    );
+    const { publish } = daemon;
+    const prove = prover(options, source, { ...daemon, signal });
+    await runLoop({ folder, engine, wake, clock, pollMs: options.pollMs, publish, prove, once }, signal);
   } finally {
     over.abort();
     wake.close();
@@ -277,7 +245,6 @@ function newEngine(
   source: NodeSource,
   { publish, event: report }: Daemon,
 ): NodeEngine {
-  const units = new FreshUnits(systemd(options));
   const file = dropInFile(options);
   const health = healthOf(options);
   makeFolder(dirname(file), 0o755);
@@ -287,19 +254,19 @@ function newEngine(
       name: 'credential-provider',
       file,
       unit: options.unit,
+      // The drop-in is the whole state: the kubelet's file has its digest in its name and never changes, and nothing uses it or
+      // the executable before the drop-in names them, so that putting the drop-in back puts everything back.
+      isPartOfUnit: true,
       look: (present) => source.look(present === undefined ? undefined : read('', file)?.text),
     },
     folder,
-    systemd: units,
+    systemd: systemd(options),
     policy: policyOf(options),
     clock,
     settleMs: options.settleMs,
     ...(health === undefined ? {} : { health }),
     publish,
-    report: (event) => {
-      if (event.event === 'written' || event.event === 'rolled-back') units.changed();
-      report(event);
-    },
+    report,
   });
 }
 

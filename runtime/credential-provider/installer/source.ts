@@ -8,7 +8,6 @@ import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
-import { giveToRoot } from '../../node/state.ts';
 import type { Observation } from '../../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
@@ -128,16 +127,6 @@ export class NodeSource {
       makeFolder(dirname(path), 0o755);
       if (read('', path)?.text !== file.text) replaceFile(path, Buffer.from(file.text), { mode: 0o644 });
     }
-    const executable = join(root + plan.binDir, CREDENTIAL_PROVIDER.name);
-    for (const owned of [
-      dirname(root + plan.config.path),
-      root + plan.config.path,
-      ...(plan.environment === undefined ? [] : [root + plan.environment.path]),
-      dirname(executable),
-      executable,
-      this.#options.root + this.#options.dropInDir,
-    ])
-      if (giveToRoot(owned)) this.#log.warn('Corrected an owner that was not root', { file: owned });
   }
 
   #copyExecutable(folder: string): void {

@@ -8,7 +8,6 @@ import { describeError } from '../../core/errors.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { removeFile } from '../../node/atomic-file.ts';
 import type { LoadedService, ServiceProperties, ServiceSystemd } from '../../node/systemd.ts';
-import type { NodeState } from '../../node/task.ts';
 import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
@@ -21,12 +20,20 @@ export interface TrialFailure {
   readonly message: string;
 }
 
-/** The longest that a check takes: its budget, twice, and the start. */
-const LONGEST_SECONDS = 120;
+/** More than the longest budget of a check, and less than the loop of a node may stand still. */
+const LONGEST_SECONDS = 60;
 const UNIT = 'pullwright-provider-check.service';
 
-/** Looks, and tries. Rejects when systemd does not answer. */
-export async function tryOut(
+/** Looks, and tries. A systemd that does not answer proves nothing. */
+export async function tryOut(...given: Parameters<typeof attempt>): Promise<TrialFailure | undefined> {
+  try {
+    return await attempt(...given);
+  } catch (error) {
+    return { reason: 'ProviderNotTried', message: describeError(error) };
+  }
+}
+
+async function attempt(
   systemd: ServiceSystemd,
   places: HostPlaces,
   plan: GoodPlan,
@@ -125,62 +132,5 @@ function textOf(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     return describeError(error);
-  }
-}
-
-// A state of the node that is not called good before what was installed was tried.
-
-const TRYING: NodeState = {
-  ready: false,
-  busy: true,
-  reason: 'Trying',
-  message: 'The kubelet has the file; the executable is being run on the node',
-};
-
-/**
- * Filters the states of the engine before they are reported. Its `InSync` becomes that of the
- * node when the trial has succeeded; each further pass tries again, in the background.
- */
-export class Proof {
-  readonly #attempt: () => Promise<TrialFailure | undefined>;
-  readonly #publish: (state: NodeState) => void;
-  /** What was tried last, and with what result. */
-  #tried: { readonly key: string; readonly state: NodeState | undefined } | undefined;
-  #running: Promise<void> | undefined;
-  #wanted: { readonly key: string; readonly state: NodeState } | undefined;
-
-  constructor(attempt: () => Promise<TrialFailure | undefined>, publish: (state: NodeState) => void) {
-    this.#attempt = attempt;
-    this.#publish = publish;
-  }
-
-  /** `key` names what is installed; undefined: nothing that could be tried. */
-  state(state: NodeState, key: string | undefined): void {
-    if (!state.ready || key === undefined) {
-      this.#wanted = undefined;
-      this.#publish(state);
-      return;
-    }
-    this.#wanted = { key, state };
-    const known = this.#tried?.key === key ? (this.#tried.state ?? state) : TRYING;
-    this.#publish(known);
-    this.#running ??= this.#run(key).finally(() => {
-      this.#running = undefined;
-    });
-  }
-
-  /** Resolves when no trial is under way. */
-  async settled(): Promise<void> {
-    await this.#running;
-  }
-
-  async #run(key: string): Promise<void> {
-    const failure = await this.#attempt().catch(
-      (error: unknown): TrialFailure => ({ reason: 'ProviderNotTried', message: describeError(error) }),
-    );
-    this.#tried = { key, state: failure && { ready: false, ...failure } };
-    const wanted = this.#wanted;
-    // The installed state has changed since the trial: the next pass tries the new one.
-    if (wanted?.key === key) this.#publish(this.#tried.state ?? wanted.state);
   }
 }

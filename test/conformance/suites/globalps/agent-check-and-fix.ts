@@ -148,6 +148,7 @@ function systemdOf(results: readonly string[]): Systemd {
         busy: false,
       }),
     resetFailed: () => Promise.resolve(),
+    reload: () => Promise.resolve(),
     restart: async () => {
       const result = left.shift();
       if (result === undefined) throw new Error('restarted more often than the case has results');
