@@ -56,16 +56,13 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   const document = JSON.parse(
     runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], root),
   ) as Spdx;
-  const lock = readLock(root);
-  const shipped = npmParts(root, lock);
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+  const shipped = shippedPackages(root, lock);
   const fromNpm = document.packages.flatMap((one) => {
-    const copies = shipped.filter(({ name }) => name === `${one.name}@${one.versionInfo ?? ''}`);
-    if (copies.length === 0) return one.name === lock.name ? [one] : [];
-    const checksums = [
-      ...new Map(copies.flatMap(({ sums }) => sums.map((sum) => [sum.checksumValue, sum]))).values(),
-    ];
-    // Of a duplicate package npm may take the copy inside of another archive, which has none.
-    return [checksums.length === 0 ? one : { ...one, checksums }];
+    const key = `${one.name}@${one.versionInfo ?? ''}`;
+    if (!shipped.has(key)) return one.name === lock.name ? [one] : [];
+    const integrity = shipped.get(key);
+    return [integrity === undefined ? one : { ...one, checksums: [sumOf(integrity)] }];
   });
   const { packages: pins, snapshot } = basePins();
   const base = pins.map((pin) => basePackage(pin, snapshot));
@@ -93,37 +90,23 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   );
 }
 
-function readLock(root: string): Lock {
-  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
-}
-
-/** A package in an executable. */
-interface NpmPart {
-  /** `zod@4.6.7` */
-  readonly name: string;
-  /** None of a package that comes inside of another one's archive. */
-  readonly sums: readonly Checksum[];
-}
-
-interface Checksum {
-  readonly algorithm: string;
-  readonly checksumValue: string;
-}
-
-/** Packages with a module in the executable, and the runtimes, as the lock file has them. */
-function npmParts(root: string, lock: Lock): readonly NpmPart[] {
-  const paths = new Set(bundledModules(root).flatMap((module) => packagePath(module) ?? []));
-  return [...paths, ...RUNTIMES.map((name) => `node_modules/${name}`)].map((path) => {
+/**
+ * Packages with a module in the executable, and the runtimes: `zod@4.6.7`, and what the lock file has as checksum of it. A copy inside of
+ * another package's archive has none, and npm may list that one.
+ */
+function shippedPackages(root: string, lock: Lock): ReadonlyMap<string, string | undefined> {
+  const found = new Map<string, string | undefined>();
+  const bundled = bundledModules(root).flatMap((module) => packagePath(module) ?? []);
+  for (const path of [...bundled, ...RUNTIMES.map((name) => `node_modules/${name}`)]) {
     const { name, version = 'not in the lock file', integrity } = lock.packages[path] ?? {};
-    return {
-      name: `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`,
-      sums: integrity === undefined ? [] : [sumOf(integrity)],
-    };
-  });
+    const key = `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`;
+    found.set(key, integrity ?? found.get(key));
+  }
+  return found;
 }
 
 /** npm's `sha512-<base64>` as the bill has it. */
-function sumOf(integrity: string): Checksum {
+function sumOf(integrity: string): { readonly algorithm: string; readonly checksumValue: string } {
   const [algorithm = '', base64 = ''] = integrity.split(/-(.*)/s);
   return {
     algorithm: algorithm.toUpperCase(),

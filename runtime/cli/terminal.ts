@@ -118,7 +118,7 @@ const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partia
  * Orange, yellow and blue can be distinguished with colour blindness, green and red cannot. The words beside them say the same.
  * 256 colours: the palette's numbers.
  */
-export const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
+const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
 
 /** Of terminals with eight colours. */
 const FEW = { red: '31', yellow: '33', green: '36' } as const;

@@ -113,20 +113,22 @@ test('there is a token only where something asks the API server, and the rights 
   for (const asks of [{ watch: true }, { restartWindow: 'auto' }, { report: true }] as const)
     assert.equal(podOf({ ...quiet, ...asks }).automountServiceAccountToken, true);
   assert.equal(podOf({ watch: false, restart: 'never', report: false }).automountServiceAccountToken, false);
-  const rules = agentRbac({ report: false }).flatMap(
-    (object) => (object['rules'] as Record<string, string[]>[]) ?? [],
-  );
-  assert.deepEqual(
-    rules.map(({ resources, resourceNames, verbs }) =>
-      [resources, resourceNames, verbs].map((one) => one?.join()).join(' '),
-    ),
-    [
-      'secrets original-pull-secret,global-pull-secret get,list,watch',
-      'leases global-pull-secret-syncer-turns get,update',
-      'daemonsets global-pull-secret-syncer get',
-      'secrets pull-secret get',
-    ],
-  );
+  const rules = (options: Parameters<typeof agentRbac>[0]): readonly string[] =>
+    agentRbac(options).flatMap(({ metadata, ...object }) =>
+      ((object['rules'] as Record<string, string[]>[]) ?? []).map(({ resources, resourceNames, verbs }) =>
+        [metadata.namespace, resources, resourceNames, verbs].join(' '),
+      ),
+    );
+  assert.deepEqual(rules({ report: false }), [
+    'kube-system secrets original-pull-secret,global-pull-secret get,list,watch',
+    'kube-system leases global-pull-secret-syncer-turns get,update',
+    'kube-system daemonsets global-pull-secret-syncer get',
+    'openshift-config secrets pull-secret get',
+  ]);
+  assert.deepEqual(rules({ watch: false, restart: 'never', report: false }), [
+    'kube-system secrets original-pull-secret,global-pull-secret get',
+    'openshift-config secrets pull-secret get',
+  ]);
 });
 
 test('reports take a token, rights of their own, and a policy that binds them to the node; they are on by default', () => {
@@ -171,31 +173,6 @@ test('nodes beside the eligible ones are reached by an affinity instead of the s
   const text = JSON.stringify(pod.affinity);
   assert.match(text, /nodepool-globalps-enabled/);
   assert.match(text, /karpenter\.sh\/nodepool/);
-});
-
-test('without watch, turns and reports the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
-  const quiet = { watch: false, restart: 'never', report: false } as const;
-  const roles = agentRbac(quiet).filter((object) => object.kind === 'Role');
-  assert.deepEqual(
-    roles.map((object) => [object.metadata.namespace, object['rules']]),
-    [
-      [
-        'kube-system',
-        [
-          {
-            apiGroups: [''],
-            resources: ['secrets'],
-            resourceNames: ['original-pull-secret', 'global-pull-secret'],
-            verbs: ['get'],
-          },
-        ],
-      ],
-      [
-        'openshift-config',
-        [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['pull-secret'], verbs: ['get'] }],
-      ],
-    ],
-  );
 });
 
 test('every RoleBinding binds the Role beside it to the ServiceAccount', () => {

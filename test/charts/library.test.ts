@@ -6,9 +6,7 @@ import { Testing } from 'cdk8s';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { DEFINITION_HEALTH_LUA, HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
-import { GLOBAL_PULL_SECRET_ALERTS } from '../../charts/global-pull-secret/alerts.ts';
 import { ObjectGroup, PullSecret, parseFleet, renderFleet } from '../../charts/mod.ts';
-import { reconcilerMonitoring } from '../../charts/shared/reconciler.ts';
 import { crd, structuralSchema } from '../../runtime/core/kubernetes/kind.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { secretSourceObjects } from '../../runtime/global-pull-secret/secret-source.ts';
@@ -195,21 +193,6 @@ clusters: [{ name: a, path: ., monitoring: true, systems: { global-pull-secret: 
   for (const [label, value] of Object.entries(monitor.spec.selector.matchLabels))
     assert.equal(service.metadata.labels[label], value);
   assert.equal(service.spec.ports[0].name, monitor.spec.endpoints[0].port);
-});
-
-test('alerts speak of metrics that the program has', () => {
-  const sources = globSync('runtime/**/*.ts', { cwd: root }).map((file) =>
-    readFileSync(join(root, file), 'utf8'),
-  );
-  const text = sources.join('\n');
-  const rules = reconcilerMonitoring('a', GLOBAL_PULL_SECRET_ALERTS)[0]?.spec as {
-    groups: readonly { rules: readonly { expr: string }[] }[];
-  };
-  const metrics = rules.groups
-    .flatMap((group) => group.rules)
-    .flatMap(({ expr }) => expr.match(/\b(pullwright|controller_runtime|leader_election)_\w+/g) ?? []);
-  assert.ok(metrics.length >= 6);
-  for (const metric of metrics) assert.ok(text.includes(`'${metric}'`), `nobody counts ${metric}`);
 });
 
 test('plain objects bring no cdk8s with them, however far one follows their imports', () => {

@@ -1,7 +1,7 @@
-/** Colours on a terminal: when there are any, and whether people with another sense of colour tell them apart. */
+/** Colours on a terminal: when there are any; and widths. */
 import assert from 'node:assert/strict';
 import type { CommandIo } from '../../runtime/cli/command.ts';
-import { columnsOf, control, PALETTE, paintFor } from '../../runtime/cli/terminal.ts';
+import { columnsOf, control, paintFor } from '../../runtime/cli/terminal.ts';
 import { renderStatus } from '../../runtime/diagnose/checks/status.ts';
 import { reportText } from '../../runtime/diagnose/views/text.ts';
 import { suite, table } from '../support/suite.ts';
@@ -73,76 +73,6 @@ table(
     assert.equal(paintFor(ioWith(env, isTTY))('red', 'x').replaceAll(MARK, ''), wanted);
   },
 );
-
-type Rgb = readonly [number, number, number];
-
-/** Of the 6 x 6 x 6 cube of 256 colours, as linear light. */
-function lightOf(number: number): Rgb {
-  const at = number - 16;
-  const level = (step: number): number => (step === 0 ? 0 : 55 + 40 * step) / 255;
-  const linear = (value: number): number =>
-    value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  return [linear(level(Math.floor(at / 36))), linear(level(Math.floor(at / 6) % 6)), linear(level(at % 6))];
-}
-
-/** Machado, Oliveira and Fernandes, 2009, severity 1. */
-const SENSES: Readonly<Record<string, readonly [Rgb, Rgb, Rgb]>> = {
-  everything: [
-    [1, 0, 0],
-    [0, 1, 0],
-    [0, 0, 1],
-  ],
-  'no red': [
-    [0.152286, 1.052583, -0.204868],
-    [0.114503, 0.786281, 0.099216],
-    [-0.003882, -0.048116, 1.051998],
-  ],
-  'no green': [
-    [0.367322, 0.860646, -0.227968],
-    [0.280085, 0.672501, 0.047413],
-    [-0.01182, 0.04294, 0.968881],
-  ],
-  'no blue': [
-    [1.255528, -0.076749, -0.178779],
-    [-0.078411, 0.930809, 0.147602],
-    [0.004733, 0.691367, 0.3039],
-  ],
-};
-
-function distance(a: number, b: number, rows: readonly [Rgb, Rgb, Rgb]): number {
-  const seen = (number: number): readonly number[] => {
-    const light = lightOf(number);
-    return rows.map((row) => {
-      const linear = row.reduce((sum, part, index) => sum + part * (light[index] ?? 0), 0);
-      return Math.max(0, Math.min(1, linear)) ** (1 / 2.2);
-    });
-  };
-  const [first, second] = [seen(a), seen(b)];
-  return Math.hypot(...first.map((value, index) => value - (second[index] ?? 0)));
-}
-
-test('every pair of colours is told apart with every sense of colour; plain red and green would not be', () => {
-  const { red, yellow, green } = PALETTE;
-  for (const [sense, rows] of Object.entries(SENSES))
-    for (const [a, b] of [
-      [red, yellow],
-      [red, green],
-      [yellow, green],
-    ] as const)
-      assert.ok(distance(a, b, rows) > 0.3, `${a} and ${b} with ${sense}: ${distance(a, b, rows)}`);
-  // 124 and 28 of the palette: the colours that terminals call red and green.
-  assert.ok(
-    distance(
-      124,
-      28,
-      SENSES['no green'] ?? [
-        [0, 0, 0],
-        [0, 0, 0],
-        [0, 0, 0],
-      ],
-    ) < 0.3,
-  );
-});
 
 test('a width is that of COLUMNS, else of the terminal; none without either', () => {
   assert.equal(columnsOf(ioWith({ COLUMNS: '20' }, true)), 20);

@@ -57,20 +57,6 @@ const rows: readonly Row[] = [
       /^Unknown option "--outptu": did you mean "--output"\?\nRun "pullwright status --help" for usage\n$/,
   },
   {
-    name: 'a flag that is like no other',
-    reason: 'nothing is guessed, and the parser of Node does not advise two dashes',
-    args: ['status', '-z'],
-    code: 2,
-    stderr: /^Unknown option "-z"\nRun /,
-  },
-  {
-    name: 'a flag without its value is one line',
-    reason: 'three lines of advice hide the mistake',
-    args: ['status', '--from', '--watch'],
-    code: 2,
-    stderr: /^Option "--from" needs a value: DIR\nRun /,
-  },
-  {
     name: '--help behind -- is an argument',
     reason: 'what stands there is no flag',
     args: ['explain', '--', '--help'],
