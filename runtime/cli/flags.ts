@@ -143,30 +143,31 @@ export function toggle(about: Common): Flag<boolean> {
   return { ...about, value: '', many: false, completes: 'nothing', read: (given) => given.at(-1) === 'true' };
 }
 
+/** What a flag gives: with a default, always a value. */
+type Read<T, Default> = Default extends string ? T : T | undefined;
+
+interface Defaulted<Default> extends Valued {
+  readonly default?: Default;
+}
+
 /** Any text; of several the last counts. */
-export function text(about: Valued & { readonly default: string }): Flag<string>;
-export function text(about: Valued): Flag<string | undefined>;
-export function text(about: Valued & { readonly default?: string }): Flag<string | undefined> {
-  return {
-    value: 'TEXT',
-    completes: 'nothing',
-    ...about,
-    many: false,
-    read: (given) => given.at(-1) ?? about.default,
-  };
+export function text<Default extends string | undefined = undefined>(
+  about: Defaulted<Default>,
+): Flag<Read<string, Default>> {
+  return measured('TEXT', (one) => one)(about);
 }
 
 /** A path of a file. */
-export function file(about: Valued & { readonly default: string }): Flag<string>;
-export function file(about: Valued): Flag<string | undefined>;
-export function file(about: Valued & { readonly default?: string }): Flag<string | undefined> {
+export function file<Default extends string | undefined = undefined>(
+  about: Defaulted<Default>,
+): Flag<Read<string, Default>> {
   return text({ value: 'FILE', completes: 'files', touches: 'reads', ...about });
 }
 
 /** A path of a folder. */
-export function folder(about: Valued & { readonly default: string }): Flag<string>;
-export function folder(about: Valued): Flag<string | undefined>;
-export function folder(about: Valued & { readonly default?: string }): Flag<string | undefined> {
+export function folder<Default extends string | undefined = undefined>(
+  about: Defaulted<Default>,
+): Flag<Read<string, Default>> {
   return text({ value: 'DIR', completes: 'folders', touches: 'reads', ...about });
 }
 
@@ -180,30 +181,15 @@ export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undef
 }
 
 /** One of a few words. */
-export function choice<const C extends readonly string[]>(
-  choices: C,
-  about: Valued & { readonly default: C[number] },
-): Flag<C[number]>;
-export function choice<const C extends readonly string[]>(
-  choices: C,
-  about: Valued,
-): Flag<C[number] | undefined>;
-export function choice(
-  choices: readonly string[],
-  about: Valued & { readonly default?: string },
-): Flag<string | undefined> {
-  return {
-    value: choices.join('|'),
-    ...about,
-    many: false,
-    choices,
-    completes: 'choices',
-    read: (given) => {
-      const one = given.at(-1) ?? about.default;
-      if (one === undefined || choices.includes(one)) return one;
-      throw new FlagFault(one, `one of ${choices.join(', ')}`);
-    },
-  };
+export function choice<
+  const Choices extends readonly string[],
+  Default extends Choices[number] | undefined = undefined,
+>(choices: Choices, about: Defaulted<Default>): Flag<Read<Choices[number], Default>> {
+  const flag = measured<Choices[number]>(choices.join('|'), (one) => {
+    if (choices.includes(one)) return one;
+    throw new FlagFault(one, `one of ${choices.join(', ')}`);
+  })(about);
+  return { ...flag, choices, completes: 'choices' };
 }
 
 /** The same flag, whose value must also hold: `wanted` says what it must be, or undefined when it is. @throws FlagFault */
@@ -236,37 +222,33 @@ export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
 }
 
 /** A flag whose value is read from one text; undefined without it, unless it has a default. */
-interface Measured<T> {
-  (about: Valued & Bounds & { readonly default: string }): Flag<T>;
-  (about: Valued & Bounds): Flag<T | undefined>;
-}
-
-function measured<T>(value: string, read: (text: string, bounds: Bounds) => T): Measured<T> {
-  return ((about: Valued & Bounds & { readonly default?: string }): Flag<T | undefined> => ({
-    value,
-    completes: 'nothing',
-    ...about,
-    many: false,
-    read: (given) => {
-      const one = given.at(-1) ?? about.default;
-      return one === undefined ? undefined : read(one, about);
-    },
-  })) as Measured<T>;
+function measured<T>(value: string, read: (text: string, bounds: Bounds) => T) {
+  return <Default extends string | undefined = undefined>(about: Defaulted<Default> & Bounds) => {
+    const flag = {
+      value,
+      completes: 'nothing',
+      ...about,
+      many: false,
+      read: (given: readonly string[]) => {
+        const one = given.at(-1) ?? about.default;
+        return one === undefined ? undefined : read(one, about);
+      },
+    };
+    return flag as Flag<Read<T, Default>>;
+  };
 }
 
 /** A time as Kubernetes writes it, `30s` or `5m`; in milliseconds. */
-export const duration: Measured<number> = measured('DURATION', durationMs);
+export const duration = measured('DURATION', durationMs);
 
 /** A time as Kubernetes writes it, of whole seconds; in seconds. */
-export const seconds: Measured<number> = measured('DURATION', wholeSeconds);
+export const seconds = measured('DURATION', wholeSeconds);
 
 /** A whole number. */
-export const count: Measured<number> = measured('N', wholeNumber);
+export const count = measured('N', wholeNumber);
 
 /** A port to listen on; undefined for `off`. */
-export function port(about: Valued & { readonly default: string }): Flag<number | undefined> {
-  return measured('PORT|off', portNumber)(about);
-}
+export const port = measured('PORT|off', portNumber);
 
 // Flags that mean in every command what they mean for kubectl.
 
@@ -306,7 +288,7 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
   forms: C,
   help = 'the form of the result',
 ): Flag<C[number]> {
-  return choice<C>(forms, { default: forms[0], short: 'o', help });
+  return choice<C, C[0]>(forms, { default: forms[0], short: 'o', help });
 }
 
 /** A table without its first line. */
