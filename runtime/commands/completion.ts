@@ -169,17 +169,15 @@ function fish(entries: readonly CompletionEntry[]): string {
 }
 
 function fishFlag({ short, help, value, completes, choices = [] }: Flag<unknown>): string {
-  const values = {
-    files: ' -r -F',
-    folders: ` -r -f -a '(__fish_complete_directories)'`,
-    choices: ` -r -f -a ${quoted(choices.join(' '))}`,
-    nothing: ' -r -f',
-    namespaces: ` -r -f -a ${quoted(`(${ASKS.namespaces})`)}`,
-    contexts: ` -r -f -a ${quoted(`(${ASKS.contexts})`)}`,
-    pods: ` -r -f -a ${quoted(`(${ASKS.pods})`)}`,
-    nodes: ` -r -f -a ${quoted(`(${ASKS.nodes})`)}`,
-    accounts: ` -r -f -a ${quoted(`(${ASKS.accounts})`)}`,
-  }[completes];
+  const list = (what: string): string => ` -r -f -a ${quoted(what)}`;
+  const values = isAsked(completes)
+    ? list(`(${ASKS[completes]})`)
+    : {
+        files: ' -r -F',
+        folders: list('(__fish_complete_directories)'),
+        choices: list(choices.join(' ')),
+        nothing: ' -r -f',
+      }[completes];
   return `${short === undefined ? '' : ` -s ${short}`}${value === '' ? '' : values} -d ${quoted(help)}`;
 }
 

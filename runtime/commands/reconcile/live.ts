@@ -1,10 +1,9 @@
 /** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until stopped. */
 
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
-import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { PullwrightError } from '../../core/errors.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { createLogger, type Logger, lineBuffer } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
@@ -40,7 +39,7 @@ import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
 import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
 import { allScopes, LOCAL_SCOPE } from './scopes.ts';
-import { type LiveSettings, liveSettings, type ReconcileFlags } from './settings.ts';
+import { type LiveSettings, liveSettings, type ReconcileFlags, textOf } from './settings.ts';
 
 // Opens the clusters that the flags of `reconcile` name.
 
@@ -112,7 +111,8 @@ export interface LiveRun {
 export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise<LiveRun> {
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
-  const reconcilers = await loadReconcilers(parseReconcileConfig(configText(settings.config)));
+  const config = settings.config === undefined ? '' : await textOf(settings.config);
+  const reconcilers = await loadReconcilers(parseReconcileConfig(config));
   const leadership: LiveRun['leadership'] = { election: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
@@ -236,16 +236,6 @@ function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
   const out = settings['dry-run'] ? io.stderr : io.stdout;
   const write = lineBuffer((text) => out.write(text));
   return createLogger({ write, format: settings['log-format'], level: () => level });
-}
-
-function configText(path: string | undefined): string {
-  if (path === undefined) return '';
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    const code = (error as { code?: string }).code ?? 'unknown failure';
-    throw new UsageError(`Cannot read configuration "${path}": ${code}`);
-  }
 }
 
 // `reconcile --dry-run` in a cluster: fills the caches, then reconciles over them as offline, and prints what would change.

@@ -5,10 +5,9 @@
  * Secret means something else than a broken one.
  */
 import { statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { writeProblems } from '../../cli/terminal.ts';
-import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
+import { UsageError } from '../../core/errors.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
@@ -27,7 +26,7 @@ import {
   templatePulls,
 } from './report.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './scopes.ts';
-import type { ReconcileFlags } from './settings.ts';
+import { type ReconcileFlags, textOf } from './settings.ts';
 
 // `facts.yaml`: answers to look-ups that an offline run cannot make.
 
@@ -55,14 +54,14 @@ export function parseFacts(text: string): (need: Lookup) => LookupResult | undef
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets goes with --to');
-  const config = parseReconcileConfig(flags.config === undefined ? '' : await text(flags.config));
+  const config = parseReconcileConfig(flags.config === undefined ? '' : await textOf(flags.config));
   const reconcilers = await loadReconcilers(config);
   const injection = config['pull-secret-injection'] ?? false;
   const kinds = reconcilers.flatMap((reconciler) => reconciler.watches.map((one) => one.kind));
   const read = inputReader([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)], io);
   const pairs = await inputPairs(flags, read);
   if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
-  const facts = flags.facts === undefined ? undefined : parseFacts(await text(flags.facts));
+  const facts = flags.facts === undefined ? undefined : parseFacts(await textOf(flags.facts));
   const runs = pairs.map(({ scope, hosted, management }) => ({
     scope,
     hosted: hosted.store,
@@ -168,7 +167,7 @@ async function write(
       ...(runs.length === 1 ? {} : { cluster: scope.name }),
       withSecrets: flags['with-secrets'],
       reconcilers: reconcilers.map((reconciler) => reconciler.name),
-      ...(key === undefined ? {} : { digestKey: redact(await text(key)) }),
+      ...(key === undefined ? {} : { digestKey: redact(await textOf(key)) }),
     });
     io.stderr.write(
       `wrote ${counted(files.length, 'file')} to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
@@ -178,15 +177,4 @@ async function write(
         `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the rights of their folder\n`,
       );
   }
-}
-
-export async function text(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    const code = errnoOf(error) ?? 'unknown';
-    throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
-      code: 'InputUnreadable',
-      retryPolicy: 'terminal',
-      cause: error,
-    });
-  });
 }

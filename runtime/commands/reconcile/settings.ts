@@ -1,4 +1,5 @@
 /** The flags of `reconcile`, and what they say together in a cluster. */
+import { readFile } from 'node:fs/promises';
 import {
   ALLOW_ADDRESS,
   duration,
@@ -12,7 +13,7 @@ import {
   toggle,
   type ValuesOf,
 } from '../../cli/flags.ts';
-import { UsageError } from '../../core/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import { reconcilerName, SHARD_LABEL } from '../../engine/hosted-status.ts';
 
 const HOUR_MS = 3_600_000;
@@ -100,4 +101,16 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     discover: flags.discover || management !== undefined,
     leaseName: reconcilerName(flags.shard),
   };
+}
+
+/** The text of a file that a flag names. @throws PullwrightError `InputUnreadable` */
+export async function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    const code = errnoOf(error) ?? 'unknown';
+    throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
+      code: 'InputUnreadable',
+      retryPolicy: 'terminal',
+      cause: error,
+    });
+  });
 }
