@@ -21,7 +21,7 @@ import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod
 
 // What `synth` prints: short for people, whole for programs.
 
-export interface SynthResult {
+interface SynthResult {
   /** Lines that name what the base of a cluster lacks. */
   readonly overlays: readonly string[];
   /** As it was named. */
@@ -38,14 +38,21 @@ export interface SynthOutput extends Omit<SynthResult, 'clusters' | 'overlays'> 
   readonly clusters: readonly (Omit<RenderedCluster, 'objects'> & { readonly objects: number })[];
 }
 
-/** After writing. */
-export function printReport(result: SynthResult, format: string, io: CommandIo): void {
+type Values = Given<typeof TABLE.flags>['flags'];
+
+/** After writing, or after comparing: then exit code 1 when anything differs. */
+function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
+  const { added, changed, stale, inTheWay } = result.difference;
   printMissing(result, io);
-  if (format === 'json' || format === 'yaml') return printData(result, format, io);
+  if (output === 'json' || output === 'yaml') printData(result, output, io);
+  else if (output === 'sarif') io.stdout.write(jsonText<SarifLog>(sarifLog(findingsOf(result))));
+  else if (output === 'junit') io.stdout.write(junitOf(result));
+  else io.stdout.write(`${(check ? differenceLines(result) : writtenLines(result)).join('\n')}\n`);
+  return check && added.length + changed.length + stale.length + inTheWay.length > 0 ? 1 : 0;
+}
+
+function writtenLines(result: SynthResult): readonly string[] {
   const { added, changed, stale, unchanged } = result.difference;
-  io.stdout.write(`Fleet ${result.fleet} to ${result.to}\n`);
-  for (const line of clusterLines(result)) io.stdout.write(`  ${line}\n`);
-  for (const line of result.overlays) io.stdout.write(`  ${line}\n`);
   const counts = [
     count(added, 'added'),
     count(changed, 'changed'),
@@ -53,50 +60,35 @@ export function printReport(result: SynthResult, format: string, io: CommandIo):
     `${unchanged} unchanged`,
   ];
   const total = added.length + changed.length + unchanged;
-  io.stdout.write(`${counted(total, 'file')}: ${counts.filter((text) => text !== '').join(', ')}\n`);
+  return [
+    `Fleet ${result.fleet} to ${result.to}`,
+    ...[...clusterLines(result), ...result.overlays].map((line) => `  ${line}`),
+    `${counted(total, 'file')}: ${counts.filter((text) => text !== '').join(', ')}`,
+  ];
 }
 
-/** After comparing: exit code 1 when anything differs. */
-export function reportCheck(result: SynthResult, format: string, io: CommandIo): ExitCode {
-  const { added, changed, stale, inTheWay, unchanged } = result.difference;
-  const differs = added.length + changed.length + stale.length + inTheWay.length > 0;
-  printMissing(result, io);
-  const ends = differs ? 1 : 0;
-  if (format === 'json' || format === 'yaml') {
-    printData(result, format, io);
-    return ends;
-  }
-  if (format === 'sarif' || format === 'junit') {
-    io.stdout.write(format === 'sarif' ? sarifOf(result) : junitOf(result));
-    return ends;
-  }
+function differenceLines({ fleet, to, difference }: SynthResult): readonly string[] {
+  const { added, changed, stale, inTheWay, unchanged } = difference;
   const groups = { added, changed, stale, 'in the way': inTheWay };
-  for (const [word, paths] of Object.entries(groups))
-    for (const path of paths) io.stdout.write(`${word} ${path}\n`);
-  if (differs)
-    io.stdout.write(`${result.to} differs from fleet ${result.fleet}: run "pullwright synth" and commit\n`);
-  else io.stdout.write(`${result.to} is up to date: ${unchanged} files\n`);
-  return ends;
+  const lines = Object.entries(groups).flatMap(([word, paths]) => paths.map((path) => `${word} ${path}`));
+  return lines.length === 0
+    ? [`${to} is up to date: ${unchanged} files`]
+    : [...lines, `${to} differs from fleet ${fleet}: run "pullwright synth" and commit`];
 }
 
 /** Findings on missing files are reported at the fleet. */
 function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFinding[] {
   const { added, changed, stale, inTheWay } = difference;
-  const found = (
-    code: string,
-    paths: readonly string[],
-    what: (path: string) => string,
-  ): readonly FileFinding[] =>
-    paths.map((path) => {
-      const file = code === 'ManifestMissing' ? fleet : `${to}/${path}`;
-      return {
+  const found = (code: string, paths: readonly string[], what: (path: string) => string) =>
+    paths.map(
+      (path): FileFinding => ({
         severity: 'error',
         code,
-        file,
+        file: code === 'ManifestMissing' ? fleet : `${to}/${path}`,
         subject: '',
         message: `${what(path)}: run "pullwright synth" and commit`,
-      };
-    });
+      }),
+    );
   return [
     ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is missing`),
     ...found('ManifestDiffers', changed, () => `The file is not what fleet ${fleet} renders`),
@@ -107,10 +99,6 @@ function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFindin
       () => 'A file that was not rendered stands where a rendered one belongs',
     ),
   ];
-}
-
-function sarifOf(result: SynthResult): string {
-  return jsonText<SarifLog>(sarifLog(findingsOf(result)));
 }
 
 function junitOf(result: SynthResult): string {
@@ -230,7 +218,6 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     io.stdout.write(charts.fleetSchemaText());
     return 0;
   }
-  const { output } = values;
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
   assertUsage(values, to);
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
@@ -247,9 +234,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
   const overlays = overlayLines(charts, clusters);
   const result: SynthResult = { fleet: name, to, clusters, difference, missing, overlays };
-  if (values.check) return reportCheck(result, output, io);
-  printReport(result, output, io);
-  return 0;
+  return report(result, values, io);
 }
 
 function rendered(
@@ -262,7 +247,7 @@ function rendered(
 }
 
 /** @throws UsageError when flags do not go together */
-function assertUsage(values: Given<typeof TABLE.flags>['flags'], to: string): void {
+function assertUsage(values: Values, to: string): void {
   const { output, check } = values;
   if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
   if (!check && (output === 'sarif' || output === 'junit'))
