@@ -1,30 +1,60 @@
-/** Elements out of plain calls. Text is only ever text: nothing here reads HTML. */
+/** Elements out of markup, and how untrusted names are shown in them. */
 import { onOneLine } from '../../runtime/core/text.ts';
 
-type Child = Node | string | undefined | readonly Child[];
-type Attributes = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
+type Child = Node | string | number | false | undefined | readonly Child[];
+type Value = Child | true | (() => void);
 
-/** An element; attributes that are undefined or false are omitted, functions are listeners. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue;
-    if (typeof value === 'function') element.addEventListener(name, value);
-    else element.setAttribute(name, value === true ? '' : String(value));
-  }
-  add(element, children);
-  return element;
+const TEMPLATES = new WeakMap<TemplateStringsArray, HTMLTemplateElement>();
+
+/**
+ * The one element of the markup. Only what is written here is read as HTML: values are texts, elements, or what attributes hold. An
+ * attribute that is undefined or false is left out, and a function listens to the event of its name. A line break with the
+ * indentation around it stands for nothing.
+ */
+export function html<Kind extends HTMLElement>(
+  strings: TemplateStringsArray,
+  ...values: readonly Value[]
+): Kind {
+  const template = TEMPLATES.get(strings) ?? templateOf(strings);
+  const content = document.importNode(template.content, true);
+  for (const node of content.querySelectorAll('*'))
+    if (node instanceof HTMLTemplateElement) node.replaceWith(...nodesOf(values[Number(node.id)] as Child));
+    else fillAttributes(node, values);
+  return content.firstElementChild as Kind;
 }
 
-function add(element: HTMLElement, children: readonly Child[]): void {
-  for (const child of children) {
-    if (child === undefined) continue;
-    if (typeof child === 'string' || child instanceof Node) element.append(child);
-    else add(element, child);
+function templateOf(strings: TemplateStringsArray): HTMLTemplateElement {
+  const template = document.createElement('template');
+  template.innerHTML = strings
+    .map((text) => text.replace(/\s*\n\s*/g, ''))
+    .reduce((before, after, next) => {
+      const inTag = before.lastIndexOf('<') > before.lastIndexOf('>');
+      // A template may stand wherever an element may, in tables too.
+      return `${before}${inTag ? `{${next - 1}}` : `<template id="${next - 1}"></template>`}${after}`;
+    });
+  TEMPLATES.set(strings, template);
+  return template;
+}
+
+function nodesOf(child: Child): readonly (Node | string)[] {
+  if (child === undefined || child === false) return [];
+  if (typeof child === 'number') return [String(child)];
+  return typeof child === 'string' || child instanceof Node ? [child] : child.flatMap(nodesOf);
+}
+
+function fillAttributes(element: Element, values: readonly Value[]): void {
+  for (const { name: attribute, value } of [...element.attributes]) {
+    const whole = /^\{(\d+)\}$/.exec(value)?.[1];
+    const given = whole === undefined ? undefined : values[Number(whole)];
+    if (typeof given === 'function') element.addEventListener(attribute, given);
+    if (whole !== undefined && (given === undefined || given === false || typeof given === 'function'))
+      element.removeAttribute(attribute);
+    else if (given === true) element.setAttribute(attribute, '');
+    else if (value.includes('{'))
+      element.setAttribute(
+        attribute,
+        value.replace(/\{(\d+)\}/g, (_mark, at: string) => String(values[Number(at)])),
+      );
   }
 }
 
@@ -46,21 +76,51 @@ export function sentence(text: string): string {
 
 /** As code. */
 export function code(text: string): HTMLElement {
-  return h('code', { title: text.length > LONGEST ? onOneLine(text).slice(0, 2000) : undefined }, name(text));
+  const title = text.length > LONGEST ? onOneLine(text).slice(0, 2000) : undefined;
+  return html`<code title="${title}">${name(text)}</code>`;
 }
 
 /** As code, with digests cut to a distinct prefix; the whole of it on hovering, and on paper. */
 export function reference(text: string): HTMLElement {
-  const [whole = '', start = ''] =
-    /^(.*@sha256:[0-9a-f]{12})[0-9a-f]{52}$/.exec(text) === null ? [] : [text, text.slice(0, -52)];
-  if (whole === '') return code(text);
-  return h(
-    'code',
-    { title: whole },
-    name(start),
-    h('span', { class: 'rest' }, whole.slice(-52)),
-    h('span', { class: 'cut' }, '…'),
-  );
+  if (!/@sha256:[0-9a-f]{64}$/.test(text)) return code(text);
+  const [start, rest] = [text.slice(0, -52), text.slice(-52)];
+  return html`<code title="${text}">${name(start)}<span class="rest">${rest}</span><span class="cut">…</span></code>`;
+}
+
+/** What to do about something. */
+export function adviceText(advice: string | undefined): HTMLElement | undefined {
+  return advice === undefined ? undefined : html`<p class="advice"><b>To do: </b>${sentence(advice)}</p>`;
+}
+
+/** How rows are drawn a few at a time. */
+interface Pages {
+  readonly most: number;
+  /** What the rows are. @default {not said} */
+  readonly what?: string;
+  /** What the button is put into. @default {that of the rows} */
+  readonly place?: HTMLElement;
+}
+
+/** Draws the first rows into `body`, and a button that draws the next; the first of those gets the focus. */
+export function drawPaged(
+  body: HTMLElement,
+  rows: readonly (() => HTMLElement)[],
+  pages: Pages,
+): HTMLElement | undefined {
+  const { most, what = '', place = body } = pages;
+  const drawn = rows.slice(0, most).map((draw) => draw());
+  body.append(...drawn);
+  const left = rows.slice(most);
+  if (left.length === 0) return drawn[0];
+  const next = (): void => {
+    more.remove();
+    const first = drawPaged(body, left, pages);
+    (first?.hasAttribute('tabindex') === true ? first : first?.querySelector('a'))?.focus();
+  };
+  const more = html`<button class="more" type="button" click="${next}">
+    Show ${Math.min(most, left.length)} more of ${left.length}${what}</button>`;
+  place.append(more);
+  return drawn[0];
 }
 
 const FILLS = new WeakMap<HTMLDetailsElement, () => void>();

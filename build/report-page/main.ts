@@ -2,7 +2,7 @@
 import type { ReportCluster } from '../../runtime/diagnose/model/types.ts';
 import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { clusterParts } from './cluster.ts';
-import { h, name, openAll } from './dom.ts';
+import { html, name, openAll } from './dom.ts';
 import { overviewParts } from './overview.ts';
 import { currentRoute, linkTo } from './route.ts';
 
@@ -15,7 +15,7 @@ function main(): void {
   const made = document.getElementById('made');
   made?.replaceChildren(`${name(report.source)} · ${report.madeAt.replace('T', ' ').replace('Z', ' UTC')}`);
 
-  const address = h('p', { class: 'address' });
+  const address = html`<p class="address"></p>`;
   document.querySelector('footer')?.append(address);
 
   const draw = (): void => {
@@ -79,7 +79,7 @@ function onKey(event: KeyboardEvent, search: HTMLInputElement): void {
 }
 
 function gone(cluster: string): HTMLElement {
-  return h('p', { class: 'none', role: 'status' }, `Cluster ${name(cluster)} is not in this report.`);
+  return html`<p class="none" role="status">Cluster ${name(cluster)} is not in this report.</p>`;
 }
 
 /** What holds the text: clusters by all that is said of them, problems by their cases. */

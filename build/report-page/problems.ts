@@ -1,12 +1,9 @@
 /** What is wrong, where, and what to do: one card for each cause. */
 import { causeText } from '../../runtime/diagnose/model/types.ts';
 import type { PageCase, PageCause } from '../../runtime/diagnose/views/html.ts';
-import { code, folded, h, name, sentence } from './dom.ts';
+import { adviceText, code, drawPaged, folded, html, name, sentence } from './dom.ts';
 import { linkTo } from './route.ts';
 import { badge } from './verdict.ts';
-
-/** Cases shown at once; more on demand. */
-const AT_ONCE = 20;
 
 /** Cards; the worst one is open. */
 export function problemCards(problems: readonly PageCause[], cluster?: string): readonly HTMLElement[] {
@@ -25,33 +22,25 @@ function card(problem: PageCause, open: boolean, cluster: string | undefined): H
   const { verdict, cases, clusters, check } = problem;
   const part = partId(problem);
   const fixes = new Set(cases.map(({ fix }) => fix)).size;
-  const body = h('div', { class: 'cases' });
-  const details = h(
-    'details',
-    { class: `card ${verdict}`, id: `part-${part}`, tabindex: '-1', open, 'data-cause': check },
-    h(
-      'summary',
-      {},
-      badge(verdict),
-      h('h3', {}, sentence(causeText(problem))),
-      h('span', { class: 'where' }, whereText(clusters, cases.length)),
-      hasFix(cases) ? h('span', { class: 'has-fix' }, fixes === 1 ? 'fix ready' : 'fixes ready') : undefined,
-      gist(cases),
-    ),
-    body,
-    h(
-      'p',
-      { class: 'card-link' },
-      h(
-        'a',
-        { href: linkTo({ ...(cluster === undefined ? {} : { cluster }), part }) },
-        'Link to this problem',
-      ),
-    ),
-  );
+  const body = html`<div class="cases"></div>`;
+  const link = linkTo({ ...(cluster === undefined ? {} : { cluster }), part });
+  const details = html<HTMLDetailsElement>`
+    <details class="card ${verdict}" id="part-${part}" tabindex="-1" open="${open}" data-cause="${check}">
+      <summary>
+        ${badge(verdict)}
+        <h3>${sentence(causeText(problem))}</h3>
+        <span class="where">${whereText(clusters, cases.length)}</span>
+        ${hasFix(cases) && html`<span class="has-fix">${fixes === 1 ? 'fix ready' : 'fixes ready'}</span>`}
+        ${gist(cases)}
+      </summary>
+      ${body}
+      <p class="card-link"><a href="${link}">Link to this problem</a></p>
+    </details>`;
   // Filled when opened.
   const fill = (): void => {
-    if (body.childElementCount === 0) fillCases(body, grouped(cases), 0);
+    if (body.childElementCount > 0) return;
+    const rows = grouped(cases).map((group) => () => caseBlock(group));
+    drawPaged(body, rows, { most: 20 });
   };
   if (open) fill();
   return folded(details, fill);
@@ -62,13 +51,11 @@ function gist(cases: readonly PageCase[]): HTMLElement {
   const [first] = cases;
   const ready = first?.fix === undefined ? undefined : 'open this, and apply the YAML that is ready';
   const todo = first?.advice === undefined ? ready : sentence(first.advice);
-  return h(
-    'span',
-    { class: 'gist' },
-    code(first?.subject ?? ''),
-    cases.length > 1 ? ` and ${cases.length - 1} more` : undefined,
-    todo === undefined ? undefined : h('span', { class: 'gist-todo' }, `To do: ${todo}`),
-  );
+  return html`
+    <span class="gist">
+      ${code(first?.subject ?? '')}${cases.length > 1 && ` and ${cases.length - 1} more`}
+      ${todo === undefined ? undefined : html`<span class="gist-todo">To do: ${todo}</span>`}
+    </span>`;
 }
 
 function hasFix(cases: readonly PageCase[]): boolean {
@@ -83,93 +70,52 @@ function whereText(clusters: readonly string[], count: number): string {
 
 /** Cases with one fix between them stand together. */
 function grouped(cases: readonly PageCase[]): readonly (readonly PageCase[])[] {
-  const groups = new Map<string, PageCase[]>();
-  cases.forEach((one, at) => {
-    const id = one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}`;
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, [one]);
-    else group.push(one);
-  });
-  return [...groups.values()];
-}
-
-function fillCases(body: HTMLElement, groups: readonly (readonly PageCase[])[], from: number): void {
-  body.append(...groups.slice(from, from + AT_ONCE).map(caseBlock));
-  const next = from + AT_ONCE;
-  if (next >= groups.length) return;
-  const more = h(
-    'button',
-    {
-      class: 'more',
-      type: 'button',
-      click: () => {
-        more.remove();
-        fillCases(body, groups, next);
-        body.querySelectorAll<HTMLElement>('.case')[next]?.focus();
-      },
-    },
-    `Show ${Math.min(AT_ONCE, groups.length - next)} more of ${groups.length - next}`,
+  const groups = Map.groupBy(
+    cases.map((one, at) => ({ one, id: one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}` })),
+    ({ id }) => id,
   );
-  body.append(more);
+  return [...groups.values()].map((group) => group.map(({ one }) => one));
 }
 
 function caseBlock(group: readonly PageCase[]): HTMLElement {
-  const [first] = group;
-  return h(
-    'div',
-    { class: first?.fix === undefined ? 'case' : 'case with-fix', tabindex: '-1' },
-    h('ul', { class: 'said' }, ...group.map(saidLine)),
-    first?.advice === undefined
-      ? undefined
-      : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(first.advice)),
-    first?.fix === undefined ? undefined : fixBlock(first.fix),
-  );
+  const { fix, advice } = group[0] ?? {};
+  return html`
+    <div class="case${fix === undefined ? '' : ' with-fix'}" tabindex="-1">
+      <ul class="said">${group.map(saidLine)}</ul>
+      ${adviceText(advice)}
+      ${fix === undefined ? undefined : fixBlock(fix)}
+    </div>`;
 }
 
 function saidLine({ cluster, subject, message, pull }: PageCase): HTMLElement {
-  return h(
-    'li',
-    {},
-    h('a', { href: linkTo({ cluster }) }, name(cluster)),
-    ' ',
-    code(subject),
-    h('p', {}, sentence(message)),
-    pull === undefined
-      ? undefined
-      : h('a', { class: 'path-link', href: linkTo({ cluster, pull }) }, 'Show the pull path'),
-  );
+  const path =
+    pull !== undefined &&
+    html`<a class="path-link" href="${linkTo({ cluster, pull })}">Show the pull path</a>`;
+  return html`
+    <li>
+      <a href="${linkTo({ cluster })}">${name(cluster)}</a> ${code(subject)}
+      <p>${sentence(message)}</p>
+      ${path}
+    </li>`;
 }
 
 /** YAML to apply, with a button that copies it. */
-export function fixBlock(yaml: string): HTMLElement {
-  const said = h('span', { role: 'status' });
-  const copy = h(
-    'button',
-    {
-      type: 'button',
-      click: () => {
-        navigator.clipboard.writeText(yaml).then(
-          () => said.replaceChildren('Copied'),
-          () => said.replaceChildren('Select the text to copy it'),
-        );
-      },
-    },
-    'Copy',
-  );
-  return h(
-    'figure',
-    { class: 'fix' },
-    h(
-      'figcaption',
-      {},
-      h('span', {}, 'kubectl apply --server-side --field-manager=pullwright-fix -f -'),
-      said,
-      copy,
-    ),
-    h('pre', { tabindex: '0', 'aria-label': 'YAML that fixes it' }, h('code', {}, printableLines(yaml))),
-  );
-}
-
-function printableLines(yaml: string): string {
-  return yaml.trimEnd().split('\n').map(sentence).join('\n');
+function fixBlock(yaml: string): HTMLElement {
+  const said = html`<span role="status"></span>`;
+  const copy = (): void => {
+    navigator.clipboard.writeText(yaml).then(
+      () => said.replaceChildren('Copied'),
+      () => said.replaceChildren('Select the text to copy it'),
+    );
+  };
+  const lines = yaml.trimEnd().split('\n').map(sentence).join('\n');
+  return html`
+    <figure class="fix">
+      <figcaption>
+        <span>kubectl apply --server-side --field-manager=pullwright-fix -f -</span>
+        ${said}
+        <button type="button" click="${copy}">Copy</button>
+      </figcaption>
+      <pre tabindex="0" aria-label="YAML that fixes it"><code>${lines}</code></pre>
+    </figure>`;
 }

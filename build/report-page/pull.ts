@@ -1,141 +1,98 @@
 /** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
 import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/diagnose/model/types.ts';
-import { code, h, name, reference, sentence } from './dom.ts';
+import { adviceText, code, html, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 
-type Step = 'good' | 'bad' | 'plain' | 'off';
+type Content = readonly (HTMLElement | string)[];
 
 /** The graph. */
 export function pullGraph(pull: ReportPull, runtimes: readonly string[]): HTMLElement {
   const { object, image, verdict, kubelet, places, skipped, findings } = pull;
-  return h(
-    'section',
-    { class: 'pull', id: 'pull', tabindex: '-1', 'aria-labelledby': 'pull-title' },
-    h('h2', { id: 'pull-title' }, 'Pull path of ', code(object), ' ', badge(verdict)),
-    h(
-      'ol',
-      { class: 'graph' },
-      step('plain', 'Pod', reference(image), secretsList(pull)),
-      step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', ...kubeletContent(pull)),
-      ...(runtimes.length > 0 && !runtimes.includes('cri-o')
-        ? []
-        : [step('plain', 'CRI-O tries, in this order', placesList(places, skipped))]),
-      ...(runtimes.includes('containerd')
-        ? [step('plain', 'containerd asks, in this order', hostsList(pull))]
-        : []),
-    ),
-    ...(findings.length === 0
-      ? []
-      : [
-          h('h3', {}, 'What to know'),
-          h(
-            'ul',
-            { class: 'findings' },
-            ...findings.map((one) =>
-              h(
-                'li',
-                {},
-                badge(
-                  one.severity === 'error' ? 'broken' : one.severity === 'warning' ? 'attention' : 'ok',
-                  one.severity,
-                ),
-                ' ',
-                sentence(one.message),
-                one.advice === undefined
-                  ? undefined
-                  : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(one.advice)),
-              ),
-            ),
-          ),
-        ]),
-  );
+  const mayBeCrio = runtimes.length === 0 || runtimes.includes('cri-o');
+  return html`
+    <section class="pull" id="pull" tabindex="-1" aria-labelledby="pull-title">
+      <h2 id="pull-title">Pull path of ${code(object)} ${badge(verdict)}</h2>
+      <ol class="graph">
+        ${step('plain', 'Pod', [reference(image), secretsList(pull)])}
+        ${step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', kubeletContent(pull))}
+        ${mayBeCrio && step('plain', 'CRI-O tries, in this order', [placesList(places, skipped)])}
+        ${runtimes.includes('containerd') && step('plain', 'containerd asks, in this order', [hostsList(pull)])}
+      </ol>
+      ${findings.length > 0 && [html`<h3>What to know</h3>`, html`<ul class="findings">${findings.map(findingItem)}</ul>`]}
+    </section>`;
 }
 
-function step(
-  kind: Step,
-  title: string,
-  ...content: readonly (HTMLElement | string | undefined)[]
-): HTMLElement {
-  return h('li', { class: `step ${kind}` }, h('h3', {}, title), ...content);
+function step(kind: 'good' | 'bad' | 'plain', title: string, content: Content): HTMLElement {
+  return html`<li class="step ${kind}"><h3>${title}</h3>${content}</li>`;
+}
+
+function findingItem({ severity, message, advice }: ReportPull['findings'][number]): HTMLElement {
+  const verdict = severity === 'error' ? 'broken' : severity === 'warning' ? 'attention' : 'ok';
+  return html`<li>${badge(verdict, severity)} ${sentence(message)}${adviceText(advice)}</li>`;
 }
 
 function secretsList({ secrets }: ReportPull): HTMLElement {
-  if (secrets.length === 0) return h('p', { class: 'none' }, 'lists no pull secret');
-  return h(
-    'ul',
-    { class: 'chips' },
-    ...secrets.map(({ name: secret, listedBy, state }) =>
-      h(
-        'li',
-        { class: state === 'found' ? 'chip' : 'chip bad' },
-        code(secret),
-        h('span', {}, state === 'found' ? `by ${name(listedBy)}` : `${state}, listed by ${name(listedBy)}`),
-      ),
-    ),
+  if (secrets.length === 0) return html`<p class="none">lists no pull secret</p>`;
+  const items = secrets.map(({ name: secret, listedBy, state }) =>
+    state === 'found'
+      ? html`<li class="chip">${code(secret)}<span>by ${name(listedBy)}</span></li>`
+      : html`<li class="chip bad">${code(secret)}<span>${state}, listed by ${name(listedBy)}</span></li>`,
   );
+  return html`<ul class="chips">${items}</ul>`;
 }
 
-function kubeletContent({ kubelet }: ReportPull): readonly HTMLElement[] {
+function kubeletContent({ kubelet }: ReportPull): Content {
   const { blocked, tried, lost, others } = kubelet;
-  if (blocked !== undefined) return [h('p', { class: 'fault' }, `✕ ${sentence(blocked)}`)];
+  if (blocked !== undefined) return [html`<p class="fault">✕ ${sentence(blocked)}</p>`];
+  const used = tried.map((entry) => html`<li class="chip good">${entryText(entry)}</li>`);
+  const chosen =
+    used.length === 0
+      ? html`<p class="fault">no credential matches: pulls without one</p>`
+      : html`<ol class="chips">${used}</ol>`;
+  if (lost.length + others === 0) return [chosen];
+  const unused = lost.map(
+    (entry) => html`<li class="chip off">${entryText(entry)}<p>${sentence(entry.why)}</p></li>`,
+  );
   return [
-    tried.length === 0
-      ? h('p', { class: 'fault' }, 'no credential matches: pulls without one')
-      : h(
-          'ol',
-          { class: 'chips' },
-          ...tried.map((entry) => h('li', { class: 'chip good' }, ...entryText(entry))),
-        ),
-    ...(lost.length + others === 0
-      ? []
-      : [
-          h(
-            'details',
-            { open: tried.length === 0 && lost.length > 0 },
-            h('summary', {}, `${lost.length + others} entries lost`),
-            h(
-              'ul',
-              { class: 'chips' },
-              ...lost.map((entry) =>
-                h('li', { class: 'chip off' }, ...entryText(entry), h('p', {}, sentence(entry.why))),
-              ),
-            ),
-            others === 0 ? undefined : h('p', { class: 'none' }, `${others} are for other registries`),
-          ),
-        ]),
+    chosen,
+    html`
+      <details open="${tried.length === 0 && lost.length > 0}">
+        <summary>${lost.length + others} entries lost</summary>
+        <ul class="chips">${unused}</ul>
+        ${others > 0 && html`<p class="none">${others} are for other registries</p>`}
+      </details>`,
   ];
 }
 
-function entryText({ key, source }: EntryOfPull): readonly (HTMLElement | string)[] {
-  return [code(key), h('span', {}, `from ${name(source)}`)];
+function entryText({ key, source }: EntryOfPull): Content {
+  return [code(key), html`<span>from ${name(source)}</span>`];
 }
 
 function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped']): HTMLElement {
-  if (places.length + skipped.length === 0) return h('p', { class: 'none' }, 'nothing is tried');
-  return h(
-    'ol',
-    { class: 'places' },
-    ...places.map((place) =>
-      h(
-        'li',
-        { class: `place ${place.sent === 'nothing' || place.sent === 'failure' ? 'bare' : 'with'}` },
-        h('span', { class: 'place-kind' }, place.kind === 'mirror' ? 'mirror' : 'the source itself'),
-        reference(place.reference),
-        place.from === undefined ? undefined : h('span', { class: 'from' }, name(place.from)),
-        h('p', { class: 'sent' }, ...sentText(place)),
-      ),
-    ),
-    ...skipped.map(({ reference: where, why, from }) =>
-      h(
-        'li',
-        { class: 'place off' },
-        h('span', { class: 'place-kind' }, 'not tried'),
-        reference(where),
-        from === undefined ? undefined : h('span', { class: 'from' }, name(from)),
-        h('p', {}, sentence(why)),
-      ),
-    ),
+  if (places.length + skipped.length === 0) return html`<p class="none">nothing is tried</p>`;
+  const tried = places.map(
+    (place) => html`
+      <li class="place ${place.sent === 'nothing' || place.sent === 'failure' ? 'bare' : 'with'}">
+        <span class="place-kind">${place.kind === 'mirror' ? 'mirror' : 'the source itself'}</span>
+        ${reference(place.reference)}
+        ${fromText(place.from)}
+        <p class="sent">${sentText(place)}</p>
+      </li>`,
   );
+  const others = skipped.map(
+    ({ reference: where, why, from }) => html`
+      <li class="place off">
+        <span class="place-kind">not tried</span>
+        ${reference(where)}
+        ${fromText(from)}
+        <p>${sentence(why)}</p>
+      </li>`,
+  );
+  return html`<ol class="places">${tried}${others}</ol>`;
+}
+
+function fromText(from: string | undefined): HTMLElement | undefined {
+  return from === undefined ? undefined : html`<span class="from">${name(from)}</span>`;
 }
 
 const CONTAINERD_SENDS = {
@@ -149,35 +106,26 @@ function hostsList({ image, containerd }: ReportPull): HTMLElement {
   const [first = ''] = image.split('/');
   const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
   const host = isHost ? first : 'docker.io';
-  const sent = (): HTMLElement => h('p', { class: 'sent' }, CONTAINERD_SENDS[containerd]);
-  const kind = containerd === 'kubelet' ? 'place with' : 'place bare';
-  return h(
-    'ol',
-    { class: 'places' },
-    h(
-      'li',
-      { class: kind },
-      h('span', { class: 'place-kind' }, 'every host of the file, in its order, on each node'),
-      code(`/etc/containerd/certs.d/${host}/hosts.toml`),
-      h(
-        'p',
-        {},
-        'Mirror sets of the cluster are not for containerd; _default/hosts.toml serves where there is no such file.',
-      ),
-      sent(),
-    ),
-    h(
-      'li',
-      { class: kind },
-      h('span', { class: 'place-kind' }, 'the source itself, unless the file names another server'),
-      reference(image),
-      sent(),
-    ),
-  );
+  const kind = containerd === 'kubelet' ? 'with' : 'bare';
+  const sent = CONTAINERD_SENDS[containerd];
+  return html`
+    <ol class="places">
+      <li class="place ${kind}">
+        <span class="place-kind">every host of the file, in its order, on each node</span>
+        ${code(`/etc/containerd/certs.d/${host}/hosts.toml`)}
+        <p>Mirror sets of the cluster are not for containerd; _default/hosts.toml serves where there is no such file.</p>
+        <p class="sent">${sent}</p>
+      </li>
+      <li class="place ${kind}">
+        <span class="place-kind">the source itself, unless the file names another server</span>
+        ${reference(image)}
+        <p class="sent">${sent}</p>
+      </li>
+    </ol>`;
 }
 
-function sentText({ sent, entry, why = '' }: ReportPlace): readonly (HTMLElement | string)[] {
-  if (sent === 'kubelet') return ['✓ with the credential that the kubelet chose'];
+function sentText({ sent, entry, why = '' }: ReportPlace): Content {
+  if (sent === 'kubelet') return [CONTAINERD_SENDS.kubelet];
   if (sent === 'entry' && entry !== undefined) return ['✓ with ', ...entryText(entry)];
   if (sent === 'helper') return ['✓ ', sentence(why)];
   return [sent === 'failure' ? '✕ ' : '○ no credential: ', sentence(why)];
