@@ -2,7 +2,7 @@
 import { onOneLine } from '../../runtime/core/text.ts';
 
 type Child = Node | string | number | false | undefined | readonly Child[];
-type Value = Child | true | (() => void);
+type Value = Child | true | ((event: Event) => void);
 
 const TEMPLATES = new WeakMap<TemplateStringsArray, HTMLTemplateElement>();
 

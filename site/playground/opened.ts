@@ -1,5 +1,5 @@
 /** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
-import { h, name } from '../../build/report-page/dom.ts';
+import { html, name } from '../../build/report-page/dom.ts';
 import { badge } from '../../build/report-page/verdict.ts';
 import { VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
@@ -40,10 +40,10 @@ export async function opened(
     asking: first,
     fields: { cluster: '', workload: '', image: '' },
   };
-  const asked = h('form', { class: 'asked' });
-  const answer = h('section', { id: 'answer', 'aria-live': 'polite', tabindex: -1 });
-  const about = h('p', { class: 'about' });
-  const summary = h('span', {}, `${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}`);
+  const asked = html<HTMLFormElement>`<form class="asked"></form>`;
+  const answer = html`<section id="answer" aria-live="polite" tabindex="-1"></section>`;
+  const about = html`<p class="about"></p>`;
+  const summary = html`<span>${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}</span>`;
   const again = async (): Promise<void> => {
     const said = await run(state, answer);
     if (state.subject.report === undefined && said?.file !== undefined) {
@@ -70,45 +70,28 @@ export async function opened(
     state.runner.end();
     leave();
   };
-  const head = h(
-    'div',
-    { class: 'held' },
-    h('h1', {}, name(found.root), summary),
-    h('button', { type: 'button', click: other }, 'Other files'),
-  );
+  const head = html`
+    <div class="held">
+      <h1>${name(found.root)}${summary}</h1>
+      <button type="button" click="${other}">Other files</button>
+    </div>`;
   view.replaceChildren(head, ...leftOut(found), tabs, about, asked, answer);
   choose(first);
 }
 
 function tabsOf(choose: (asking: Asking) => void): HTMLElement {
   const tab = (asking: Asking): HTMLElement =>
-    h(
-      'button',
-      {
-        type: 'button',
-        role: 'tab',
-        id: `tab-${asking.name}`,
-        'aria-controls': 'answer',
-        click: () => choose(asking),
-      },
-      asking.title,
-    );
-  return h(
-    'div',
-    { class: 'tabs', role: 'tablist', 'aria-label': 'Questions', keydown: onArrow },
-    ASKINGS.map(tab),
-  );
+    html`
+      <button type="button" role="tab" id="tab-${asking.name}" aria-controls="answer" click="${() => choose(asking)}">
+        ${asking.title}
+      </button>`;
+  const tabs = ASKINGS.map(tab);
+  return html`<div class="tabs" role="tablist" aria-label="Questions" keydown="${onArrow}">${tabs}</div>`;
 }
 
 function leftOut({ leftOut: said }: Taken): readonly HTMLElement[] {
   if (said.length === 0) return [];
-  return [
-    h(
-      'div',
-      { class: 'said-of-files', role: 'status' },
-      said.map((line) => h('p', {}, line)),
-    ),
-  ];
+  return [html`<div class="said-of-files" role="status">${said.map((line) => html`<p>${line}</p>`)}</div>`];
 }
 
 /** Arrows go from tab to tab, as screen readers say they do. */
@@ -129,18 +112,16 @@ async function run(
 ): Promise<Answer | undefined> {
   const lacks = missing(asking, fields);
   if (lacks !== undefined) {
-    answer.replaceChildren(h('p', { class: 'none' }, lacks));
+    answer.replaceChildren(html`<p class="none">${lacks}</p>`);
     return undefined;
   }
   const args = asking.args(subject, fields);
   const isPage = asking.name === 'report';
   answer.replaceChildren(
-    h(
-      'div',
-      { class: 'working', role: 'status' },
-      'Working …',
-      h('button', { type: 'button', click: () => runner.stop() }, 'Stop'),
-    ),
+    html`
+      <div class="working" role="status">
+        Working …<button type="button" click="${() => runner.stop()}">Stop</button>
+      </div>`,
   );
   try {
     const said = await runner.ask({
@@ -149,11 +130,11 @@ async function run(
       columns: columnsIn(answer),
       ...(isPage ? { read: REPORT_FILE } : {}),
     });
-    if (said === undefined) answer.replaceChildren(h('p', { class: 'none' }, 'Stopped.'));
+    if (said === undefined) answer.replaceChildren(html`<p class="none">Stopped.</p>`);
     else answer.replaceChildren(...shown(args, said));
     return said;
   } catch (error) {
-    answer.replaceChildren(h('p', { class: 'notes', role: 'alert' }, (error as Error).message));
+    answer.replaceChildren(html`<p class="notes" role="alert">${(error as Error).message}</p>`);
     return undefined;
   }
 }
@@ -169,16 +150,12 @@ function shown(
 ): readonly HTMLElement[] {
   const line = commandLine(args);
   const notes = file === undefined ? stderr : stderr.replace(/^Wrote .*\n?/m, '');
-  const said = notes.trim() === '' ? [] : [h('pre', { class: 'notes' }, ...painted(notes.trim()))];
+  const said = notes.trim() === '' ? [] : [html`<pre class="notes">${painted(notes.trim())}</pre>`];
   if (file !== undefined) return [...said, frame(file), save(file)];
   return [
     ...said,
-    h('div', { class: 'line' }, h('code', {}, `$ ${line}`), ended(exit), copyButton(line)),
-    h(
-      'pre',
-      { class: 'out', tabindex: 0, 'aria-label': 'Answer' },
-      ...painted(stdout === '' ? 'No answer.' : stdout),
-    ),
+    html`<div class="line"><code>${`$ ${line}`}</code>${ended(exit)}${copyButton(line)}</div>`,
+    html`<pre class="out" tabindex="0" aria-label="Answer">${painted(stdout || 'No answer.')}</pre>`,
   ];
 }
 
@@ -188,27 +165,27 @@ function ended(exit: number): HTMLElement {
 }
 
 /** A frame of its own origin: it may run its own script, and reach nothing of this page. */
-function frame(html: string): HTMLElement {
-  return h('iframe', { title: 'Report', sandbox: 'allow-scripts', srcdoc: html });
+function frame(page: string): HTMLElement {
+  return html`<iframe title="Report" sandbox="allow-scripts" srcdoc="${page}"></iframe>`;
 }
 
-function save(html: string): HTMLElement {
+function save(page: string): HTMLElement {
   const get = (): void => {
-    const url = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
-    h('a', { href: url, download: REPORT_FILE }).click();
+    const url = URL.createObjectURL(new Blob([page], { type: 'text/html' }));
+    html`<a href="${url}" download="${REPORT_FILE}"></a>`.click();
     URL.revokeObjectURL(url);
   };
-  return h('p', {}, h('button', { type: 'button', click: get }, 'Save this report as one file'));
+  return html`<p><button type="button" click="${get}">Save this report as one file</button></p>`;
 }
 
 function copyButton(text: string): HTMLElement {
-  const button = h('button', { type: 'button' }, 'Copy');
-  button.addEventListener('click', () => {
+  const copy = (): void => {
     void navigator.clipboard.writeText(text).then(
       () => button.replaceChildren('Copied'),
       () => button.replaceChildren('Select it by hand'),
     );
-  });
+  };
+  const button = html`<button type="button" click="${copy}">Copy</button>`;
   return button;
 }
 
@@ -279,22 +256,18 @@ function choice(
   options: readonly (readonly [string, string])[],
   chosen: (value: string) => void,
 ): HTMLElement {
-  const select = h(
-    'select',
-    {},
-    options.map(([one, text]) => h('option', { value: one, selected: one === value }, text)),
+  const items = options.map(
+    ([one, text]) => html`<option value="${one}" selected="${one === value}">${text}</option>`,
   );
+  const select = html<HTMLSelectElement>`<select>${items}</select>`;
   select.addEventListener('change', () => chosen(select.value));
-  return h('label', {}, label, select);
+  return html`<label>${label}${select}</label>`;
 }
 
 function imageField(value: string, images: readonly string[], chosen: (image: string) => void): HTMLElement {
-  const input = h('input', { type: 'text', value, list: 'images', spellcheck: 'false', autocomplete: 'off' });
+  const input = html<HTMLInputElement>`
+    <input type="text" value="${value}" list="images" spellcheck="false" autocomplete="off">`;
   input.addEventListener('change', () => chosen(input.value.trim()));
-  const list = h(
-    'datalist',
-    { id: 'images' },
-    images.map((image) => h('option', { value: image })),
-  );
-  return h('label', {}, 'Image', input, list);
+  const options = images.map((image) => html`<option value="${image}"></option>`);
+  return html`<label>Image${input}<datalist id="images">${options}</datalist></label>`;
 }

@@ -1,5 +1,5 @@
 /** The playground: takes files, asks the worker, and shows what the program says. Keeps nothing, and asks nobody else. */
-import { h, name } from '../../build/report-page/dom.ts';
+import { html, name } from '../../build/report-page/dom.ts';
 import { chosenFiles, droppedFiles, type GivenFile, take } from './files.ts';
 import type { HeldFile } from './messages.ts';
 import { opened } from './opened.ts';
@@ -22,81 +22,48 @@ const DUMP = `kubectl get namespaces,nodes,pods,deployments,statefulsets,daemons
 # OpenShift, beside it:
 oc get imagedigestmirrorsets,imagetagmirrorsets,images.config,clusterversions -o yaml > mirrors.yaml`;
 
+const LEAD =
+  'Which credential is tried for which image, what stands in the way, and the YAML that fixes it. Worked out in this page: no connection is made, nothing is kept.';
+const AFTER_DUMP =
+  'Passwords in it stay where they are: no answer has a place for one. Files of several clusters go into folders of their own.';
+
 /** The first page, with what was said of files that could not be taken. */
 function start(said: readonly string[] = []): void {
   const files = field(false);
   const folder = field(true);
-  const drop = h(
-    'div',
-    { class: 'drop' },
-    h('p', { class: 'big' }, 'Drop files or a folder here'),
-    h('p', {}, 'Manifests of a cluster or of a git repository: .yaml, .yml, .json'),
-    h(
-      'div',
-      { class: 'picks' },
-      h('button', { type: 'button', class: 'main', click: () => files.click() }, 'Choose files'),
-      h('button', { type: 'button', click: () => folder.click() }, 'Choose a folder'),
-    ),
-    files,
-    folder,
-  );
-  view.replaceChildren(
-    h(
-      'section',
-      { class: 'start' },
-      h('h1', {}, 'Why does it not pull? Drop a dump and see'),
-      h(
-        'p',
-        { class: 'lead' },
-        'Which credential is tried for which image, what stands in the way, and the YAML that fixes it. Worked out in this page: no connection is made, nothing is kept.',
-      ),
-      drop,
-      said.length === 0
-        ? undefined
-        : h(
-            'div',
-            { class: 'said-of-files', role: 'alert' },
-            said.map((line) => h('p', {}, line)),
-          ),
-      h(
-        'div',
-        { class: 'examples' },
-        h('span', { class: 'none' }, 'or look at an example:'),
-        EXAMPLES.map((one) =>
-          h(
-            'button',
-            {
-              type: 'button',
-              click: () => show({ root: `examples/${one.name}`, files: one.files, leftOut: [] }),
-            },
-            one.title,
-          ),
-        ),
-      ),
-      h(
-        'details',
-        { class: 'how' },
-        h('summary', {}, 'How do I make a dump?'),
-        h('pre', { tabindex: 0 }, h('code', {}, DUMP)),
-        h(
-          'p',
-          {},
-          'Passwords in it stay where they are: no answer has a place for one. Files of several clusters go into folders of their own.',
-        ),
-      ),
-    ),
-  );
+  view.replaceChildren(html`
+    <section class="start">
+      <h1>Why does it not pull? Drop a dump and see</h1>
+      <p class="lead">${LEAD}</p>
+      <div class="drop">
+        <p class="big">Drop files or a folder here</p>
+        <p>Manifests of a cluster or of a git repository: .yaml, .yml, .json</p>
+        <div class="picks">
+          <button type="button" class="main" click="${() => files.click()}">Choose files</button>
+          <button type="button" click="${() => folder.click()}">Choose a folder</button>
+        </div>
+        ${files}
+        ${folder}
+      </div>
+      ${said.length > 0 && html`<div class="said-of-files" role="alert">${said.map((line) => html`<p>${line}</p>`)}</div>`}
+      <div class="examples"><span class="none">or look at an example:</span>${EXAMPLES.map(exampleButton)}</div>
+      <details class="how">
+        <summary>How do I make a dump?</summary>
+        <pre tabindex="0"><code>${DUMP}</code></pre>
+        <p>${AFTER_DUMP}</p>
+      </details>
+    </section>`);
+}
+
+function exampleButton({ name: folder, title, files }: Example): HTMLElement {
+  const look = (): void => show({ root: `examples/${folder}`, files, leftOut: [] });
+  return html`<button type="button" click="${look}">${title}</button>`;
 }
 
 function field(folder: boolean): HTMLInputElement {
-  const made = h('input', {
-    type: 'file',
-    multiple: true,
-    hidden: true,
-    webkitdirectory: folder,
-    'aria-label': folder ? 'A folder' : 'Files',
-    'data-folder': String(folder),
-  });
+  const label = folder ? 'A folder' : 'Files';
+  const made = html<HTMLInputElement>`
+    <input type="file" multiple hidden webkitdirectory="${folder}" aria-label="${label}" data-folder="${String(folder)}">`;
   made.addEventListener('change', () => void taken(chosenFiles(made)));
   return made;
 }

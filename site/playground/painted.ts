@@ -1,5 +1,5 @@
 /** Text with the colours of a terminal, as elements. Everything else in it is text. */
-import { h } from '../../build/report-page/dom.ts';
+import { html } from '../../build/report-page/dom.ts';
 
 const CLASSES: Readonly<Record<string, string>> = {
   1: 'bold',
@@ -18,7 +18,9 @@ export function painted(text: string): readonly Node[] {
     const [, code] = /^\p{Cc}\[(\d+)m$/u.exec(part) ?? [];
     if (code !== undefined) style = CLASSES[code];
     else if (part !== '')
-      nodes.push(style === undefined ? document.createTextNode(part) : h('span', { class: style }, part));
+      nodes.push(
+        style === undefined ? document.createTextNode(part) : html`<span class="${style}">${part}</span>`,
+      );
   }
   return nodes;
 }
