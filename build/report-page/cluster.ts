@@ -236,7 +236,7 @@ function refusalItem({
 function nodesPart({ name: cluster, nodes }: ReportCluster): HTMLElement {
   const body = html`<ul class="node-list"></ul>`;
   const summary = `${nodes.total} nodes: ${nodes.eligible} eligible, ${nodes.inSync} in sync`;
-  const details = html<HTMLDetailsElement>`<details><summary>${summary}</summary>${body}</details>`;
+  const details = html`<details><summary>${summary}</summary>${body}</details>`;
   folded(details, () => {
     if (body.childElementCount > 0) return;
     body.append(

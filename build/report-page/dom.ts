@@ -11,16 +11,13 @@ const TEMPLATES = new WeakMap<TemplateStringsArray, HTMLTemplateElement>();
  * attribute that is undefined or false is left out, and a function listens to the event of its name. A line break with the
  * indentation around it stands for nothing.
  */
-export function html<Kind extends HTMLElement>(
-  strings: TemplateStringsArray,
-  ...values: readonly Value[]
-): Kind {
+export function html(strings: TemplateStringsArray, ...values: readonly Value[]): HTMLElement {
   const template = TEMPLATES.get(strings) ?? templateOf(strings);
   const content = document.importNode(template.content, true);
   for (const node of content.querySelectorAll('*'))
     if (node instanceof HTMLTemplateElement) node.replaceWith(...nodesOf(values[Number(node.id)] as Child));
     else fillAttributes(node, values);
-  return content.firstElementChild as Kind;
+  return content.firstElementChild as HTMLElement;
 }
 
 function templateOf(strings: TemplateStringsArray): HTMLTemplateElement {
@@ -43,19 +40,24 @@ function nodesOf(child: Child): readonly (Node | string)[] {
 }
 
 function fillAttributes(element: Element, values: readonly Value[]): void {
-  for (const { name: attribute, value } of [...element.attributes]) {
-    const whole = /^\{(\d+)\}$/.exec(value)?.[1];
-    const given = whole === undefined ? undefined : values[Number(whole)];
+  for (const attribute of element.getAttributeNames()) {
+    const written = element.getAttribute(attribute) ?? '';
+    const whole = /^\{(\d+)\}$/.exec(written)?.[1];
+    const given = whole === undefined ? written : values[Number(whole)];
     if (typeof given === 'function') element.addEventListener(attribute, given);
-    if (whole !== undefined && (given === undefined || given === false || typeof given === 'function'))
+    if (given === true) element.setAttribute(attribute, '');
+    else if (given === undefined || given === false || typeof given === 'function')
       element.removeAttribute(attribute);
-    else if (given === true) element.setAttribute(attribute, '');
-    else if (value.includes('{'))
+    else
       element.setAttribute(
         attribute,
-        value.replace(/\{(\d+)\}/g, (_mark, at: string) => String(values[Number(at)])),
+        written.replace(/\{(\d+)\}/g, (_mark, at: string) => textOf(values[Number(at)])),
       );
   }
+}
+
+function textOf(value: Value): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
 const LONGEST = 180;
@@ -123,10 +125,10 @@ export function drawPaged(
   return drawn[0];
 }
 
-const FILLS = new WeakMap<HTMLDetailsElement, () => void>();
+const FILLS = new WeakMap<HTMLElement, () => void>();
 
 /** A folded part, filled when it is first opened. */
-export function folded(details: HTMLDetailsElement, fill: () => void): HTMLDetailsElement {
+export function folded(details: HTMLElement, fill: () => void): HTMLElement {
   FILLS.set(details, fill);
   details.addEventListener('toggle', fill);
   return details;

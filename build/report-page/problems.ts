@@ -24,7 +24,7 @@ function card(problem: PageCause, open: boolean, cluster: string | undefined): H
   const fixes = new Set(cases.map(({ fix }) => fix)).size;
   const body = html`<div class="cases"></div>`;
   const link = linkTo({ ...(cluster === undefined ? {} : { cluster }), part });
-  const details = html<HTMLDetailsElement>`
+  const details = html`
     <details class="card ${verdict}" id="part-${part}" tabindex="-1" open="${open}" data-cause="${check}">
       <summary>
         ${badge(verdict)}

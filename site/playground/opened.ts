@@ -40,7 +40,7 @@ export async function opened(
     asking: first,
     fields: { cluster: '', workload: '', image: '' },
   };
-  const asked = html<HTMLFormElement>`<form class="asked"></form>`;
+  const asked = html`<form class="asked"></form>` as HTMLFormElement;
   const answer = html`<section id="answer" aria-live="polite" tabindex="-1"></section>`;
   const about = html`<p class="about"></p>`;
   const summary = html`<span>${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}</span>`;
@@ -259,14 +259,14 @@ function choice(
   const items = options.map(
     ([one, text]) => html`<option value="${one}" selected="${one === value}">${text}</option>`,
   );
-  const select = html<HTMLSelectElement>`<select>${items}</select>`;
+  const select = html`<select>${items}</select>` as HTMLSelectElement;
   select.addEventListener('change', () => chosen(select.value));
   return html`<label>${label}${select}</label>`;
 }
 
 function imageField(value: string, images: readonly string[], chosen: (image: string) => void): HTMLElement {
-  const input = html<HTMLInputElement>`
-    <input type="text" value="${value}" list="images" spellcheck="false" autocomplete="off">`;
+  const input = html`
+    <input type="text" value="${value}" list="images" spellcheck="false" autocomplete="off">` as HTMLInputElement;
   input.addEventListener('change', () => chosen(input.value.trim()));
   const options = images.map((image) => html`<option value="${image}"></option>`);
   return html`<label>Image${input}<datalist id="images">${options}</datalist></label>`;

@@ -62,8 +62,8 @@ function exampleButton({ name: folder, title, files }: Example): HTMLElement {
 
 function field(folder: boolean): HTMLInputElement {
   const label = folder ? 'A folder' : 'Files';
-  const made = html<HTMLInputElement>`
-    <input type="file" multiple hidden webkitdirectory="${folder}" aria-label="${label}" data-folder="${String(folder)}">`;
+  const made = html`
+    <input type="file" multiple hidden webkitdirectory="${folder}" aria-label="${label}" data-folder="${String(folder)}">` as HTMLInputElement;
   made.addEventListener('change', () => void taken(chosenFiles(made)));
   return made;
 }
