@@ -1,9 +1,10 @@
 /** Sends one change to its cluster. Refusals are returned as problems; the other changes of the outcome are still sent. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../core/errors.ts';
 import { type Condition, nextConditions } from '../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
-import { isRecord } from '../core/record.ts';
+import { recordOf, remember } from '../core/record.ts';
 import {
   type ApiError,
   asPullwrightError,
@@ -14,7 +15,15 @@ import {
 import { digestObject } from '../kube/decode.ts';
 import { drift, plainPatch } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
-import { type Author, authorText, type ChangeSet, fieldManager, isOurs } from './changes.ts';
+import {
+  type Author,
+  authorText,
+  type ChangeSet,
+  fieldManager,
+  foreignObject,
+  isOurs,
+  problemOf,
+} from './changes.ts';
 import { type Cluster, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
@@ -22,33 +31,25 @@ import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contr
 // Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
 // PersistentVolumeClaim: what they hold would go with them.
 
-/** A change that the API server refused because a field cannot be changed. */
-export interface Replacement {
-  readonly ref: Ref;
-  readonly before: KubeObject;
-  readonly desired: KubeObject;
-  readonly refusal: ApiError;
-  /** It is ours alone. */
-  readonly mayDelete: boolean;
-}
-
 /**
- * Makes the object again.
+ * Makes again the object of a change that the API server refused because a field cannot be changed.
  *
  * @throws PullwrightError `FieldImmutable` when that is left to a person, `Terminating` while a finalizer holds it
  */
-export async function replaceObject(
-  replacement: Replacement,
+async function replaceObject(
+  change: Applying & { readonly before: KubeObject },
+  refusal: ApiError,
   author: Author,
   { client, cache }: Cluster,
-): Promise<{ readonly verb: 'replaced'; readonly ref: Ref }> {
-  const { ref, before, desired } = replacement;
-  if (!replacement.mayDelete || !isReplaceable(before)) throw cannotChange(replacement);
+): Promise<Committed> {
+  const { ref, before, desired } = change;
+  const isOursAlone = desired.metadata.labels?.[OWNER_LABEL] === author.reconciler && isOurs(before, author);
+  if (!isOursAlone || !isReplaceable(before)) throw cannotChange(change, refusal);
   const { uid } = before.metadata;
   try {
     await client.remove(ref, uid === undefined ? {} : { uid });
   } catch (error) {
-    throw isForbidden(error) ? cannotChange(replacement) : error;
+    throw isForbidden(error) ? cannotChange(change, refusal) : error;
   }
   const left = await client.get(ref);
   if (left !== undefined && left.metadata.uid === uid) throw goingAway(ref, left);
@@ -58,17 +59,20 @@ export async function replaceObject(
 }
 
 /** A refusal that no other value and no retry fixes. */
-export function isImmutable(error: unknown): error is ApiError {
+function isImmutable(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
 }
 
 /** Forbidden by RBAC, and not because the namespace is being deleted. */
-export function isForbidden(error: unknown): boolean {
+function isForbidden(error: unknown): boolean {
   return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
 }
 
 /** A person must act: it is not ours to delete, or we may not. */
-function cannotChange({ before, desired, refusal }: Replacement): PullwrightError {
+function cannotChange(
+  { before, desired }: Applying & { readonly before: KubeObject },
+  refusal: ApiError,
+): PullwrightError {
   const fields = refusal.causes.filter(({ immutable }) => immutable).map(({ field }) => field);
   const { message, hint } = immutableText(before, desired, fields);
   return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
@@ -146,19 +150,6 @@ function sent(operation: Action['operations'][number]): object {
   return operation.op === 'test' && operation.path === '/metadata/resourceVersion'
     ? { ...operation, op: 'replace' }
     : operation;
-}
-
-/** An error as a problem of `ref`. */
-export function problemOf(error: unknown, ref?: Ref): ReconcileError {
-  const failure = asPullwrightError(error);
-  return {
-    retryPolicy: failure.retryPolicy,
-    code: failure.code,
-    message: failure.message,
-    ...(failure.hint === undefined ? {} : { hint: failure.hint }),
-    ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
-    ...(ref === undefined ? {} : { regarding: ref }),
-  };
 }
 
 async function removeObject(
@@ -243,8 +234,7 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     return { verb: 'configured', ref };
   } catch (error) {
     if (before !== undefined && isImmutable(error)) {
-      const mayDelete = !isPart && isOurs(before, author);
-      return replaceObject({ ref, before, desired, refusal: error, mayDelete }, author, cluster);
+      return replaceObject({ ...change, before }, error, author, cluster);
     }
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
   }
@@ -277,23 +267,12 @@ function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObjec
 
 /** The cache knows it by now, and the next pass handles it; unless no read covers it. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
-  if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
+  if (cluster.cache.store.get(ref) === undefined) return foreignObject(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": another client created it meanwhile`, {
     code: 'MadeMeanwhile',
     retryPolicy: 'waiting',
     afterMs: 50,
   });
-}
-
-function foreign(ref: Ref): PullwrightError {
-  return new PullwrightError(
-    `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
-    {
-      code: 'ForeignObject',
-      retryPolicy: 'terminal',
-      hint: 'Delete or rename it, or move what it holds elsewhere',
-    },
-  );
 }
 
 function conflict(error: unknown, ref: Ref): PullwrightError {
@@ -336,16 +315,11 @@ export async function commitStatus(
   return true;
 }
 
-function sameStatus(wanted: Readonly<Record<string, unknown>>, live: unknown): boolean {
-  const present = (live ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries(wanted).every(([key, value]) => canonical(value) === canonical(present[key]));
-}
-
-/** Text that does not depend on the order of keys, in which what is undefined is absent. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  );
+/** What is undefined is absent. */
+function sameStatus(desired: Readonly<Record<string, unknown>>, live: unknown): boolean {
+  const wanted = JSON.parse(JSON.stringify(desired)) as Readonly<Record<string, unknown>>;
+  const present = recordOf(live);
+  return Object.keys(wanted).every((key) => isDeepStrictEqual(wanted[key], present[key]));
 }
 
 // Writes that the API server refused for a reason that does not pass by itself, and what the status of their object says then: a
@@ -372,12 +346,10 @@ export class RefusedWrites {
       if (done.verb !== 'failed') isNew = this.#refused.delete(text) || isNew;
       // By the code: a message that counts (as that of a quota) would be news each time.
       else if (isLasting(done.problem) && this.#refused.get(text)?.code !== done.problem.code) {
-        this.#refused.set(text, done.problem);
+        remember(this.#refused, text, done.problem, REMEMBERED);
         isNew = true;
       }
     }
-    const [oldest] = this.#refused.keys();
-    if (this.#refused.size > REMEMBERED && oldest !== undefined) this.#refused.delete(oldest);
     return isNew;
   }
 }

@@ -3,8 +3,11 @@
  * longer desired. Shared by the live and the offline engine.
  */
 
+import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
-import { applied, type Difference, drift } from '../kube/drift.ts';
+import { asPullwrightError } from '../kube/api-error.ts';
+import { type Difference, drift } from '../kube/drift.ts';
+import { objectRef } from '../kube/resources.ts';
 import {
   type Apply,
   type ApplyObject,
@@ -106,15 +109,16 @@ function objectChange(
     };
   const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
   if (before.metadata.deletionTimestamp !== undefined)
-    return refused(seen, 'Terminating', 'is being deleted', 'It is made again once it is gone');
-  if (apply.forceOwnership !== true && !isOurs(before, author)) {
     return refused(
       seen,
-      'ForeignObject',
-      'exists and was not made by Pullwright',
-      'Delete or rename it, or move what it holds elsewhere',
+      new PullwrightError(`Cannot apply "${describeObject(seen)}": it is being deleted`, {
+        code: 'Terminating',
+        retryPolicy: 'waiting',
+        afterMs: 1000,
+        hint: 'It is made again once it is gone',
+      }),
     );
-  }
+  if (apply.forceOwnership !== true && !isOurs(before, author)) return refused(seen, foreignObject(seen));
   const manager = fieldManager(author.reconciler);
   const ownership = apply.plain === true ? 'written' : 'applied';
   const differences = drift(desired, before, manager, ownership);
@@ -122,19 +126,32 @@ function objectChange(
   return { verb, ref: seen, desired, before, differences, ...plain };
 }
 
-function refused(ref: Ref, code: string, state: string, hint: string): ChangeSet {
-  const waiting = code === 'Terminating';
-  return {
-    verb: 'refused',
-    ref,
-    problem: {
-      retryPolicy: waiting ? 'waiting' : 'terminal',
-      code,
-      message: `Cannot apply "${describeObject(ref)}": it ${state}`,
-      hint,
-      regarding: ref,
-      ...(waiting ? { afterMs: 1000 } : {}),
+function refused(ref: Ref, error: PullwrightError): ChangeSet {
+  return { verb: 'refused', ref, problem: problemOf(error, ref) };
+}
+
+/** An object of the name exists that is not ours. */
+export function foreignObject(ref: Ref): PullwrightError {
+  return new PullwrightError(
+    `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
+    {
+      code: 'ForeignObject',
+      retryPolicy: 'terminal',
+      hint: 'Delete or rename it, or move what it holds elsewhere',
     },
+  );
+}
+
+/** An error as a problem of `ref`. */
+export function problemOf(error: unknown, ref?: Ref): ReconcileError {
+  const failure = asPullwrightError(error);
+  return {
+    retryPolicy: failure.retryPolicy,
+    code: failure.code,
+    message: failure.message,
+    ...(failure.hint === undefined ? {} : { hint: failure.hint }),
+    ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
+    ...(ref === undefined ? {} : { regarding: ref }),
   };
 }
 
@@ -146,17 +163,14 @@ function partChange(
   const ref = apply.part;
   const before = stores[ref.role].get(ref);
   if (before === undefined || before.metadata.uid !== ref.uid) {
-    return {
-      verb: 'refused',
+    return refused(
       ref,
-      problem: {
+      new PullwrightError(`Cannot set fields of "${describeObject(ref)}": the object that was seen is gone`, {
+        code: 'Gone',
         retryPolicy: 'waiting',
         afterMs: 1000,
-        code: 'Gone',
-        message: `Cannot set fields of "${describeObject(ref)}": the object that was seen is gone`,
-        regarding: ref,
-      },
-    };
+      }),
+    );
   }
   const desired = partObject(apply);
   const differences = drift(desired, before, fieldManager(author.reconciler));
@@ -172,7 +186,7 @@ function partChange(
 }
 
 /** What is sent for a part: identity with the uid, so that it can never create, and the fields. */
-export function partObject(apply: FieldPatch): KubeObject {
+function partObject(apply: FieldPatch): KubeObject {
   const { role: _role, apiVersion, kind, namespace, name, uid } = apply.part;
   return {
     apiVersion,
@@ -236,27 +250,12 @@ export function isOurs(object: KubeObject, author: Author): boolean {
 
 /** The reference to `object` in the cluster of `role`. */
 export function refOf(role: Role, object: KubeObject): Ref {
-  const { apiVersion, kind, metadata } = object;
-  return {
-    role,
-    apiVersion,
-    kind,
-    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
-    name: metadata.name,
-  };
+  return { role, ...objectRef(object) };
 }
 
 function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string {
   const role = stores.hosted === stores.management ? 'hosted' : ref.role;
   return `${role} ${ref.apiVersion} ${ref.kind} ${ref.namespace ?? ''} ${ref.name}`;
-}
-
-/** What the object is after the change: for engines without a server. */
-export function resultOf(
-  change: Extract<ChangeSet, { verb: 'created' | 'configured' | 'unchanged' }>,
-  author: Author,
-): KubeObject {
-  return applied(change.desired, change.before, fieldManager(author.reconciler));
 }
 
 /** The key that a marked object of this reconciler and scope was made for. */

@@ -10,11 +10,19 @@ import {
   commitStatus,
   failedStatus,
   isLasting,
-  problemOf,
   RefusedWrites,
 } from './apply.ts';
 import { CacheSync } from './cache-sync.ts';
-import { type Author, authorText, type ChangeSet, changesOf, keyText, leftBehind, refOf } from './changes.ts';
+import {
+  type Author,
+  authorText,
+  type ChangeSet,
+  changesOf,
+  keyText,
+  leftBehind,
+  problemOf,
+  refOf,
+} from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
@@ -194,11 +202,9 @@ export class Controller {
     const rest = [...failuresOf(committed), ...unsaid, ...failuresOf(patched)];
     return this.#reporter.report({
       author,
+      result,
       committed,
       problems: [...problems, ...(result.errors ?? []), ...rest],
-      events: result.events ?? [],
-      samples: result.metrics ?? [],
-      ...(result.requeueAfterMs === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,
     });
   }

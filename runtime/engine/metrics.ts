@@ -4,15 +4,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Sample } from './contract.ts';
 import type { QueueObserver } from './queue.ts';
-
-/** A gauge of one key, as reconcilers report it. */
-export interface GaugeSample {
-  readonly name: string;
-  readonly help: string;
-  readonly value: number;
-  readonly labels?: Readonly<Record<string, string>>;
-}
 
 /** Something that happened. */
 export interface CounterSample {
@@ -40,7 +33,7 @@ export interface Metrics {
   /** Adds to a counter, which is defined when it is first seen. */
   count(counter: CounterSample): void;
   /** Replaces what `source` reported before. */
-  samples(source: string, samples: readonly GaugeSample[]): void;
+  samples(source: string, samples: readonly Sample[]): void;
   /** Metrics of the queue of that name, until `end`. @param depth read on every scrape */
   queue(name: string, depth: () => number): QueueObserver & { end(): void };
   /** The exposition text and its content type. */
@@ -137,9 +130,9 @@ function sampleCounters(
 
 /** Gauges that come and go with what reports them; equal ones of several sources are added up. */
 function sampleGauges(registry: Registry): Metrics['samples'] {
-  const bySource = new Map<string, readonly GaugeSample[]>();
+  const bySource = new Map<string, readonly Sample[]>();
   const gauges = new Set<string>();
-  const define = ({ name, help, labels }: GaugeSample): void => {
+  const define = ({ name, help, labels }: Sample): void => {
     if (gauges.has(name)) return;
     gauges.add(name);
     const gauge = new Gauge({

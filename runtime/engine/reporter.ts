@@ -6,17 +6,16 @@ import type { EventInput } from '../kube/events.ts';
 import { type Committed, isLasting } from './apply.ts';
 import { type Author, keyText } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-import type { EventNote, ReconcileError, Ref, Role, Sample } from './contract.ts';
+import type { EventNote, ReconcileError, Result, Role, Sample } from './contract.ts';
 import type { Metrics, ReconcileResult } from './metrics.ts';
 
 /** What one pass over a key came to. */
 export interface Pass {
   readonly author: Author;
+  readonly result: Pick<Result, 'events' | 'metrics' | 'requeueAfterMs'>;
   readonly committed: readonly Committed[];
+  /** Also those of the result. */
   readonly problems: readonly ReconcileError[];
-  readonly events: readonly EventNote[];
-  readonly samples: readonly Sample[];
-  readonly requeueAfterMs?: number;
   readonly seconds: number;
 }
 
@@ -45,13 +44,14 @@ export class Reporter {
 
   report(pass: Pass): Next {
     const { author, problems } = pass;
+    const { events = [], metrics = [], requeueAfterMs } = pass.result;
     const source = `${author.reconciler} ${keyText(author.key)}`;
     const log = this.#options.log.child({ controller: author.reconciler, name: author.key.name });
     for (const done of pass.committed) this.#reportWrite(done, author, log);
     this.#reportProblems(problems, source, log);
-    this.#sendEvents([...pass.events, ...problems.flatMap(eventOf)], source, log);
-    this.#sample(source, pass.samples);
-    const next = nextOf(problems, pass.requeueAfterMs);
+    this.#sendEvents([...events, ...problems.flatMap(eventOf)], source, log);
+    this.#sample(source, metrics);
+    const next = nextOf(problems, requeueAfterMs);
     this.#count(author.reconciler, problems, resultOf(problems, next), pass.seconds);
     return next;
   }
@@ -152,11 +152,7 @@ function identityOf({ code, message }: ReconcileError): string {
 }
 
 function eventIdentity({ regarding, type, reason, note }: EventNote): string {
-  return JSON.stringify([refIdentity(regarding), type, reason, note]);
-}
-
-function refIdentity({ role, kind, namespace, name }: Ref): string {
-  return `${role} ${kind} ${namespace ?? ''} ${name}`;
+  return JSON.stringify([regarding.role, describeObject(regarding), type, reason, note]);
 }
 
 function remember(map: Map<string, ReadonlySet<string>>, source: string, said: ReadonlySet<string>): void {

@@ -70,15 +70,9 @@ table(test, rows, ({ problems, requeueAfterMs, next }) => {
     clusters: { hosted: unused, management: unused },
   });
   const key = { scope: 'local', name: 'a', namespace: 'web' };
-  const pass = { committed: [], problems, events: [], samples: [], seconds: 0 };
-  assert.deepEqual(
-    reporter.report({
-      author: { reconciler: 'test', key },
-      ...pass,
-      ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
-    }),
-    next,
-  );
+  const result = requeueAfterMs === undefined ? {} : { requeueAfterMs };
+  const author = { reconciler: 'test', key };
+  assert.deepEqual(reporter.report({ author, result, committed: [], problems, seconds: 0 }), next);
 });
 
 test('no log line shows user info of a registry or a URL', () => {

@@ -5,16 +5,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { withManager } from '../../kube/drift.ts';
-import {
-  type Author,
-  type ChangeSet,
-  changesOf,
-  fieldManager,
-  keyText,
-  refOf,
-  resultOf,
-} from '../changes.ts';
+import { applied, withManager } from '../../kube/drift.ts';
+import { type Author, type ChangeSet, changesOf, fieldManager, keyText, refOf } from '../changes.ts';
 import {
   type Action,
   type ClusterPair,
@@ -191,7 +183,7 @@ class OfflineRun {
       return [change.ref];
     }
     if (change.verb === 'unchanged') return [];
-    const result = resultOf(change, author);
+    const result = applied(change.desired, change.before, fieldManager(author.reconciler));
     store.set(change.verb === 'created' ? withIdentity(result) : result);
     return [change.ref];
   }

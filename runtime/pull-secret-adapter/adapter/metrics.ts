@@ -4,7 +4,7 @@
  * another replica did is in them too, and nothing is said twice.
  */
 import { scalarText } from '../../core/record.ts';
-import type { GaugeSample } from '../../engine/metrics.ts';
+import type { Sample } from '../../engine/contract.ts';
 
 /** What a pass leaves behind. */
 export interface Passed {
@@ -52,13 +52,13 @@ export class SecretMetrics {
   }
 
   /** Computed per scrape: there may be thousands. */
-  samples(): readonly GaugeSample[] {
+  samples(): readonly Sample[] {
     if (!this.#isLeading) return [];
     return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));
   }
 }
 
-function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSample[] {
+function samplesOf(cluster: string, { reason, data }: Passed): readonly Sample[] {
   const created = Date.parse(scalarText(data['versionCreatedTime'])) / 1000;
   const enabled = data['enabledVersions'];
   return [
@@ -66,7 +66,7 @@ function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSam
       ? []
       : [
           {
-            name: 'pullwright_pull_secret_version_created_timestamp_seconds',
+            name: 'pullwright_pull_secret_version_created_timestamp_seconds' as const,
             help: 'When the version of the secret that holds the pull secret was made',
             value: created,
             labels: { cluster },
@@ -75,7 +75,7 @@ function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSam
     ...(typeof enabled === 'number'
       ? [
           {
-            name: 'pullwright_pull_secret_enabled_versions',
+            name: 'pullwright_pull_secret_enabled_versions' as const,
             help: 'Versions of the secret that can be read',
             value: enabled,
             labels: { cluster },
