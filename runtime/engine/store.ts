@@ -5,7 +5,7 @@
  * version of a uid wins whatever its source, and an object whose deletion was seen is never restored by the response to a write.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import { valueAt } from '../core/record.ts';
+import { oncePer, valueAt } from '../core/record.ts';
 import type { Collection, ObjectRef } from '../kube/resources.ts';
 import {
   type ClusterPair,
@@ -293,14 +293,8 @@ export function worldView({ stores, reads, ...rest }: WorldInput): Reader {
   };
 }
 
-const indexes = new WeakMap<readonly Watch[], ReadonlyMap<string, readonly Watch[]>>();
-
 /** In a stand-alone cluster both roles are one store, and a read of either role covers it. */
-function byKind(reads: readonly Watch[]): ReadonlyMap<string, readonly Watch[]> {
-  const known = indexes.get(reads) ?? Map.groupBy(reads, kindKey);
-  indexes.set(reads, known);
-  return known;
-}
+const byKind = oncePer((reads: readonly Watch[]) => Map.groupBy(reads, kindKey));
 
 /** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
 function coversAll({ namespace, name, labelSelector, fieldSelector }: Watch): boolean {

@@ -10,6 +10,7 @@
 
 import type { JsonNode } from '../go/json.ts';
 import { compareBytes } from '../go/text.ts';
+import { oncePer } from '../record.ts';
 import { reveal } from '../redacted.ts';
 import type { TextPosition } from '../text.ts';
 import { fieldOf } from './fields.ts';
@@ -104,11 +105,7 @@ interface FileIndex {
 }
 
 /** Made once for all images, as long as there is the config. */
-const indexes = new WeakMap<DockerConfig, FileIndex>();
-
-function indexOf(config: DockerConfig): FileIndex {
-  const known = indexes.get(config);
-  if (known !== undefined) return known;
+const indexOf = oncePer((config: DockerConfig): FileIndex => {
   const written = new Map(
     config.entries.map(({ key, position, value }): [string, FileEntry] => [
       key.written,
@@ -116,10 +113,8 @@ function indexOf(config: DockerConfig): FileIndex {
     ]),
   );
   const byHost = Map.groupBy(written.values(), (entry) => normalizedKey(entry.written, config.format));
-  const made = { written, byHost };
-  indexes.set(config, made);
-  return made;
-}
+  return { written, byHost };
+});
 
 /** The last `credHelpers` entry for the host, as Go merges them. */
 function helperFor(

@@ -11,6 +11,7 @@
 
 import { compareBytes, fromByteText, toByteText } from '../go/text.ts';
 import { parseGoUrlBytes } from '../go/url.ts';
+import { oncePer } from '../record.ts';
 import type { TextPosition } from '../text.ts';
 import { parseSchemelessBytes, parseSchemelessUrl, type SchemelessUrl, urlsMatch } from './match-images.ts';
 import { type AuthSource, type KubeletCredential, readAuthSource } from './pull-secret.ts';
@@ -85,17 +86,8 @@ export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
   return { ok: true, rings: [ofSecrets, ofNode, ofPlugins].map(makeRing) };
 }
 
-/** Taken apart once for all images, as long as there is the source. */
-const indexed = new WeakMap<AuthSource, readonly IndexedEntry[] | string>();
-
-/** Entries in the order of their keys, or the kubelet's error. */
-function entriesOf(source: AuthSource): readonly IndexedEntry[] | string {
-  const known = indexed.get(source);
-  if (known !== undefined) return known;
-  const entries = indexEntries(source);
-  indexed.set(source, entries);
-  return entries;
-}
+/** Entries in the order of their keys, or the kubelet's error: taken apart once for all images, as long as there is the source. */
+const entriesOf = oncePer(indexEntries);
 
 function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
   const parsed = readAuthSource(source);

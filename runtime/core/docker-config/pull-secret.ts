@@ -11,6 +11,7 @@ import { firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '..
 import { decodeUtf8 } from '../go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
+import { oncePer } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text.ts';
 import { unusableDigest, usableDigest, usablePart } from './encode.ts';
@@ -344,8 +345,8 @@ export type DockerConfigResult =
 
 /** As long as there is the text: a document is read once, however many images are looked up in it. */
 const read = {
-  'config.json': new WeakMap<Redacted<string>, DockerConfigResult>(),
-  dockercfg: new WeakMap<Redacted<string>, DockerConfigResult>(),
+  'config.json': oncePer((text: Redacted<string>) => parseText(reveal(text), 'config.json')),
+  dockercfg: oncePer((text: Redacted<string>) => parseText(reveal(text), 'dockercfg')),
 };
 
 /**
@@ -358,11 +359,7 @@ export function parseDockerConfig(
   text: Redacted<string>,
   format: DockerConfigFormat = 'config.json',
 ): DockerConfigResult {
-  const known = read[format].get(text);
-  if (known !== undefined) return known;
-  const result = parseText(reveal(text), format);
-  read[format].set(text, result);
-  return result;
+  return read[format](text);
 }
 
 function parseText(plain: string, format: DockerConfigFormat): DockerConfigResult {
@@ -470,7 +467,7 @@ function unusable(
 
 /** A Secret with a docker config under `.dockerconfigjson`, read. */
 export class PullSecret {
-  static readonly #known = new WeakMap<KubeObject, PullSecret>();
+  static readonly #read = oncePer((secret: KubeObject) => new PullSecret(secret as SecretObject));
 
   readonly secret: SecretObject;
   /** Base64, the very bytes of the Secret also where they are no UTF-8; undefined without the key. */
@@ -500,11 +497,7 @@ export class PullSecret {
 
   /** Reads `secret` once, as long as there is the object. */
   static of(secret: KubeObject): PullSecret {
-    const known = PullSecret.#known.get(secret);
-    if (known !== undefined) return known;
-    const made = new PullSecret(secret as SecretObject);
-    PullSecret.#known.set(secret, made);
-    return made;
+    return PullSecret.#read(secret);
   }
 
   /** Names what the document says to its readers, by which nodes are compared; undefined when they can use nothing of it. */
