@@ -1,11 +1,46 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import { mergePullSecrets } from '../../runtime/core/docker-config/merge.ts';
+import fc from 'fast-check';
+import { lookupForContainers } from '../../runtime/core/docker-config/containers-keyring.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../runtime/core/docker-config/kubelet-keyring.ts';
+import { type MergeResult, mergePullSecrets } from '../../runtime/core/docker-config/merge.ts';
+import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
+import { plantedAuth } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
-import { config, merge, PLATFORM, TENANT } from './merge-case.ts';
 
 const test = suite('mergePullSecrets');
+
+const PLATFORM: string = plantedAuth('platform', 'platform');
+const TENANT: string = plantedAuth('tenant', 'tenant');
+
+/** A document with these keys, all with the same `auth`. */
+function config(auth: string, keys: readonly string[], more: Readonly<Record<string, unknown>> = {}): string {
+  return JSON.stringify({ auths: Object.fromEntries(keys.map((key) => [key, { auth }])), ...more });
+}
+
+/** Merges two documents of good entries. */
+function merge(platform: readonly string[], tenant: readonly string[]): Extract<MergeResult, { ok: true }> {
+  const merged = mergePullSecrets({
+    original: redact(config(PLATFORM, platform)),
+    additional: redact(config(TENANT, tenant)),
+  });
+  assert.ok(merged.ok);
+  return merged;
+}
+
+/** User names that the kubelet and CRI-O would use. */
+function users(text: string, repository: string): { kubelet: readonly string[]; crio: string } {
+  const source = { name: 'merged', format: 'config.json', text: redact(text) } as const;
+  const keyring = kubeletKeyring({ secrets: [], node: source });
+  assert.ok(keyring.ok);
+  const found = lookupForContainers([source], repository);
+  return {
+    kubelet: lookupForKubelet(keyring.rings, repository).map(({ credential }) => credential.username),
+    crio: found.found === 'credential' ? found.credential.username : found.found,
+  };
+}
+
 interface Row {
   readonly name: string;
   readonly reason: string;
@@ -260,6 +295,151 @@ test('two spellings of one registry in one secret: one is used', () => {
 test('a result shows no credential', () => {
   const shown = inspect(merge(['p.io', 'q.io'], ['a.io', 'https://q.io']), { depth: 20 });
   assert.ok(!shown.includes(PLATFORM) && !shown.includes(TENANT));
+});
+
+test('an unreadable original is a problem, never a document', () => {
+  for (const text of ['', '{', '[]', 'null', '{}', '{"auths":null}', '{"auths":[]}']) {
+    const merged = mergePullSecrets({ original: redact(text), additional: redact(config(TENANT, ['r.io'])) });
+    assert.equal(merged.ok, false, text);
+  }
+});
+
+test('a namespace that the platform writes with a scheme is read alike by both', () => {
+  const merged = merge(['https://quay.io/team/'], ['quay.io']);
+  assert.deepEqual(users(reveal(merged.text), 'quay.io/team/app'), {
+    kubelet: ['platform', 'tenant'],
+    crio: 'platform',
+  });
+});
+
+test('two namespaces of the platform that differ by scheme alone: one gets the plain key, the other stays', () => {
+  const { text, entries } = merge(['http://quay.io/team', 'https://quay.io/team'], []);
+  assert.deepEqual(Object.keys(JSON.parse(reveal(text)).auths), ['https://quay.io/team', 'quay.io/team']);
+  assert.deepEqual(
+    entries.map(({ key }) => key),
+    ['https://quay.io/team', 'quay.io/team'],
+  );
+});
+
+test('a broken entry of the platform keeps its registry', () => {
+  const merged = mergePullSecrets({
+    original: redact('{"auths":{"quay.io":{"auth":"!"}}}'),
+    additional: redact(config(TENANT, ['quay.io'])),
+  });
+  assert.ok(merged.ok);
+  assert.equal(reveal(merged.text), '{"auths":{}}');
+  assert.deepEqual(
+    merged.verdicts.map((one) => one.verdict),
+    ['Shadowed'],
+  );
+});
+
+test('what was good stays in use when it turns bad, entry by entry', () => {
+  const lastGood = {
+    text: redact(config(PLATFORM, ['p.io', 'q.io', 'a.io', 'b.io'])),
+    keys: ['a.io', 'b.io'],
+  };
+  const original = redact(`{"auths":{"p.io":{"auth":"!"},"q.io":{"auth":"${PLATFORM}"}}}`);
+  const additional = redact(`{"auths":{"a.io":{"auth":"!"},"c.io":{"auth":"${TENANT}"}}}`);
+  const merged = mergePullSecrets({ original, additional, lastGood });
+  assert.ok(merged.ok);
+  assert.deepEqual(
+    merged.entries.map(({ key, source }) => `${key} ${source}`),
+    ['a.io lastGood', 'c.io additional', 'p.io lastGood', 'q.io original'],
+  );
+  assert.match(merged.verdicts[0]?.message ?? '', /last good one stays in use/);
+  assert.match(merged.originalVerdicts[0]?.message ?? '', /last good one stays in use/);
+  const unreadable = mergePullSecrets({ original, additional: redact('{'), lastGood });
+  assert.deepEqual(unreadable.ok && unreadable.entries.map(({ key }) => key), [
+    'a.io',
+    'b.io',
+    'p.io',
+    'q.io',
+  ]);
+});
+
+test('the last good entry of the tenant yields to what the platform names now', () => {
+  const lastGood = { text: redact(config(TENANT, ['a.io'])), keys: ['a.io'] };
+  const merged = mergePullSecrets({
+    original: redact(config(PLATFORM, ['https://a.io'])),
+    additional: redact('{'),
+    lastGood,
+  });
+  assert.deepEqual(merged.ok && merged.entries.map(({ key, source }) => [key, source]), [
+    ['https://a.io', 'original'],
+  ]);
+});
+
+const KEY = fc
+  .tuple(
+    fc.constantFrom('', '', 'https://', 'http://', 'HTTPS://'),
+    fc.constantFrom(
+      'quay.io',
+      'Quay.io',
+      'r.io',
+      'r.io:443',
+      'r.io:80',
+      'docker.io',
+      'index.docker.io',
+      '*.io',
+      'a.r.io',
+    ),
+    fc.constantFrom('', '', '/', '/v1/', '/v2', '/team', '/team/', '/team/app', '//'),
+  )
+  .map((parts) => parts.join(''));
+const KEYS = fc.uniqueArray(KEY, { maxLength: 6 });
+const IMAGES = [
+  'quay.io/team/app',
+  'quay.io/x',
+  'r.io/team/app',
+  'r.io/x',
+  'docker.io/library/nginx',
+  'docker.io/team/app',
+  'a.r.io/x',
+];
+
+test('merging the result again changes nothing', () => {
+  fc.assert(
+    fc.property(KEYS, KEYS, (platform, tenant) => {
+      const once = reveal(merge(platform, tenant).text);
+      const again = mergePullSecrets({ original: redact(once), additional: redact(config(TENANT, tenant)) });
+      assert.equal(again.ok && reveal(again.text), once);
+    }),
+  );
+});
+
+test('the original always wins: every entry of it is in the result, and no other of the same meaning', () => {
+  fc.assert(
+    fc.property(KEYS, KEYS, (platform, tenant) => {
+      const { auths } = JSON.parse(reveal(merge(platform, tenant).text)) as {
+        auths: Record<string, { auth: string }>;
+      };
+      const mine = new Set(platform.map((key) => registryKey(key).meaning));
+      for (const key of platform) {
+        const { portable } = registryKey(key);
+        assert.equal((auths[key] ?? auths[portable])?.auth, PLATFORM);
+      }
+      for (const [key, { auth }] of Object.entries(auths)) {
+        if (auth === TENANT) assert.ok(!mine.has(registryKey(key).meaning), key);
+      }
+    }),
+  );
+});
+
+test('where the platform alone names the host, its credential is the first one tried', () => {
+  fc.assert(
+    fc.property(KEYS, KEYS, fc.constantFrom(...IMAGES), (platform, tenant, image) => {
+      const hostOnly = tenant.filter((key) => !registryKey(key).meaning.includes('/'));
+      const exact = platform.filter((key) => !key.includes('*') && registryKey(key).identities.length === 1);
+      // What the platform spells twice is random for CRI-O from the start.
+      fc.pre(new Set(exact.map((key) => registryKey(key).portable)).size === exact.length);
+      const before = users(reveal(merge(exact, []).text), image);
+      const after = users(reveal(merge(exact, hostOnly).text), image);
+      assert.equal(before.kubelet.length > 0 ? after.kubelet[0] : 'platform', 'platform');
+      if (before.crio === 'platform') assert.equal(after.crio, 'platform');
+    }),
+    { numRuns: 400 },
+  );
 });
 
 test.run();
