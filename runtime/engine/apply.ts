@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../core/errors.ts';
 import { type Condition, nextConditions } from '../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
-import { recordOf, remember } from '../core/record.ts';
+import { isRecord, recordOf, remember } from '../core/record.ts';
 import {
   type ApiError,
   asPullwrightError,
@@ -398,7 +398,5 @@ export function failedStatus(
 }
 
 function conditionsIn(value: unknown): readonly Condition[] {
-  return Array.isArray(value)
-    ? value.filter((one): one is Condition => typeof one === 'object' && one !== null)
-    : [];
+  return Array.isArray(value) ? value.filter((one): one is Condition => isRecord(one)) : [];
 }

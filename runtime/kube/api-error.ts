@@ -4,7 +4,7 @@
  */
 import { PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
-import { valueAt } from '../core/record.ts';
+import { recordOf, textOf, valueAt } from '../core/record.ts';
 
 // Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
 // of webhooks, policies, quotas, users and resources are words of a few letters that can be taken out.
@@ -218,24 +218,23 @@ interface StatusDetails {
 }
 
 function detailsOf(body: unknown): StatusDetails {
-  if (typeof body !== 'object' || body === null) return { reason: '', message: undefined, causes: [] };
-  const status = body as { reason?: unknown; message?: unknown; details?: { causes?: unknown } | null };
-  const causes = Array.isArray(status.details?.causes) ? (status.details.causes as unknown[]) : [];
+  const { reason, message, details } = recordOf(body);
+  const { causes } = recordOf(details);
   return {
     // A word, so that no text can hide in it.
-    reason: typeof status.reason === 'string' && /^\w{1,64}$/.test(status.reason) ? status.reason : '',
-    message: status.message,
-    causes: causes.map(causeOf),
+    reason: /^\w{0,64}$/.test(textOf(reason)) ? textOf(reason) : '',
+    message,
+    causes: Array.isArray(causes) ? causes.map(causeOf) : [],
   };
 }
 
 function causeOf(raw: unknown): ApiCause {
-  const { reason, field, message } = raw as { reason?: unknown; field?: unknown; message?: unknown };
-  const words = typeof message === 'string' ? message : '';
+  const { reason, field, message } = recordOf(raw);
+  const words = textOf(message);
   const manager = /^conflict with "([^"]{1,128})"/.exec(words)?.[1];
   return {
-    reason: typeof reason === 'string' ? reason.slice(0, 64) : '',
-    field: typeof field === 'string' ? field.slice(0, 128) : '',
+    reason: textOf(reason).slice(0, 64),
+    field: textOf(field).slice(0, 128),
     immutable: /immutable|may not be changed|cannot change/i.test(words),
     ...(manager === undefined ? {} : { manager }),
   };

@@ -3,7 +3,7 @@
  * nothing when nothing differs, and offline to show what would be sent.
  */
 import type { KubeObject, ManagedFieldsEntry } from '../core/kubernetes/object.ts';
-import { isRecord, scalarText } from '../core/record.ts';
+import { isRecord, recordOf, scalarText } from '../core/record.ts';
 import { Redacted, sameSecret } from '../core/redacted.ts';
 import { own } from './decode.ts';
 
@@ -34,13 +34,8 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
 /** The key fields of the list under `field`, or undefined when the list is one value. `elements` tells the two kinds of `ports` apart. */
 function listKeys(field: string, elements: readonly unknown[]): readonly string[] | undefined {
   if (field === 'ports') {
-    const first = elements[0];
-    const has = (key: string): boolean => typeof first === 'object' && first !== null && key in first;
-    return has('containerPort')
-      ? ['containerPort', 'protocol']
-      : has('port')
-        ? ['port', 'protocol']
-        : undefined;
+    const key = ['containerPort', 'port'].find((one) => one in recordOf(elements[0]));
+    return key === undefined ? undefined : [key, 'protocol'];
   }
   return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
 }
@@ -60,11 +55,7 @@ function findByKeys(list: readonly unknown[], keys: readonly string[], wanted: u
 
 /** The value of a key field, with the server's default. */
 function keyValue(element: unknown, key: string): unknown {
-  const value =
-    typeof element === 'object' && element !== null
-      ? (element as Readonly<Record<string, unknown>>)[key]
-      : undefined;
-  return value ?? KEY_DEFAULTS[key];
+  return recordOf(element)[key] ?? KEY_DEFAULTS[key];
 }
 
 // What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
@@ -229,7 +220,7 @@ export function givenUp(
     const step = stepOf(token);
     if (step === undefined) return [];
     const child = childOf(desired, step);
-    const inner = (typeof below === 'object' && below !== null ? below : {}) as Fields;
+    const inner = recordOf(below);
     // A map that only leads to owned leaves is not released itself; an element or a value is.
     const whole = Object.keys(inner).length === 0 || '.' in inner;
     if (child === undefined && whole) return [[...path, step]];
@@ -246,8 +237,7 @@ function stepOf(token: string): FieldStep | undefined {
 
 /** What `step` leads to below `node`, or undefined. */
 function childOf(node: unknown, step: FieldStep): unknown {
-  if (typeof step === 'string')
-    return typeof node === 'object' && node !== null ? own(node as Fields, step) : undefined;
+  if (typeof step === 'string') return own(recordOf(node), step);
   if (!Array.isArray(node)) return undefined;
   if ('value' in step) return node.includes(step.value) ? step.value : undefined;
   return findByKeys(node, Object.keys(step.keys), step.keys);

@@ -10,7 +10,7 @@
 import { PullwrightError } from '../errors.ts';
 import { goQuote } from '../go/text.ts';
 import { parseWrittenReference } from '../image-reference.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, recordOf } from '../record.ts';
 import { trimEndOf } from '../text.ts';
 
 // Values out of the tables of a `registries.conf`, with the refusals that the runtime has for a wrong type.
@@ -261,12 +261,8 @@ function refuseContradictions(registries: readonly Registry[]): void {
 }
 
 function refuseVersion1(file: Table): void {
-  const old = file['registries'];
-  if (typeof old !== 'object' || old === null) return;
-  const set = ['search', 'insecure', 'block'].some((part) => {
-    const table = (old as Table)[part];
-    return typeof table === 'object' && table !== null && 'registries' in table;
-  });
+  const old = recordOf(file['registries']);
+  const set = ['search', 'insecure', 'block'].some((part) => 'registries' in recordOf(old[part]));
   if (set) throw refuse('registries.conf must be in v2 format but is in v1');
 }
 
