@@ -120,6 +120,54 @@ test('one line says how many, where and why, and the fix stands below it once', 
   assert.match(yaml.stdout, /^apiVersion: v1\nkind: ServiceAccount\n[\s\S]*- name: robot\n$/);
 });
 
+test('what is cluster-wide is never in one YAML with objects of a namespace', async () => {
+  const at = { name: 'reads', namespace: 'billing' };
+  const rbac = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: at.name };
+  const said = { said: 'manifest unknown' };
+  const items = [
+    ...['billing', 'shop'].flatMap((name) => [
+      pod(name, 'web', said),
+      secret(name, 'pull', config(['m.io'])),
+    ]),
+    {
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'ImageTagMirrorSet',
+      metadata: { name: 'm' },
+      spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },
+    },
+    {
+      apiVersion: 'config.openshift.io/v1alpha1',
+      kind: 'CRIOCredentialProviderConfig',
+      metadata: { name: 'cluster' },
+      spec: { matchImages: ['x.io'] },
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: at,
+      rules: [{ apiGroups: [''], resources: ['secrets', 'serviceaccounts'], verbs: ['get'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: at,
+      roleRef: rbac,
+      subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: 'billing' }],
+    },
+  ];
+  const all = put('reach', items);
+  const both = await doctor('--all', '-A', '-o', 'yaml', '--from', all);
+  assert.match(both.stdout, /^kind: RoleBinding$/m);
+  assert.doesNotMatch(both.stdout, /CRIOCredentialProviderConfig/);
+  assert.match(
+    both.stderr,
+    /^Not in this YAML, since it is cluster-wide: CRIOCredentialProviderConfig\/cluster/m,
+  );
+  const one = await doctor('--all', '-n', 'billing', '-o', 'yaml', '--from', all);
+  assert.match(one.stdout, /^kind: CRIOCredentialProviderConfig$/m);
+  assert.doesNotMatch(one.stdout, /namespace:/);
+});
+
 test('without -A it is one namespace', async () => {
   assert.deepEqual(
     (await causesOf('-n', 'billing', '--from', scene)).map(({ pods }) => pods),

@@ -18,7 +18,7 @@ import {
 } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
@@ -123,17 +123,24 @@ const FORMS: Readonly<Record<DoctorForm, (answer: Answer) => string>> = {
     ),
 };
 
-/** What fixes `findings` as YAML; commands that fix some are for stderr. */
+/** What fixes `findings` as YAML: never what is cluster-wide beside objects of namespaces. The rest, and commands, are for stderr. */
 function fixOf(findings: readonly Finding[], io: CommandIo): string {
+  const fixes = fixesOf(findings);
+  const clusterWide = fixes.filter(({ metadata }) => metadata.namespace === undefined);
+  const later = clusterWide.length < fixes.length ? clusterWide : [];
   writeProblems(
     io,
-    new Set(
-      findings.flatMap(({ commands = [] }) =>
+    new Set([
+      ...findings.flatMap(({ commands = [] }) =>
         commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
       ),
-    ),
+      ...later.map(
+        ({ kind, metadata }) =>
+          `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,
+      ),
+    ]),
   );
-  return manifests(fixesOf(findings));
+  return manifests(fixes.filter((object) => !later.includes(object)));
 }
 
 function manifests(objects: readonly KubeObject[]): string {
