@@ -5,7 +5,7 @@ import { type LabelRequirement, selects } from '../../core/kubernetes/label-sele
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recordOf, scalarText, textOf } from '../../core/record.ts';
 import { counted, countedOf, shellWord } from '../../core/text.ts';
-import { conditionOf } from '../model/objects.ts';
+import { conditionOf, readinessOf } from '../model/objects.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { type Check, error, ok, type Told, warning } from './findings.ts';
 import {
@@ -74,12 +74,13 @@ export function workloadLines({ objects, plan }: CheckInput): readonly Told[] {
 function workloadLine(workload: KubeObject): Told {
   const { metadata, kind } = workload;
   const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
-  const { ready, wanted, seen } = countsOf(workload);
+  const { ready, wanted, observed } = readinessOf(workload);
   const { namespace = '' } = metadata;
   const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
   const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
   const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
-  if (!seen) return error(`${name} has not been looked at by its controller yet`, fix);
+  if (observed < Math.max(1, metadata.generation ?? 0))
+    return error(`${name} has not been looked at by its controller yet`, fix);
   if (wanted === 0)
     return error(
       `${name} needs no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
@@ -89,21 +90,6 @@ function workloadLine(workload: KubeObject): Told {
     );
   if (ready < wanted) return error(`${name} has ${ready} of ${wanted} pods ready`, fix);
   return ok(`${name} has all ${wanted} pods ready`);
-}
-
-function countsOf({ kind, metadata, spec, status }: KubeObject): {
-  readonly ready: number;
-  readonly wanted: number;
-  readonly seen: boolean;
-} {
-  const told = recordOf(status);
-  const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
-  const generation = number(recordOf(metadata)['generation']);
-  const seen = number(told['observedGeneration']) >= Math.max(1, generation);
-  if (kind === 'DaemonSet')
-    return { ready: number(told['numberReady']), wanted: number(told['desiredNumberScheduled']), seen };
-  const { replicas = 1 } = recordOf(spec);
-  return { ready: number(told['readyReplicas']), wanted: number(replicas), seen };
 }
 
 /** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */

@@ -6,7 +6,7 @@ import { describeObject, type KubeObject, kubectl, startsReporting } from '../..
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKeys } from '../model/cluster.ts';
-import { conditionOf } from '../model/objects.ts';
+import { conditionOf, readinessOf } from '../model/objects.ts';
 import {
   type Finding,
   REPORT_SYSTEMS,
@@ -250,23 +250,19 @@ function compared(
  * What the DaemonSet's controller has counted. Before it has, and where it counts no node at all, nothing has been shown to be
  * in sync.
  */
-function agentState({ status, metadata }: KubeObject, eligible: string): Said {
+function agentState(daemonSet: KubeObject, eligible: string): Said {
   // In a folder of rendered manifests.
-  if (status === undefined) return NOT_REPORTED;
-  const {
-    numberReady = 0,
-    desiredNumberScheduled = 0,
-    observedGeneration = 0,
-  } = status as Partial<Record<'numberReady' | 'desiredNumberScheduled' | 'observedGeneration', number>>;
-  const message = `${numberReady} of ${counted(desiredNumberScheduled, 'agent')} ready, ${eligible}`;
-  if (observedGeneration < (metadata.generation ?? 0))
+  if (daemonSet.status === undefined) return NOT_REPORTED;
+  const { ready, wanted, observed } = readinessOf(daemonSet);
+  const message = `${ready} of ${counted(wanted, 'agent')} ready, ${eligible}`;
+  if (observed < (daemonSet.metadata.generation ?? 0))
     return said(
       'Progressing',
       'NodesNotCounted',
       `the change of the DaemonSet is not counted yet; ${eligible}`,
     );
-  if (desiredNumberScheduled === 0) return said('Attention', 'NoNodes', message);
-  return numberReady >= desiredNumberScheduled
+  if (wanted === 0) return said('Attention', 'NoNodes', message);
+  return ready >= wanted
     ? said('Ready', 'AgentsReady', message)
     : said('Progressing', 'AgentsNotReady', message);
 }
@@ -287,10 +283,10 @@ export function jobRow(job: KubeObject): StatusRow {
 }
 
 /** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
-export function deploymentRow({ metadata, spec, status }: KubeObject): StatusRow {
+export function deploymentRow(deployment: KubeObject): StatusRow {
+  const { metadata, status } = deployment;
   const { namespace = 'default' } = metadata;
-  const { replicas: wanted = 1 } = (spec ?? {}) as { replicas?: number };
-  const { readyReplicas: ready = 0 } = (status ?? {}) as { readyReplicas?: number };
+  const { ready, wanted } = readinessOf(deployment);
   const message = `${ready} of ${wanted} replicas ready`;
   const judged = (): Said => {
     // In a folder of rendered manifests.

@@ -33,7 +33,7 @@ import { clusterKinds } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
 import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters, withDefaultAccount } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
-import { type ClusterAccess, readObjects, type SourceKind } from '../model/objects.ts';
+import { type ClusterAccess, readinessOf, readObjects, type SourceKind } from '../model/objects.ts';
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { Report } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
@@ -123,11 +123,8 @@ function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string,
 /** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
 export function isRunning(object: KubeObject): boolean {
   if (object.kind === 'Pod') return runs(object);
-  const { readyReplicas, numberReady, desiredNumberScheduled } = recordOf(object.status);
-  if (object.kind === 'DaemonSet')
-    return Number(numberReady ?? 0) > 0 && Number(numberReady) >= Number(desiredNumberScheduled);
-  const wanted = Number(recordOf(object.spec)['replicas'] ?? 1);
-  return wanted > 0 && Number(readyReplicas ?? 0) >= wanted;
+  const { ready, wanted } = readinessOf(object);
+  return wanted > 0 && ready >= wanted;
 }
 
 /** What was found, and what could not be read. */

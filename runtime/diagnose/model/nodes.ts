@@ -14,7 +14,7 @@ import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
-import { conditionOf, type SourceKind } from './objects.ts';
+import { conditionOf, readinessOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';
 
@@ -279,14 +279,9 @@ function isReadyAgent(object: KubeObject, syncer: string): boolean {
   );
 }
 
-function isWhole({ status, metadata }: KubeObject): boolean {
-  const { numberReady, desiredNumberScheduled, observedGeneration } = recordOf(status);
-  const wanted = Number(desiredNumberScheduled ?? 0);
-  return (
-    wanted > 0 &&
-    Number(numberReady ?? 0) >= wanted &&
-    Number(observedGeneration ?? 0) >= (metadata.generation ?? 0)
-  );
+function isWhole(daemonSet: KubeObject): boolean {
+  const { ready, wanted, observed } = readinessOf(daemonSet);
+  return wanted > 0 && ready >= wanted && observed >= (daemonSet.metadata.generation ?? 0);
 }
 
 function stateOf(

@@ -220,3 +220,17 @@ export function needFolderForCluster(flags: {
   if (flags.cluster !== undefined && flags.from === undefined)
     throw new UsageError('--cluster chooses among the clusters of --from: name the folder too');
 }
+
+/** Pods of a workload that are ready and wanted, and the generation that its controller has observed, as its status says. */
+export function readinessOf({ kind, spec, status }: KubeObject): {
+  readonly ready: number;
+  readonly wanted: number;
+  readonly observed: number;
+} {
+  const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+  const { numberReady, desiredNumberScheduled, readyReplicas, observedGeneration } = recordOf(status);
+  const observed = number(observedGeneration);
+  if (kind === 'DaemonSet')
+    return { ready: number(numberReady), wanted: number(desiredNumberScheduled), observed };
+  return { ready: number(readyReplicas), wanted: number(recordOf(spec)['replicas'] ?? 1), observed };
+}
