@@ -20,13 +20,11 @@ import {
 } from '../../cli/flags.ts';
 import { areWarnings, columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
-import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
 import { jsonText, onOneLine } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
-import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { type ExaminedPod, judgePod } from '../checks/chain.ts';
 import { clusterKinds } from '../model/cluster.ts';
@@ -183,7 +181,6 @@ function factsOf(store: ObjectStore, about: About, given = store): ClusterFacts 
     place: placesOf(about.hostedCluster),
     pods,
     rows: statusRows(given),
-    copyOf,
   };
 }
 
@@ -200,12 +197,6 @@ export function examine(
     const input = lookAt(store, puller, known);
     return { cluster, input, findings: judgePod(input), pods, runs: isRunning(object) };
   });
-}
-
-function copyOf(secret: SecretObject): { readonly profile: string; readonly of: string } | undefined {
-  const profile = writerOf(secret);
-  const sources = secret.metadata.annotations?.[SOURCES_ANNOTATION];
-  return profile === undefined ? undefined : { profile, of: typeof sources === 'string' ? sources : '' };
 }
 
 // `pullwright report`: one page that shows what is wrong in a fleet, where, and what to do.

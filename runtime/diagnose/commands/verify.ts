@@ -378,13 +378,13 @@ async function run(
     hints.map((hint) => `warning: ${hint}`),
   );
   writeProblems(io, problems);
-  const asked = await askRegistries(users, {
+  const answers = await askRegistries(users, {
     inUse: values['all-in-use'],
     flags: values,
     concurrency: settings.concurrency,
     io,
   });
-  const report = verifyReport(asked, new Date());
+  const report = verifyReport(users, answers, new Date());
   const columns = columnsOf(io);
   io.stdout.write(
     values.output !== 'text'

@@ -3,12 +3,10 @@
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { type MergeResult, mergePullSecrets } from '../../core/docker-config/merge.ts';
 import {
-  type DockerConfigEntry,
-  parseDockerConfig,
+  type AuthSource,
   pullSecretKey,
   pullSecretSource,
   readAuthSource,
-  secretDataText,
 } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
@@ -17,24 +15,23 @@ import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
 } from '../../core/kubernetes/pull-status.ts';
-import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
-import type { Redacted } from '../../core/redacted.ts';
+import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { textOf } from '../../core/record.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
+import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
+import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
 import type { SourceKind } from './objects.ts';
-import { CLUSTER_KINDS, GLOBAL_SECRET, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
+import { CLUSTER_KINDS, GLOBAL_SECRET, nodeSource, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
 import {
   type ReportKey,
-  type ReportMirrorRule,
   type ReportMirrors,
   type ReportNamespace,
   type ReportNodes,
   type ReportPull,
-  type ReportRefusal,
   type ReportSecret,
   worstOf,
 } from './types.ts';
@@ -50,11 +47,6 @@ export interface ReportKeys {
   readonly faults: readonly { readonly source: string; readonly message: string }[];
 }
 
-interface Document {
-  readonly source: string;
-  readonly text: Redacted<string>;
-}
-
 /**
  * Merges the two documents as the reconciler does, and reports the outcome of every entry.
  *
@@ -62,41 +54,34 @@ interface Document {
  * @param nodes which nodes have what was merged
  */
 export function reportKeys(objects: readonly KubeObject[], nodes: ReportNodes, now: Date): ReportKeys {
-  const secrets = objects.filter(isSecret);
+  const documentOf = (namespace: string, name: string): AuthSource | undefined => {
+    const found = objects
+      .filter(isSecret)
+      .find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+    return found && nodeSource(found);
+  };
   const original =
-    documentOf(secrets, NAMES.namespace, NAMES.original) ??
-    documentOf(secrets, NAMES.configNamespace, NAMES.platform);
-  const additional = documentOf(secrets, NAMES.namespace, NAMES.additional);
+    documentOf(NAMES.namespace, NAMES.original) ?? documentOf(NAMES.configNamespace, NAMES.platform);
+  const additional = documentOf(NAMES.namespace, NAMES.additional);
+  const faultOf = (source: AuthSource | undefined, message: string | undefined): ReportKeys['faults'] =>
+    source === undefined || message === undefined ? [] : [{ source: source.name, message }];
   if (original === undefined)
     return {
       keys: [],
-      faults:
-        additional === undefined
-          ? []
-          : [
-              {
-                source: additional.source,
-                message: "cannot be merged: the platform's pull secret was not found",
-              },
-            ],
+      faults: faultOf(additional, "cannot be merged: the platform's pull secret was not found"),
     };
   const merged = mergePullSecrets({
     original: original.text,
     ...(additional === undefined ? {} : { additional: additional.text }),
   });
-  if (!merged.ok) return { keys: [], faults: [{ source: original.source, message: merged.problem.message }] };
-  const faults =
-    merged.additionalProblem === undefined || additional === undefined
-      ? []
-      : [{ source: additional.source, message: merged.additionalProblem.message }];
+  if (!merged.ok) return { keys: [], faults: faultOf(original, merged.problem.message) };
+  const faults = faultOf(additional, merged.additionalProblem?.message);
+  const documents = additional === undefined ? [original] : [original, additional];
   const rows = [
-    ...platformRows(merged, original.source),
-    ...(additional === undefined ? [] : tenantRows(merged, additional.source, original.source)),
+    ...platformRows(merged, original.name),
+    ...(additional === undefined ? [] : tenantRows(merged, additional.name, original.name)),
   ];
-  const ends = new Map([
-    ...endsOf(original, now),
-    ...(additional === undefined ? [] : endsOf(additional, now)),
-  ]);
+  const ends = new Map(documents.flatMap((document) => endsOf(document, now)));
   const keys = rows.map(
     (row): ReportKey => ({
       ...row,
@@ -105,14 +90,6 @@ export function reportKeys(objects: readonly KubeObject[], nodes: ReportNodes, n
     }),
   );
   return { keys: keys.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)), faults };
-}
-
-function documentOf(secrets: readonly SecretObject[], namespace: string, name: string): Document | undefined {
-  const found = secrets.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
-  const value = found?.data?.[NAMES.dataKey];
-  return value === undefined
-    ? undefined
-    : { source: `Secret/${namespace}/${name}`, text: secretDataText(value) };
 }
 
 type Merged = Extract<MergeResult, { readonly ok: true }>;
@@ -158,24 +135,20 @@ const STATES: Readonly<Partial<Record<EntryStatus['verdict'], ReportKey['state']
 };
 
 function endsOf(
-  { source, text }: Document,
+  source: AuthSource,
   now: Date,
 ): readonly (readonly [string, Pick<ReportKey, 'expiresAt' | 'ends'>])[] {
-  const parsed = parseDockerConfig(text);
+  const parsed = readAuthSource(source);
   if (!parsed.ok) return [];
-  return parsed.config.entries.flatMap((entry) => {
-    const expiresAt = expiryOf(entry);
+  return parsed.config.entries.flatMap(({ key, kubelet }) => {
+    const { expiresAt } = kubelet === undefined ? {} : credentialExpiry(kubelet);
     if (expiresAt === undefined) return [];
     const left = Date.parse(expiresAt) - now.getTime();
     const ends = left <= 0 ? 'ended' : left <= SOON_DAYS * DAY_MS ? 'soon' : undefined;
     return [
-      [`${source}\n${entry.key.written}`, { expiresAt, ...(ends === undefined ? {} : { ends }) }] as const,
+      [`${source.name}\n${key.written}`, { expiresAt, ...(ends === undefined ? {} : { ends }) }] as const,
     ];
   });
-}
-
-function expiryOf({ kubelet }: DockerConfigEntry): string | undefined {
-  return kubelet === undefined ? undefined : credentialExpiry(kubelet).expiresAt;
 }
 
 // What is read of a cluster to examine many pods: every kind once, of one namespace or of all.
@@ -237,44 +210,31 @@ export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) =>
   return {
     state,
     summary,
-    rules: shown.map((rule) => ruleOf(rule, place)),
-    refusals: problems.map((problem) => refusalOf(problem, place)),
-  };
-}
-
-function ruleOf(
-  { prefix, blocked, origins = [], mirrors }: MirrorRule,
-  place: (origin: RuleOrigin) => string,
-): ReportMirrorRule {
-  return {
-    source: prefix,
-    blocked,
-    from: [...new Set(origins.map(({ kind, name, path }) => place({ kind, name, path })))],
-    mirrors: mirrors.map(({ location, pullFrom, origin }) => ({
-      location,
-      pullFrom,
-      ...(origin === undefined ? {} : { from: place(origin) }),
+    rules: shown.map(({ prefix, blocked, origins = [], mirrors }) => ({
+      source: prefix,
+      blocked,
+      from: [...new Set(origins.map(place))],
+      mirrors: mirrors.map(({ location, pullFrom, origin }) => ({
+        location,
+        pullFrom,
+        ...(origin === undefined ? {} : { from: place(origin) }),
+      })),
+    })),
+    refusals: problems.map(({ severity, code, origin, message }) => ({
+      severity,
+      code,
+      object: place(origin),
+      message,
     })),
   };
 }
 
-function refusalOf(
-  { severity, code, origin, message }: MirrorProblem,
-  place: (origin: RuleOrigin) => string,
-): ReportRefusal {
-  return { severity, code, object: place(origin), message };
-}
-
 // Namespaces with their pull secrets, what they grant, and which of their Secrets are copies.
-
-/** The profile that syncs a Secret, and its sources; undefined for a Secret that is not a copy. */
-export type CopyOf = (secret: SecretObject) => ReportSecret['copy'];
 
 /** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
 export function reportNamespaces(
   objects: readonly KubeObject[],
   pulls: readonly ReportPull[],
-  copyOf: CopyOf,
 ): readonly ReportNamespace[] {
   const found = new Map<string, Parts>();
   const partsOf = (name: string): Parts => {
@@ -286,7 +246,7 @@ export function reportNamespaces(
     const { namespace } = object.metadata;
     if (namespace === undefined) continue;
     if (isSecret(object) && pullSecretKey(object.type) !== undefined)
-      partsOf(namespace).secrets.push(secretOf(object, copyOf));
+      partsOf(namespace).secrets.push(secretOf(object));
     if (object.kind === GRANT_KIND) partsOf(namespace).grants.push(grantOf(object));
   }
   for (const pull of pulls) partsOf(pull.namespace).pulls.push(pull);
@@ -312,18 +272,22 @@ function verdictOf({ fault }: ReportSecret): 'ok' | 'attention' {
   return fault === undefined ? 'ok' : 'attention';
 }
 
-function secretOf(object: SecretObject, copyOf: CopyOf): ReportSecret {
+/** The profile that syncs a Secret, and its sources; undefined for a Secret that is not a copy. */
+function copyOf(secret: SecretObject): ReportSecret['copy'] {
+  const profile = writerOf(secret);
+  const of = textOf(secret.metadata.annotations?.[SOURCES_ANNOTATION]);
+  return profile === undefined ? undefined : { profile, of };
+}
+
+function secretOf(object: SecretObject): ReportSecret {
   const copy = copyOf(object);
-  const base = {
-    name: object.metadata.name,
-    type: object.type ?? 'Opaque',
-    ...(copy === undefined ? {} : { copy }),
-  };
   const source = pullSecretSource(object);
   const parsed = source && readAuthSource(source);
   const fault = secretFault(object);
   return {
-    ...base,
+    name: object.metadata.name,
+    type: object.type ?? 'Opaque',
+    ...(copy === undefined ? {} : { copy }),
     keys: parsed?.ok === true ? parsed.config.entries.map(({ key }) => withoutUserInfo(key.written)) : [],
     ...(fault === undefined ? {} : { fault }),
   };

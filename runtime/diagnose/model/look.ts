@@ -45,6 +45,7 @@ import {
   isStatic,
   kindsFor,
   nextKindsFor,
+  nodeFile,
   nodeNameOf,
   ownSecrets,
   type PlainPodSpec,
@@ -54,6 +55,7 @@ import {
   podSource,
   podSpecIn,
   podSpecOf,
+  providedImages,
   WORKLOADS,
 } from './pull.ts';
 import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
@@ -168,15 +170,14 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
   const reader = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
-  const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const pods = podsOf(store, template);
   const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
   const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
-  const images = imagesOf(spec).map((image) => ({
-    ...imageIn(store, { world: reader, namespace, image, mayRead, isStatic: isStatic(template) }),
-    ...leftOut(image, { world: reader, synced, node }),
-  }));
+  const images = imagesOf(spec).map((image) =>
+    imageIn(store, { world: reader, puller, image, mayRead, isStatic: isStatic(template) }),
+  );
+  const provided = providedImages(store);
   const facts = nodeFacts(store, {
     node,
     explanations: images.flatMap(({ explanation }) => explanation ?? []),
@@ -201,7 +202,12 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     notGiven: notGivenIn(store, template, namespace),
     givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, { namespace, account, node }),
-    provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
+    provider: {
+      present: provided !== undefined,
+      matchImages: provided ?? [],
+      mayRead,
+      ...(failure === undefined ? {} : { failure }),
+    },
     pods: pods.length,
     ...(refusal === undefined ? {} : { failure: refusal }),
     ...(facts === undefined ? {} : { node: facts }),
@@ -245,7 +251,7 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
 
 interface ImageLook {
   readonly world: PullModel;
-  readonly namespace: string;
+  readonly puller: PodPuller;
   readonly image: string;
   readonly mayRead: boolean;
   /** It cannot list any Secret. */
@@ -257,13 +263,13 @@ const BRIEF = { brief: true } as const;
 
 function imageIn(
   store: ObjectStore,
-  { world: reader, namespace, image, mayRead, isStatic: listsNone }: ImageLook,
+  { world: reader, puller, image, mayRead, isStatic: listsNone }: ImageLook,
 ): DoctorImage {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
   const explanation = explainIn(reader, parsed.reference, BRIEF);
   const listed = new Set(explanation.secrets.map(({ name }) => name));
-  const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
+  const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, puller.namespace).flatMap((object) => {
     const source = podSource(object);
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
@@ -286,24 +292,20 @@ function imageIn(
           : bare.some((mirror) => holds(source, mirror)),
       )
       .map(({ name }) => name),
+    ...leftOut(explanation, nodeNameOf(store, puller), () =>
+      explainIn({ ...reader, ...nodeFile(store, puller, [], true) }, parsed.reference, BRIEF),
+    ),
   };
 }
 
 /** The node's label keeps the credential from it: on a node that has it there would be one. */
 function leftOut(
-  image: string,
-  {
-    world: reader,
-    synced,
-    node,
-  }: { readonly world: PullModel; readonly synced: PullModel; readonly node: string | undefined },
+  explanation: Explanation,
+  node: string | undefined,
+  synced: () => Explanation,
 ): Pick<DoctorImage, 'leftOutNode'> {
-  const parsed = parseImageReference(image);
-  if (!parsed.ok || node === undefined) return {};
   const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
-  const isLeftOut =
-    isBare(explainIn(reader, parsed.reference, BRIEF)) && !isBare(explainIn(synced, parsed.reference, BRIEF));
-  return isLeftOut ? { leftOutNode: node } : {};
+  return node !== undefined && isBare(explanation) && !isBare(synced()) ? { leftOutNode: node } : {};
 }
 
 function matchesFor(source: AuthSource, repository: string): boolean {
@@ -322,16 +324,6 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
       );
     })
     .map(({ reference }) => reference);
-}
-
-function providerIn(store: ObjectStore): {
-  readonly matchImages: readonly string[];
-  readonly present: boolean;
-} {
-  const [config] = store.list({ apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' });
-  const images = (config?.spec as { readonly matchImages?: unknown } | undefined)?.matchImages;
-  const list: readonly unknown[] = Array.isArray(images) ? images : [];
-  return { present: config !== undefined, matchImages: list.filter((one) => typeof one === 'string') };
 }
 
 // The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant.

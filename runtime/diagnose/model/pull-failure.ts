@@ -7,47 +7,52 @@
 
 import { trimEndOf } from '../../core/text.ts';
 
-export const PULL_CAUSES = [
-  'no-credential',
-  'auth-required',
-  'credential-rejected',
-  'credential-expired',
-  'permission-denied',
-  'denied-or-missing',
-  'not-found',
-  'blob-missing',
-  'platform-mismatch',
-  'format-unsupported',
-  'digest-mismatch',
-  'disk-full',
-  'node-storage',
-  'rate-limited',
-  'kubelet-throttled',
-  'dns',
-  'timeout',
-  'unreachable',
-  'connection-broken',
-  'proxy',
-  'tls-untrusted',
-  'tls-name',
-  'tls-expired',
-  'tls-other',
-  'plain-http',
-  'registry-error',
-  'unexpected-answer',
-  'policy-blocked',
-  'signature-rejected',
-  'short-name',
-  'image-name',
-  'never-pull',
-  'secret-missing',
-  'secret-malformed',
-  'runtime-unavailable',
-  'cancelled',
-  'unknown',
-] as const;
+/**
+ * What is at fault: the `node` or the pod, and no host; the `network` below HTTP, whatever came of it is no answer; the registry,
+ * for what is `without` a credential (which a missing Secret explains), or for the `credential` that it got; and how far a
+ * credential got before that.
+ */
+const CAUSES = {
+  'no-credential': ['without', 4],
+  'auth-required': ['without', 5],
+  'credential-rejected': ['credential', 5],
+  'credential-expired': ['credential', 5],
+  'permission-denied': ['credential', 6],
+  'denied-or-missing': ['without', 6],
+  'not-found': ['registry', 8],
+  'blob-missing': ['registry', 9],
+  'platform-mismatch': ['registry', 9],
+  'format-unsupported': ['registry', 9],
+  'digest-mismatch': ['registry', 9],
+  'disk-full': ['node', 9],
+  'node-storage': ['node', 9],
+  'rate-limited': ['registry', 7],
+  'kubelet-throttled': ['node', 1],
+  dns: ['network', 2],
+  timeout: ['network', 2],
+  unreachable: ['network', 2],
+  'connection-broken': ['network', 2],
+  proxy: ['network', 2],
+  'tls-untrusted': ['network', 2],
+  'tls-name': ['network', 2],
+  'tls-expired': ['network', 2],
+  'tls-other': ['network', 2],
+  'plain-http': ['network', 2],
+  'registry-error': ['registry', 3],
+  'unexpected-answer': ['registry', 3],
+  'policy-blocked': ['registry', 9],
+  'signature-rejected': ['registry', 9],
+  'short-name': ['node', 9],
+  'image-name': ['node', 9],
+  'never-pull': ['node', 9],
+  'secret-missing': ['credential', 9],
+  'secret-malformed': ['node', 9],
+  'runtime-unavailable': ['node', 1],
+  cancelled: ['registry', 2],
+  unknown: ['registry', 0],
+} as const;
 
-export type PullCause = (typeof PULL_CAUSES)[number];
+export type PullCause = keyof typeof CAUSES;
 
 /** What a container waits for; without a reason it does not wait. */
 export interface ContainerWait {
@@ -229,45 +234,17 @@ const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
   ],
 ];
 
-/** The node or the pod is at fault, and no host. */
-const LOCAL: ReadonlySet<PullCause> = new Set([
-  'disk-full',
-  'node-storage',
-  'kubelet-throttled',
-  'short-name',
-  'image-name',
-  'never-pull',
-  'secret-malformed',
-  'runtime-unavailable',
-]);
-
-const BELOW_HTTP: ReadonlySet<PullCause> = new Set(NETWORK.map(([cause]) => cause));
-
 /** A proxy may answer with these instead of the registry. */
 const OF_WHO_ANSWERS: ReadonlySet<PullCause> = new Set(['registry-error', 'unexpected-answer']);
 
-/** What a Secret that is missing explains: that the registry got no credential. */
-const WITHOUT_CREDENTIAL: ReadonlySet<PullCause> = new Set([
-  'no-credential',
-  'auth-required',
-  'denied-or-missing',
-]);
-
 /** Whether a registry rejects the pull for lack of a valid credential. */
 export function isRefusal(cause: PullCause | undefined): boolean {
-  return cause !== undefined && (WITHOUT_CREDENTIAL.has(cause) || OF_CREDENTIAL.has(cause));
+  return cause !== undefined && ['without', 'credential'].includes(CAUSES[cause][0]);
 }
-
-const OF_CREDENTIAL: ReadonlySet<PullCause> = new Set([
-  'credential-rejected',
-  'credential-expired',
-  'permission-denied',
-  'secret-missing',
-]);
 
 /** Whether the registry gave no answer that could be read. */
 export function isBelowHttp(cause: PullCause | undefined): boolean {
-  return cause !== undefined && BELOW_HTTP.has(cause);
+  return cause !== undefined && CAUSES[cause][0] === 'network';
 }
 
 interface Reading {
@@ -337,7 +314,7 @@ function failureOf(
     const core = unwrapped(text);
     const reading = readingOf(core, pulled);
     if (reading.cause === 'unknown') continue;
-    const isMissing = missing.length > 0 && WITHOUT_CREDENTIAL.has(reading.cause);
+    const isMissing = missing.length > 0 && CAUSES[reading.cause][0] === 'without';
     return {
       image: pulled,
       ...withoutUndefined({
@@ -350,7 +327,7 @@ function failureOf(
   const cause = OF_REASON[reason] ?? 'unknown';
   const text = texts.map(unwrapped).find((one) => one !== '') ?? '';
   const pulled = texts.map(pulledImage).find((one) => one !== undefined) ?? image;
-  const hasHost = !LOCAL.has(cause) && text !== '' && !/panic/.test(text);
+  const hasHost = CAUSES[cause][0] !== 'node' && text !== '' && !/panic/.test(text);
   return {
     image: pulled,
     cause,
@@ -410,30 +387,13 @@ function readingOf(text: string, image: string): Reading {
       .replace(/\]$/, '')
       .split(NEXT_ERROR)
       .map((one) => readingOf(unwrapped(one), image));
-    return each.reduce((best, one) => (progressOf(one.cause) > progressOf(best.cause) ? one : best));
+    return each.reduce((best, one) => (CAUSES[one.cause][1] > CAUSES[best.cause][1] ? one : best));
   }
   return mirrorsReading(text, image) ?? plainReading(text, image);
 }
 
 const NEXT_ERROR =
   /, (?=rpc error: code = |failed to pull and unpack image |(?:unable to pull|initializing|reading manifest|pinging|copying|writing|parsing|Requesting bearer|Source image|Error response|short-name|choosing|unable to retrieve|pull QPS|\(Mirrors) ?)/;
-
-/** How far a credential got. */
-function progressOf(cause: PullCause): number {
-  const far: readonly (readonly PullCause[])[] = [
-    ['unknown'],
-    ['kubelet-throttled', 'runtime-unavailable'],
-    [...BELOW_HTTP, 'cancelled'],
-    ['registry-error', 'unexpected-answer'],
-    ['no-credential'],
-    ['auth-required', 'credential-rejected', 'credential-expired'],
-    ['denied-or-missing', 'permission-denied'],
-    ['rate-limited'],
-    ['not-found'],
-  ];
-  const at = far.findIndex((causes) => causes.includes(cause));
-  return at === -1 ? far.length : at;
-}
 
 const MIRRORS = '(Mirrors also failed: [';
 
@@ -471,7 +431,7 @@ function mirrorsReading(text: string, image: string): Reading | undefined {
   const chosen = best.cause === 'not-found' && source?.cause === 'not-found' ? source : best;
   return {
     cause: chosen.cause,
-    host: chosen.host ?? (LOCAL.has(chosen.cause) ? undefined : registryOf(image)),
+    host: chosen.host ?? (CAUSES[chosen.cause][0] === 'node' ? undefined : registryOf(image)),
     places: tried.map(({ place, cause }) => ({ place, cause })),
   };
 }
@@ -481,7 +441,7 @@ function rankOf(cause: PullCause): number {
   if (cause === 'unknown') return 0;
   if (cause === 'not-found') return 2;
   const isReached = cause.startsWith('tls-') || cause === 'plain-http';
-  return !isReached && (BELOW_HTTP.has(cause) || cause === 'cancelled' || cause === 'policy-blocked') ? 1 : 3;
+  return !isReached && (isBelowHttp(cause) || cause === 'cancelled' || cause === 'policy-blocked') ? 1 : 3;
 }
 
 function plainReading(text: string, image: string): Reading {
@@ -491,7 +451,11 @@ function plainReading(text: string, image: string): Reading {
   const host = hostFor(cause, text, { image, asked: asked?.[1] });
   // A mirror serves the images of another registry.
   if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
-  return { cause, host: LOCAL.has(cause) ? undefined : host, places: [{ place: asked[1], cause }] };
+  return {
+    cause,
+    host: CAUSES[cause][0] === 'node' ? undefined : host,
+    places: [{ place: asked[1], cause }],
+  };
 }
 
 function causeIn(words: string): PullCause {
@@ -510,8 +474,8 @@ interface Asked {
 }
 
 function hostFor(cause: PullCause, text: string, about: Asked): string | undefined {
-  if (LOCAL.has(cause)) return undefined;
-  if (BELOW_HTTP.has(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
+  if (CAUSES[cause][0] === 'node') return undefined;
+  if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
   const { asked } = about;
   if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause))) return registryOf(about.image);

@@ -449,20 +449,24 @@ const offersOf = oncePer(
     ),
 );
 
-/** Whether a CRIOCredentialProviderConfig makes the kubelet ask the provider for the image. */
-function isServed(store: ObjectStore, repository: string): boolean {
-  const kind = 'CRIOCredentialProviderConfig';
-  return ['config.openshift.io/v1', 'config.openshift.io/v1alpha1']
-    .flatMap((apiVersion) => store.list({ apiVersion, kind }))
+/** For which images CRIOCredentialProviderConfigs make the kubelet run the provider; undefined where there is none. */
+export function providedImages(store: ObjectStore): readonly string[] | undefined {
+  const configs = ['config.openshift.io/v1', 'config.openshift.io/v1alpha1'].flatMap((apiVersion) =>
+    store.list({ apiVersion, kind: PROVIDER_CONFIG }),
+  );
+  if (configs.length === 0) return undefined;
+  return configs.flatMap(({ spec }) => {
+    const { matchImages } = recordOf(spec);
+    return (Array.isArray(matchImages) ? matchImages : []).filter((one) => typeof one === 'string');
+  });
+}
 
-    .flatMap(({ spec }): readonly unknown[] => {
-      const images = (spec as { readonly matchImages?: unknown } | null | undefined)?.matchImages;
-      return Array.isArray(images) ? images : [];
-    })
-    .some((pattern) => {
-      const judged = matchesImage(typeof pattern === 'string' ? pattern : '', repository);
-      return judged.ok && judged.match;
-    });
+/** Whether the kubelet runs the provider for the image. */
+function isServed(store: ObjectStore, repository: string): boolean {
+  return (providedImages(store) ?? []).some((pattern) => {
+    const judged = matchesImage(pattern, repository);
+    return judged.ok && judged.match;
+  });
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;

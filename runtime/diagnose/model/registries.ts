@@ -35,11 +35,12 @@ import {
   PLATFORM_SECRET,
   type PodPuller,
   podSpecIn,
-  WORKLOADS,
+  providedImages,
+  WORKLOAD_KINDS,
   type WorldOptions,
 } from './pull.ts';
 import type { EntryPlace } from './types.ts';
-import type { AskedImage } from './verification.ts';
+import type { ImageInUse, RegistryAnswer } from './verification.ts';
 
 /** How registries are reached. */
 export const REACH_FLAGS: {
@@ -261,35 +262,35 @@ export interface AskOptions {
 export async function askRegistries(
   users: readonly ImageInUse[],
   { inUse, flags, concurrency, io }: AskOptions,
-): Promise<readonly AskedImage[]> {
+): Promise<ReadonlyMap<PullAttempt, RegistryAnswer>> {
   const { transport, timeoutMs } = await registryTransport(flags, io.env);
-  const asked = users.map((user) => ({
-    user,
-    attempts: user.attempts.map((attempt) => ({ attempt, question: questionOf(attempt) })),
-  }));
-  const questions = asked.flatMap(({ attempts }) => attempts.flatMap(({ question }) => question ?? []));
-  const total = new Set(questions.map(questionKey)).size;
+  const asked = users.flatMap(({ attempts }) =>
+    attempts.flatMap((attempt) => {
+      const question = questionOf(attempt);
+      return question === undefined ? [] : [{ attempt, question, key: questionKey(question) }];
+    }),
+  );
   const known = platformHosts(users);
-  const progress = progressOn(io, total);
-  const answers = await verifyAll(questions, {
-    transport,
-    ...(inUse ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
-    concurrency,
-    timeoutMs,
-    signal: io.signal,
-    onAnswer: progress.show,
-  });
+  const progress = progressOn(io, new Set(asked.map(({ key }) => key)).size);
+  const answers = await verifyAll(
+    asked.map(({ question }) => question),
+    {
+      transport,
+      ...(inUse ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
+      concurrency,
+      timeoutMs,
+      signal: io.signal,
+      onAnswer: progress.show,
+    },
+  );
   transport.close();
   progress.end();
-  return asked.map(({ user: { image, usedBy, blockedBy }, attempts }) => ({
-    image,
-    usedBy,
-    ...(blockedBy === undefined ? {} : { blockedBy }),
-    attempts: attempts.map(({ attempt, question }) => {
-      const answer = question === undefined ? undefined : answers.get(questionKey(question));
-      return { attempt, ...(answer === undefined ? {} : { answer }) };
+  return new Map(
+    asked.flatMap(({ attempt, key }) => {
+      const answer = answers.get(key);
+      return answer === undefined ? [] : [[attempt, answer]];
     }),
-  }));
+  );
 }
 
 /** Hosts that the platform names: its mirrors, and what its own credentials are for. */
@@ -357,7 +358,7 @@ export interface ImageUser {
 
 /** Templates that make pods: ReplicaSets are skipped, because the old ones of a Deployment stay behind. */
 export const USING_KINDS: readonly { readonly apiVersion: string; readonly kind: string }[] = [
-  ...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values(),
+  ...WORKLOAD_KINDS,
 ].filter(({ kind }) => kind !== 'ReplicaSet');
 
 /**
@@ -396,14 +397,6 @@ function hasEnded({ kind, status }: KubeObject): boolean {
 }
 
 // What `verify` asks about: the images, who pulls them, and the credentials that would be tried.
-
-/** An image in use, with all that is tried for it. */
-export interface ImageInUse {
-  readonly image: string;
-  readonly usedBy: string;
-  readonly attempts: readonly PullAttempt[];
-  readonly blockedBy?: string;
-}
 
 export interface WorldOfUse {
   readonly users: readonly ImageInUse[];
@@ -495,7 +488,7 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
       const users = named ? [askedUser(flags, [])] : usersIn(store, flags.namespace);
       const wanted = new Map<string, SourceKind>();
       const only = flags['secret-name'];
-      const provider = store.list(PROVIDER).length > 0 && only === undefined;
+      const provider = providedImages(store) !== undefined && only === undefined;
       for (const { puller, secrets } of users) {
         const { namespace } = puller;
         if (provider) wanted.set(namespace, { ...SECRET, namespace });
@@ -510,8 +503,6 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
     },
   ];
 }
-
-const PROVIDER = { apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' } as const;
 
 function attemptsOf(
   store: ObjectStore,
@@ -540,7 +531,7 @@ function attemptsOf(
         image: explanation.image,
         usedBy,
         attempts: pullAttempts(explanation),
-        ...(blocked === undefined ? {} : { blockedBy: `${blocked.source} ${blocked.why}` }),
+        blockedBy: blocked && `${blocked.source} ${blocked.why}`,
       },
     ];
   });

@@ -9,7 +9,9 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
+import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
+import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import type { PullCause, PullFailure } from './pull-failure.ts';
 
@@ -166,29 +168,20 @@ export interface ReportSecret {
 }
 
 export interface ReportMirrors {
-  readonly state: 'rendered' | 'kept' | 'unknown';
+  readonly state: NodeMirrors['state'];
   readonly summary: string;
   /** In the order of the file that the operator writes. */
-  readonly rules: readonly ReportMirrorRule[];
-  readonly refusals: readonly ReportRefusal[];
-}
-
-export interface ReportMirrorRule {
-  readonly source: string;
-  readonly blocked: boolean;
-  readonly from: readonly string[];
-  readonly mirrors: readonly {
-    readonly location: string;
-    readonly pullFrom: string;
-    readonly from?: string;
+  readonly rules: readonly {
+    readonly source: string;
+    readonly blocked: boolean;
+    readonly from: readonly string[];
+    readonly mirrors: readonly {
+      readonly location: string;
+      readonly pullFrom: string;
+      readonly from?: string;
+    }[];
   }[];
-}
-
-export interface ReportRefusal {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  readonly object: string;
-  readonly message: string;
+  readonly refusals: readonly (Omit<MirrorProblem, 'origin'> & { readonly object: string })[];
 }
 
 /** Findings of one cause. */

@@ -29,14 +29,14 @@ export interface RegistryAnswer {
   readonly message: string;
 }
 
-/** An image, who uses it, and how it is pulled. */
-export interface AskedImage {
+/** An image in use, with all that is tried for it. */
+export interface ImageInUse {
   readonly image: string;
   /** `Deployment/web/shop`; one of several is enough. */
   readonly usedBy: string;
-  readonly attempts: readonly { readonly attempt: PullAttempt; readonly answer?: RegistryAnswer }[];
+  readonly attempts: readonly PullAttempt[];
   /** Why nothing is pulled at all. */
-  readonly blockedBy?: string;
+  readonly blockedBy?: string | undefined;
 }
 
 /** Where a credential stands. */
@@ -80,28 +80,32 @@ export interface VerifyReport {
 }
 
 /** Rates all answers at the time `now`. Total. */
-export function verifyReport(asked: readonly AskedImage[], now: Date): VerifyReport {
-  const images = asked.map((one) => verifiedImage(one, now));
+export function verifyReport(
+  users: readonly ImageInUse[],
+  answers: ReadonlyMap<PullAttempt, RegistryAnswer>,
+  now: Date,
+): VerifyReport {
+  const credentials = new Map<string, VerifiedCredential>();
+  const verified = (attempt: PullAttempt): VerifiedAttempt => {
+    const { reference, kind } = attempt;
+    const credential = placeOf(attempt);
+    const said = judged(attempt, answers.get(attempt), now);
+    if (credential === undefined) return { reference, kind, ...said };
+    const one = { reference, kind, credential, ...said };
+    credentials.set(key(credential), worse(credentials.get(key(credential)), credential, attempt, one));
+    return one;
+  };
+  const images = users.map(({ image, usedBy, attempts, blockedBy }): VerifiedImage => {
+    const tried = attempts.map(verified);
+    return { image, usedBy, pullable: blockedBy === undefined ? pullable(tried) : 'no', attempts: tried };
+  });
   return {
     checkedAt: `${now.toISOString().slice(0, 19)}Z`,
     images,
-    credentials: credentialsOf(asked, images),
+    credentials: [...credentials.values()].toSorted(
+      (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
+    ),
   };
-}
-
-function verifiedImage({ image, usedBy, attempts, blockedBy }: AskedImage, now: Date): VerifiedImage {
-  const verified = attempts.map(({ attempt, answer }): VerifiedAttempt => {
-    const { reference, kind } = attempt;
-    const credential = placeOf(attempt);
-    return {
-      reference,
-      kind,
-      ...(credential === undefined ? {} : { credential }),
-      ...judged(attempt, answer, now),
-    };
-  });
-  if (blockedBy !== undefined) return { image, usedBy, pullable: 'no', attempts: verified };
-  return { image, usedBy, pullable: pullable(verified), attempts: verified };
 }
 
 function pullable(attempts: readonly VerifiedAttempt[]): VerifiedImage['pullable'] {
@@ -127,25 +131,6 @@ function judged(
   return verdict === 'Invalid' && over
     ? { verdict: 'Expired', message: `expired at ${expiresAt}: ${answer.message}` }
     : { verdict, message: answer.message };
-}
-
-function credentialsOf(
-  asked: readonly AskedImage[],
-  images: readonly VerifiedImage[],
-): readonly VerifiedCredential[] {
-  const all = new Map<string, VerifiedCredential>();
-  asked.forEach(({ attempts }, at) => {
-    attempts.forEach(({ attempt }, index) => {
-      const verified = images[at]?.attempts[index];
-      const place = placeOf(attempt);
-      if (place === undefined || verified === undefined) return;
-      const id = `${place.source}\n${place.key}`;
-      all.set(id, worse(all.get(id), place, attempt, verified));
-    });
-  });
-  return [...all.values()].toSorted(
-    (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
-  );
 }
 
 function key({ source, key: written }: CredentialPlace): string {

@@ -7,7 +7,7 @@ import type { NodeMirrors } from '../../registry-overrides/machine-config/node-m
 import { brokenIn, type ExaminedPod, pullId } from '../checks/chain.ts';
 import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
 import { judgeCluster, type StatusRow } from '../checks/status.ts';
-import { type CopyOf, reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
+import { reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import {
   byVerdict,
@@ -137,7 +137,6 @@ export interface ClusterFacts {
   readonly pods: readonly ExaminedPod[];
   /** What `status` says. */
   readonly rows: readonly StatusRow[];
-  readonly copyOf: CopyOf;
 }
 
 export interface ReportInput {
@@ -194,7 +193,7 @@ function clusterOf(
       keys: keys.keys,
       pulls: shown,
       pullsLeftOut: pulls.length - shown.length,
-      namespaces: reportNamespaces(objects, pulls, facts.copyOf),
+      namespaces: reportNamespaces(objects, pulls),
       mirrors,
     },
     problems,
