@@ -2,7 +2,16 @@
  * The few files that a compiled executable needs around it, from Debian's packages of its architecture: the C library, its
  * resolver, and the certificates of public authorities. No shell, no package manager, nothing else.
  */
-import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Arch } from '../base.ts';
 import { runTool } from '../run-tool.ts';
@@ -51,15 +60,10 @@ export function layBase(rootfs: string, arch: Arch): void {
   const unpacked = mkdtempSync(join(dirname(rootfs), '.base-'));
   try {
     for (const deb of basePackages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
-    for (const name of LIBRARIES) {
-      const path = `lib/${TRIPLET[arch]}/${name}`;
-      copyLibrary(unpacked, rootfs, { path, to: path });
-    }
+    const folder = `lib/${TRIPLET[arch]}`;
+    for (const name of LIBRARIES) copyLibrary(unpacked, `${folder}/${name}`, join(rootfs, folder, name));
     // The package's own link to the loader is absolute: followed here, it would lead to this machine's.
-    copyLibrary(unpacked, rootfs, {
-      path: `lib/${TRIPLET[arch]}/${basename(LOADER[arch])}`,
-      to: LOADER[arch],
-    });
+    copyLibrary(unpacked, `${folder}/${basename(LOADER[arch])}`, join(rootfs, LOADER[arch]));
     certificates(unpacked, rootfs);
   } finally {
     rmSync(unpacked, { recursive: true });
@@ -75,17 +79,9 @@ export function layBase(rootfs: string, arch: Arch): void {
 }
 
 /** Debian 12 keeps them below `lib`, later releases below `usr/lib`; in the image they stand where the loader looks. */
-function copyLibrary(
-  from: string,
-  rootfs: string,
-  library: { readonly path: string; readonly to: string },
-): void {
-  const found = [library.path, `usr/${library.path}`]
-    .map((candidate) => join(from, candidate))
-    .find((candidate) => existsSync(candidate));
-  if (found === undefined)
-    throw new Error(`Cannot lay the base of the image: the package has no "${library.path}"`);
-  const to = join(rootfs, library.to);
+function copyLibrary(from: string, path: string, to: string): void {
+  const found = [path, `usr/${path}`].map((one) => join(from, one)).find((one) => existsSync(one));
+  if (found === undefined) throw new Error(`Cannot lay the base of the image: the package has no "${path}"`);
   mkdirSync(dirname(to), { recursive: true });
   copyFileSync(found, to);
 }
@@ -94,12 +90,8 @@ function copyLibrary(
 function certificates(from: string, rootfs: string): void {
   const files = globSync('usr/share/ca-certificates/mozilla/*.crt', { cwd: from }).sort();
   mkdirSync(join(rootfs, 'etc/ssl/certs'), { recursive: true });
-  runTool(
-    [
-      'sh',
-      '-c',
-      `cat ${files.map((file) => `'${file}'`).join(' ')} > '${join(rootfs, 'etc/ssl/certs/ca-certificates.crt')}'`,
-    ],
-    from,
+  writeFileSync(
+    join(rootfs, 'etc/ssl/certs/ca-certificates.crt'),
+    Buffer.concat(files.map((file) => readFileSync(join(from, file)))),
   );
 }

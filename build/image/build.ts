@@ -57,17 +57,18 @@ export function buildImage(options: ImageOptions): Descriptor {
 
 function executablesOf(work: string, given: Readonly<Partial<Record<Arch, string>>>): Record<Arch, string> {
   const path = (arch: Arch): string => {
-    const present = given[arch];
-    if (present !== undefined) return present;
     const outfile = join(work, arch, 'pullwright');
-    compile({ root, arch, outfile });
-    return outfile;
+    if (given[arch] === undefined) compile({ root, arch, outfile });
+    return given[arch] ?? outfile;
   };
   return { x64: path('x64'), arm64: path('arm64') };
 }
 
 function platformImage(layout: ImageLayout, arch: Arch, executable: string): Descriptor {
-  const layers = withWork((work) => [baseLayer(work, arch), programLayer(work, executable)]);
+  const layers = withWork((work) => [
+    layerOf(join(work, 'base'), (rootfs) => layBase(rootfs, arch)),
+    layerOf(join(work, 'program'), (rootfs) => layProgram(rootfs, executable)),
+  ]);
   return layout.image(ARCHITECTURES[arch], layers, {
     User: `${NONROOT}:${NONROOT}`,
     Entrypoint: ['/usr/bin/pullwright'],
@@ -86,30 +87,19 @@ function withWork<T>(body: (work: string) => T): T {
   }
 }
 
-function baseLayer(work: string, arch: Arch): Uint8Array {
-  const rootfs = join(work, 'base');
-  mkdirSync(rootfs);
-  layBase(rootfs, arch);
-  return layerOf(rootfs, work);
-}
-
 /** One file under all its names: what is shared by agent, provider and reconciler is one layer. */
-function programLayer(work: string, executable: string): Uint8Array {
-  const rootfs = join(work, 'program');
-  const path = join(rootfs, 'usr/bin/pullwright');
+function layProgram(rootfs: string, executable: string): void {
   mkdirSync(join(rootfs, 'usr/bin'), { recursive: true });
-  copyFileSync(executable, path);
+  copyFileSync(executable, join(rootfs, 'usr/bin/pullwright'));
   for (const name of ['crio-credential-provider', 'kubectl-pullwright'])
     symlinkSync('pullwright', join(rootfs, 'usr/bin', name));
-  return layerOf(rootfs, work);
 }
 
-function layerOf(folder: string, work: string): Uint8Array {
-  const file = join(work, 'layer.tar');
-  archive(folder, file, []);
-  const bytes = readFileSync(file);
-  rmSync(file);
-  return bytes;
+function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
+  mkdirSync(rootfs);
+  lay(rootfs);
+  archive(rootfs, `${rootfs}.tar`, []);
+  return readFileSync(`${rootfs}.tar`);
 }
 
 if (import.meta.main) {
