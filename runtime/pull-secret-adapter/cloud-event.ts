@@ -15,8 +15,8 @@ export interface CloudEvent {
   readonly source: string;
   readonly type: string;
   /** RFC 3339, when the sender gave one. */
-  readonly time?: string;
-  readonly datacontenttype?: string;
+  readonly time?: string | undefined;
+  readonly datacontenttype?: string | undefined;
   readonly data: unknown;
   /** Other attributes with text values, such as `traceparent`; names in lower case. */
   readonly extensions: Readonly<Record<string, string>>;
@@ -62,9 +62,9 @@ export function encodeCloudEvent(event: CloudEvent): string {
     id,
     source,
     type,
-    ...(datacontenttype === undefined ? {} : { datacontenttype }),
-    ...(time === undefined ? {} : { time }),
-    ...(data === undefined ? {} : { data: sorted(data) }),
+    datacontenttype,
+    time,
+    data: sorted(data),
     ...extensions,
   });
 }
@@ -117,8 +117,8 @@ function build(fields: Readonly<Record<string, unknown>>, data: unknown): CloudE
       id: id ?? '',
       source: typeof source === 'string' ? source : '',
       type,
-      ...(typeof time === 'string' ? { time } : {}),
-      ...(typeof datacontenttype === 'string' ? { datacontenttype } : {}),
+      time: typeof time === 'string' ? time : undefined,
+      datacontenttype: typeof datacontenttype === 'string' ? datacontenttype : undefined,
       data,
       extensions: extensionsOf(fields),
     },

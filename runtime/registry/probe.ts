@@ -51,17 +51,17 @@ export async function probe(
 /** Questions at once. */
 const AT_ONCE = 16;
 
-/** Asks for each reference once; the answers are in the order of the questions. */
+/** Asks for each reference once. @returns the answers by reference */
 export async function probeAll(
   client: RegistryClient,
   references: readonly string[],
-  { signal }: { readonly signal?: AbortSignal } = {},
-): Promise<readonly ProbeResult[]> {
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, ProbeResult>> {
   const answers = new Map<string, ProbeResult>();
   await inParallel([...new Set(references)], AT_ONCE, async (reference) => {
     answers.set(reference, await probe(client, reference, signal));
   });
-  return references.flatMap((reference) => answers.get(reference) ?? []);
+  return answers;
 }
 
 // Spares a registry that cannot answer, and us the waiting for it: after a "too many requests", and after some silence in a

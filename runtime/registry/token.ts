@@ -1,5 +1,6 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
+import { recordOf, remember } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
 import { retryAfterMs } from '../http/client.ts';
@@ -128,8 +129,7 @@ async function readToken(response: Response, domain: string): Promise<Token> {
 
 function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+    return recordOf(JSON.parse(text));
   } catch {
     return {};
   }
@@ -154,9 +154,7 @@ export class TokenCache {
   }
 
   set(key: string, header: Redacted<string>, seconds: number): void {
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size >= MAX_TOKENS && oldest.done !== true) this.#entries.delete(oldest.value);
-    this.#entries.set(key, { header, until: this.#now() + seconds * 1000 - MARGIN_MS });
+    remember(this.#entries, key, { header, until: this.#now() + seconds * 1000 - MARGIN_MS }, MAX_TOKENS);
   }
 }
 

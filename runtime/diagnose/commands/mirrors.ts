@@ -19,7 +19,7 @@ import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
-import { type ProbeResult, probeAll } from '../../registry/probe.ts';
+import { probeAll } from '../../registry/probe.ts';
 import type { Disruption } from '../../registry-overrides/machine-config/disruption.ts';
 import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
 import { parseOverridesFlag } from '../../registry-overrides/overrides.ts';
@@ -401,16 +401,12 @@ async function probed(
   const isAsked = ({ skipped }: MirrorLine): boolean =>
     skipped === undefined || skipped.reason === 'DigestOnly' || skipped.reason === 'TagOnly';
   const lines = reports.flatMap((report) => report.candidates.filter(isAsked));
-  const results = await probeAll(
-    client,
-    lines.map((line) => line.reference),
-    { signal: io.signal },
-  );
-  const byReference = new Map(results.map((result): [string, ProbeResult] => [result.reference, result]));
+  const references = lines.map((line) => line.reference);
+  const answers = await probeAll(client, references, io.signal);
   const withProbes = reports.map((report) => ({
     ...report,
     candidates: report.candidates.map((line) => {
-      const found = isAsked(line) ? byReference.get(line.reference) : undefined;
+      const found = isAsked(line) ? answers.get(line.reference) : undefined;
       if (found === undefined) return line;
       const { verdict, message, digest } = found;
       return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };

@@ -38,12 +38,12 @@ export interface JobView {
   readonly phase: 'running' | 'succeeded' | 'failed';
   readonly removing: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  readonly startedAt?: string;
-  readonly finishedAt?: string;
-  readonly exitCode?: number;
-  readonly result?: JobResult;
+  readonly startedAt?: string | undefined;
+  readonly finishedAt?: string | undefined;
+  readonly exitCode?: number | undefined;
+  readonly result?: JobResult | undefined;
   /** The Job controller's own words, when it failed. */
-  readonly cause?: string;
+  readonly cause?: string | undefined;
 }
 
 /** The temporary Secret. */
@@ -121,33 +121,27 @@ interface PodSpec {
   }[];
 }
 
-function progressOf(
-  status: JobStatus,
-): Pick<JobView, 'phase'> & Partial<Pick<JobView, 'startedAt' | 'finishedAt' | 'cause'>> {
+function progressOf(status: JobStatus): Pick<JobView, 'phase' | 'startedAt' | 'finishedAt' | 'cause'> {
   const find = (...types: readonly string[]): Condition | undefined =>
     status.conditions?.find((one) => types.includes(one.type) && one.status === 'True');
   const complete = find('Complete', 'SuccessCriteriaMet');
   const failed = find('Failed', 'FailureTarget');
-  const finishedAt = status.completionTime ?? (complete ?? failed)?.lastTransitionTime;
   return {
     phase: complete !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'running',
-    ...(status.startTime === undefined ? {} : { startedAt: status.startTime }),
-    ...(finishedAt === undefined ? {} : { finishedAt }),
-    ...(failed === undefined ? {} : { cause: [failed.reason, failed.message].filter(Boolean).join(': ') }),
+    startedAt: status.startTime,
+    finishedAt: status.completionTime ?? (complete ?? failed)?.lastTransitionTime,
+    cause: failed && [failed.reason, failed.message].filter(Boolean).join(': '),
   };
 }
 
 /** @param ended the newest first */
-function endOf(ended: readonly EndedContainer[]): Partial<Pick<JobView, 'exitCode' | 'result'>> {
+function endOf(ended: readonly EndedContainer[]): Pick<JobView, 'exitCode' | 'result'> {
   const results = ended.map(({ message }) => readJobResult(message));
   const [result] = results;
-  const exitCode = ended[0]?.exitCode;
   const receipt = receiptOfAll(results.map((one) => one?.receipt ?? {}).toReversed());
   return {
-    ...(exitCode === undefined ? {} : { exitCode }),
-    ...(result === undefined
-      ? {}
-      : { result: result.receipt === undefined ? result : { ...result, receipt } }),
+    exitCode: ended[0]?.exitCode,
+    result: result?.receipt === undefined ? result : { ...result, receipt },
   };
 }
 
