@@ -1,6 +1,7 @@
 /** What is installed once per management cluster: identities, rights, the Deployments of adapter and Sentinel, what watches them. */
 
 import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import { stringify } from 'yaml';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
@@ -137,29 +138,21 @@ interface PodFiles {
   readonly volumes: readonly Volume[];
 }
 
-/** @param isAdapter the files of the adapter; otherwise of Sentinel */
-function podFiles(input: Installation, isAdapter: boolean): PodFiles {
+function podFiles(input: Installation, own: ConfigFile | undefined): PodFiles {
   const { broker, brokerSecret, caConfigMap } = input;
   const sources: readonly Volume[] = [
     ...(broker === 'rabbitmq' ? [secretVolume('broker', brokerSecret)] : []),
     ...apiVolumes(input),
   ];
-  const mounts = sources.map(({ name }) => ({
-    name,
-    mountPath: `/etc/pullwright/${name}`,
-    readOnly: true,
-  }));
+  const mounted = (name: string, mountPath: string): VolumeMount => ({ name, mountPath, readOnly: true });
   const authorities =
     caConfigMap === undefined ? { env: [], mounts: [], volumes: [] } : authoritiesOfPod(caConfigMap);
-  const own = configFile(input, isAdapter);
   return {
     env: authorities.env,
     mounts: [
-      ...mounts,
+      ...sources.map(({ name }) => mounted(name, `/etc/pullwright/${name}`)),
       ...authorities.mounts,
-      ...(own === undefined
-        ? []
-        : [{ name: own.volume, mountPath: folderAndName(own.path)[0], readOnly: true }]),
+      ...(own === undefined ? [] : [mounted(own.volume, dirname(own.path))]),
     ],
     volumes: [
       ...sources,
@@ -181,38 +174,14 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: Installation
   return [{ name: 'api', projected: { sources: [token], defaultMode: 0o444 } }];
 }
 
-/** What the fleet says in a file: the list of tenants for the adapter, the messages for Sentinel. */
-function configFile(input: Installation, isAdapter: boolean): ConfigFile | undefined {
-  const text = isAdapter ? input.adapterOptions.tenants : messagesOf(input.sentinelOptions);
-  if (text === undefined) return undefined;
-  const [config, volume, path] = isAdapter
-    ? ['pull-secret-adapter-tenants', 'tenants', TENANTS_FILE]
-    : ['pull-secret-sentinel-messages', 'messages', MESSAGES_FILE];
-  return { config, volume, path, text: stringify(text, { sortMapEntries: true, lineWidth: 0 }) };
-}
-
-/** The ConfigMap of that file; none when the fleet says nothing of it. */
-function podConfig(input: Installation, isAdapter: boolean): readonly KubeObject[] {
-  const file = configFile(input, isAdapter);
-  if (file === undefined) return [];
-  const { namespace, labels } = (
-    isAdapter ? program(input, ADAPTER_ACCOUNT, 'adapter') : program(input, SENTINEL_ACCOUNT, 'sentinel')
-  ).metadata;
-  const metadata = { name: file.config, namespace, labels };
-  return [configMap(metadata, { [folderAndName(file.path)[1]]: file.text })];
-}
-
-/** The file is read when the program starts: another text is another pod. */
-function podConfigAnnotation(input: Installation, isAdapter: boolean): Readonly<Record<string, string>> {
-  const file = configFile(input, isAdapter);
-  if (file === undefined) return {};
-  const hash = createHash('sha256').update(file.text).digest('hex').slice(0, 16);
-  return { [`pullwright.dev/${file.volume}`]: hash };
-}
-
-function folderAndName(path: string): readonly [folder: string, name: string] {
-  const at = path.lastIndexOf('/');
-  return [path.slice(0, at), path.slice(at + 1)];
+/** What the fleet says in a file, if it says anything. */
+function configFile(
+  text: unknown,
+  program: Pick<ConfigFile, 'config' | 'volume' | 'path'>,
+): ConfigFile | undefined {
+  return text === undefined
+    ? undefined
+    : { ...program, text: stringify(text, { sortMapEntries: true, lineWidth: 0 }) };
 }
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
@@ -228,8 +197,20 @@ const API_SERVER_PORTS = [443, 6443];
 export function adapterInstallation(section: AdapterInstallation): readonly KubeObject[] {
   const input: Installation = { ...DEFAULTS, ...section };
   const { namespace, sentinel: withSentinel = false } = input;
-  const adapter = program(input, ADAPTER_ACCOUNT, 'adapter');
-  const sentinel = program(input, SENTINEL_ACCOUNT, 'sentinel');
+  const tenants = { config: 'pull-secret-adapter-tenants', volume: 'tenants', path: TENANTS_FILE };
+  const adapter: Program = {
+    ...namesOf(input, ADAPTER_ACCOUNT, 'adapter'),
+    replicas: input.replicas,
+    args: adapterArgs(input),
+    file: configFile(input.adapterOptions.tenants, tenants),
+  };
+  const messages = { config: 'pull-secret-sentinel-messages', volume: 'messages', path: MESSAGES_FILE };
+  const sentinel: Program = {
+    ...namesOf(input, SENTINEL_ACCOUNT, 'sentinel'),
+    replicas: 1,
+    args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions)],
+    file: configFile(messagesOf(input.sentinelOptions), messages),
+  };
   return [
     // Usually there already: HyperFleet's other adapters live in it.
     namespaceReference(namespace),
@@ -239,31 +220,22 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       account: ADAPTER_ACCOUNT,
       image: input.image,
       jobAccount: JOB_ACCOUNT,
-      told: toldOfJobs(adapterArgs(input)),
+      told: toldOfJobs(adapter.args),
       // They name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
     }),
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
-    ...podConfig(input, true),
-    ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
-    ...(withSentinel
-      ? [
-          ...podConfig(input, false),
-          ...programObjects(input, sentinel, {
-            replicas: 1,
-            args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions)],
-          }),
-        ]
-      : []),
+    ...programObjects(input, adapter),
+    ...(withSentinel ? programObjects(input, sentinel) : []),
     jobNetworkPolicy(input),
     ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, withSentinel))] : []),
   ];
 }
 
-/** Names and labels of one of the two programs. The component label distinguishes its pods from those of Jobs, which have the same name label. */
-interface Program {
+/** Names and labels of a program. The component label distinguishes the adapter's pods from those of Jobs, which have the same name label. */
+interface Names {
   readonly metadata: ObjectMeta & {
     readonly namespace: string;
     readonly labels: NonNullable<ObjectMeta['labels']>;
@@ -271,18 +243,22 @@ interface Program {
   readonly selector: Readonly<Record<string, string>>;
 }
 
-function program(input: Installation, name: string, component: string): Program {
+/** One of the two programs. */
+interface Program extends Names {
+  readonly replicas: number;
+  readonly args: readonly string[];
+  readonly file: ConfigFile | undefined;
+}
+
+function namesOf({ namespace }: Installation, name: string, component: string): Names {
   const names = { name, component };
-  return {
-    metadata: { name, namespace: input.namespace, labels: labels(names) },
-    selector: selectorLabels(names),
-  };
+  return { metadata: { name, namespace, labels: labels(names) }, selector: selectorLabels(names) };
 }
 
 function accounts(input: Installation): readonly KubeObject[] {
   const account = (name: string, component: string, google: string | undefined): KubeObject =>
     serviceAccount({
-      ...program(input, name, component).metadata,
+      ...namesOf(input, name, component).metadata,
       ...(google === undefined ? {} : { annotations: { 'iam.gke.io/gcp-service-account': google } }),
     });
   return [
@@ -329,20 +305,23 @@ function adapterArgs(input: Installation): readonly string[] {
   ];
 }
 
-function programObjects(
-  input: Installation,
-  { metadata, selector }: Program,
-  run: { readonly replicas: number; readonly args: readonly string[] },
-): readonly KubeObject[] {
-  const { replicas, args } = run;
-  const podAnnotations = podConfigAnnotation(input, metadata.name === ADAPTER_ACCOUNT);
+function programObjects(input: Installation, program: Program): readonly KubeObject[] {
+  const { metadata, selector, replicas, file } = program;
+  // The file is read when the program starts: another text is another pod.
+  const podAnnotations = file && {
+    [`pullwright.dev/${file.volume}`]: createHash('sha256').update(file.text).digest('hex').slice(0, 16),
+  };
+  const { name: _, ...common } = metadata;
   return [
+    ...(file === undefined
+      ? []
+      : [configMap({ ...common, name: file.config }, { [basename(file.path)]: file.text })]),
     deployment({
       metadata,
       selector,
       replicas,
-      pod: pod(input, metadata.name, args),
-      ...(Object.keys(podAnnotations).length === 0 ? {} : { podAnnotations }),
+      pod: pod(input, program),
+      ...(podAnnotations && { podAnnotations }),
     }),
     ...(replicas > 1 ? [podDisruptionBudget(metadata, selector)] : []),
     networkPolicy({
@@ -359,11 +338,10 @@ function programObjects(
 
 function pod(
   input: Installation,
-  name: string,
-  args: readonly string[],
+  { metadata: { name }, args, file }: Program,
 ): Parameters<typeof deployment>[0]['pod'] {
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
-  const { env, mounts, volumes } = podFiles(input, name === ADAPTER_ACCOUNT);
+  const { env, mounts, volumes } = podFiles(input, file);
   return {
     serviceAccountName: name,
     automountServiceAccountToken: name === ADAPTER_ACCOUNT,
