@@ -44,7 +44,7 @@ export interface Answer {
   /** Code of the API, or of what went wrong. */
   readonly code: string;
   readonly body: unknown;
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
 }
 
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -60,7 +60,7 @@ export async function callHyperfleet(
   body?: unknown,
 ): Promise<Answer> {
   const attempt = async (): Promise<Answer> => {
-    const answer = await once(options, { method, path, body });
+    const answer = await once(options, method, path, body);
     options.onAnswer?.({ method, status: answer.status });
     return answer;
   };
@@ -82,13 +82,12 @@ function isTrouble({ status }: Answer): boolean {
   return status === 0 || status >= 500 || isPassingStatus(status);
 }
 
-interface Request {
-  readonly method: string;
-  readonly path: string;
-  readonly body: unknown;
-}
-
-async function once(options: HyperfleetOptions, { method, path, body }: Request): Promise<Answer> {
+async function once(
+  options: HyperfleetOptions,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<Answer> {
   const { baseUrl, token, userAgent, http } = options;
   const bearer = token === undefined ? {} : { authorization: `Bearer ${reveal(await token())}` };
   const request = {
@@ -116,12 +115,11 @@ function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = parse(text);
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
   const code = (body as { readonly code?: unknown } | null | undefined)?.code;
-  const waitMs = retryAfterMs(header('retry-after'), Date.now());
   return {
     status,
     code: typeof code === 'string' ? code.slice(0, 64) : '',
     body,
-    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+    retryAfterMs: retryAfterMs(header('retry-after'), Date.now()),
   };
 }
 

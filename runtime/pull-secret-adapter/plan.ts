@@ -20,17 +20,13 @@ export interface Precondition {
 }
 
 export type Plan =
-  | { readonly verdict: 'ready'; readonly preconditions: readonly Precondition[] }
-  /** Resolves without a change of the cluster document. */
-  | PlanProblem<'waiting'>
-  /** Persists until the cluster document changes. */
-  | PlanProblem<'invalid'>
-  /** Everything of ours has to go. */
-  | { readonly verdict: 'deleting'; readonly preconditions: readonly Precondition[] };
+  /** `deleting`: everything of ours has to go. */
+  { readonly verdict: 'ready' | 'deleting'; readonly preconditions: readonly Precondition[] } | PlanProblem;
 
 /** A plan by which nothing may start. */
-export interface PlanProblem<V extends 'waiting' | 'invalid'> {
-  readonly verdict: V;
+export interface PlanProblem {
+  /** `waiting`: resolves without a change of the cluster document; `invalid` persists until then. */
+  readonly verdict: 'waiting' | 'invalid';
   readonly reason:
     | 'PreconditionNotMet'
     | 'InvalidPullSecret'
@@ -60,25 +56,24 @@ export function planCluster(
   const others = dependencies.map((name) => dependency(cluster, statuses, name));
   const preconditions = [...spec, ...others];
   const unmet = spec.filter((precondition) => !precondition.met);
-  if (unmet.length > 0) return problem('invalid', 'PreconditionNotMet', unmet, preconditions);
+  if (unmet.length > 0) return problem('invalid', unmet, preconditions);
   const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret).problems;
   if (judged.length > 0) {
     const message = limited(judged.slice(0, 10).join('; '));
     return { verdict: 'invalid', reason: 'InvalidPullSecret', message, preconditions };
   }
   const waiting = others.filter((precondition) => !precondition.met);
-  if (waiting.length > 0) return problem('waiting', 'PreconditionNotMet', waiting, preconditions);
+  if (waiting.length > 0) return problem('waiting', waiting, preconditions);
   return { verdict: 'ready', preconditions };
 }
 
-function problem<V extends 'waiting' | 'invalid'>(
-  verdict: V,
-  reason: 'PreconditionNotMet',
+function problem(
+  verdict: PlanProblem['verdict'],
   unmet: readonly Precondition[],
   preconditions: readonly Precondition[],
-): PlanProblem<V> {
+): PlanProblem {
   const message = limited(unmet.map((precondition) => precondition.reason).join('; '));
-  return { verdict, reason, message, preconditions };
+  return { verdict, reason: 'PreconditionNotMet', message, preconditions };
 }
 
 /** Long lists of registries must not blow up a status. */

@@ -16,8 +16,6 @@ export interface Passed {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/**
- */
 export class SecretMetrics {
   readonly #clusters = new Map<string, Passed>();
   #isLeading = false;

@@ -191,7 +191,7 @@ function provedBy(situation: DesiredState, job: JobView): StoredState | undefine
 /** Nothing may start now. */
 function gated(
   situation: DesiredState,
-  { verdict, reason, message, preconditions, retryAfterMs }: PlanProblem<'waiting' | 'invalid'>,
+  { verdict, reason, message, preconditions, retryAfterMs }: PlanProblem,
 ): ClusterOutcome {
   const unmet: AvailabilityVerdict = [false, reason, message];
   const attempt = attemptOf(situation);
@@ -257,10 +257,7 @@ function failed(situation: DesiredState, attempt: Attempt, job?: JobView): Clust
 const LOOK_AGAIN_MS = 30_000;
 
 /** Undefined: work may start. */
-function storeGate(
-  { cluster, namespaces, settings }: DesiredState,
-  plan: Plan,
-): PlanProblem<'waiting' | 'invalid'> | undefined {
+function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan): PlanProblem | undefined {
   if (plan.verdict === 'waiting' || plan.verdict === 'invalid') return plan;
   const { preconditions } = plan;
   const faults = nameFaults(cluster, settings);

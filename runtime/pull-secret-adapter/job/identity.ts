@@ -2,9 +2,6 @@
  * Access tokens: the identity of the environment (Workload Identity through the metadata server, federation, a key file, in the
  * order of Google's default credentials), and from it the one that may write in the customer's project.
  *
- * The library's own way to take on an account prints a warning about untrusted configuration on every run, and does not tell whose
- * token was missing; the one call that it makes is made here.
- *
  * google-auth-library gives the own token only: its class for taking on an account prints a warning on every run, and its error
  * does not tell whose right was missing.
  */

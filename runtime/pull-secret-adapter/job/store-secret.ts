@@ -3,8 +3,7 @@
  *
  * Calls: four for a fresh secret (get, create, add, access), two when nothing has changed (get, access). Safe with several runners at
  * once and after answers that were lost: before anything is added, the content is looked at; who adds, holds the secret by an
- * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is skipped and named when
- * the identity may not do it, since the existing job gets by with four permissions.
+ * annotation that is changed under its etag.
  *
  * The existing job gets by with four permissions. The hold, labels and older versions need four more: such a step is skipped
  * when it is refused, and named in the result.

@@ -51,8 +51,6 @@ export interface CelNames {
 /** Compiles expressions of one file. */
 export type CelCompiler = (expression: string) => CelProgram;
 
-/**
- */
 export function celCompiler({ variables, condition }: CelNames): CelCompiler {
   const environment = new Environment({ limits: LIMITS });
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type);
