@@ -3,51 +3,14 @@
  * the `args` in the kubelet's file are made.
  */
 
-/** How the text of a flag is read. */
-export type ProviderFlagKind = 'path' | 'paths' | 'secrets' | 'boolean' | 'milliseconds';
-
-/** Options as a person sets them; what is absent keeps its default. */
-export interface ProviderSettings {
-  /** Main file of the mirror configuration. */
-  readonly registriesConf?: string;
-  /** Folders of drop-ins; a file of the same name in an earlier folder hides the later one. */
-  readonly registriesConfDirs?: readonly string[];
-  /** Folder that CRI-O takes auth files from. */
-  readonly authDir?: string;
-  /** The node's own auth file. */
-  readonly globalAuthFile?: string;
-  /** Dotenv file with the API server's address. */
-  readonly apiServerEnv?: string;
-  /** The CA of the API server, and no other. */
-  readonly caFile?: string;
-  /** The kubelet's kubeconfig, or several: address and CA of the API server. */
-  readonly kubeconfigs?: readonly string[];
-  /** `list` reads the namespace's secrets with one request, falling back to names; `named` asks only for named secrets. */
-  readonly secrets?: 'list' | 'named';
-  /** Keep images that were pulled with a namespace's credentials from other service accounts on the node. */
-  readonly keepImagesPrivate?: boolean;
-  /** For asking the API server; the kubelet holds the start of a container up for as long. */
-  readonly budgetMs?: number;
-  /** Where the journal takes entries; no socket there: nothing is sent. */
-  readonly journalSocket?: string;
-  /** A line for every source. */
-  readonly verbose?: boolean;
-}
-
-interface ProviderFlag {
-  /** Name without dashes. */
-  readonly flag: string;
-  readonly kind: ProviderFlagKind;
-  readonly help: string;
-}
-
 /** By field, in the order of the help. */
-export const PROVIDER_FLAGS: Readonly<Record<keyof ProviderSettings, ProviderFlag>> = {
+export const PROVIDER_FLAGS = {
   registriesConf: {
     flag: 'registries-conf',
     kind: 'path',
     help: 'main file of the mirror configuration',
   },
+  // A file of the same name in an earlier folder hides the later one.
   registriesConfDirs: {
     flag: 'registries-conf-dir',
     kind: 'paths',
@@ -63,10 +26,30 @@ export const PROVIDER_FLAGS: Readonly<Record<keyof ProviderSettings, ProviderFla
     help: "the kubelet's kubeconfig, or several: address and CA of the API server",
   },
   secrets: { flag: 'secrets', kind: 'secrets', help: 'list (one request) or named (get by name only)' },
+  // Keeps images that were pulled with a namespace's credentials from other ServiceAccounts on the node.
   keepImagesPrivate: { flag: 'keep-images-private', kind: 'boolean', help: 'true or false' },
+  // The kubelet holds the start of a container up for as long.
   budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for asking the API server, 100 to 55000' },
+  // No socket there: nothing is sent.
   journalSocket: { flag: 'journal-socket', kind: 'path', help: 'socket of the journal' },
   verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: a line for every source' },
+} as const;
+
+/** What a flag of each kind says. */
+interface ValueOfKind {
+  readonly path: string;
+  readonly paths: readonly string[];
+  readonly secrets: 'list' | 'named';
+  readonly boolean: boolean;
+  readonly milliseconds: number;
+}
+
+/** How the text of a flag is read. */
+export type ProviderFlagKind = keyof ValueOfKind;
+
+/** Options as a person sets them; what is absent keeps its default. */
+export type ProviderSettings = {
+  readonly [Field in keyof typeof PROVIDER_FLAGS]?: ValueOfKind[(typeof PROVIDER_FLAGS)[Field]['kind']];
 };
 
 /** What a path may hold: nothing that a list, a shell, a unit or a pod's command would read as something else. */

@@ -216,7 +216,6 @@ class Shown implements Heart {
   pages(): Parameters<typeof serveBeside>[1] {
     return {
       state: () => this.state,
-      alive: () => systemClock.monotonic() - this.at < this.patienceMs,
       metrics: () => this.#metrics.text([...this.#program.gauges(this.state), ...this.#authFiles()]),
     };
   }

@@ -1,6 +1,5 @@
 /** What the installer puts on a node, and why not: cases, bad input among them. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { parse } from 'yaml';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
@@ -42,8 +41,6 @@ function input(
     unit: [UNIT],
     pointers: {},
     configDir: '/etc/p',
-    digest: (text) => createHash('sha256').update(text).digest('hex'),
-    parseYaml: (text) => parse(text) as unknown,
     ...changes,
   };
 }

@@ -7,16 +7,13 @@
  */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import {
-  type CredentialProviderConfig,
-  decodeCredentialProviderConfig,
-  kubeletRefusal,
-  type YamlParser,
-} from '../config.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
 import { fileLine, unitLine } from '../kubelet-unit.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { sha256Hex } from '../plugin/conf-files.ts';
 import { defaultOptions } from '../plugin/options.ts';
 import { configText, type NodeObject, tooOld } from '../pools.ts';
 import { PROVIDER_PATH } from '../provider-flags.ts';
@@ -46,9 +43,6 @@ export interface InstallInput extends PlaceInput {
   readonly takeOver?: boolean;
   /** Folder of our file. */
   readonly configDir: string;
-  /** Lower-case hexadecimal digest of a text. */
-  readonly digest: (text: string) => string;
-  readonly parseYaml: YamlParser;
 }
 
 /** What is to be on the node. */
@@ -144,7 +138,7 @@ function planEntries(input: InstallInput): InstallPlan {
   });
   if (config === undefined) return { ok: true, dropIn: NEUTRAL, binDir, verdicts };
   const text = configText(config);
-  const refusal = kubeletRefusal(text, input.parseYaml);
+  const refusal = kubeletRefusal(text, parseYaml);
   if (refusal !== undefined)
     return refusedPlace(
       'ConfigRefused',
@@ -170,8 +164,8 @@ function planEntries(input: InstallInput): InstallPlan {
 }
 
 /** A name with the digest of what is in it: such a file never changes. */
-function ownFile({ configDir, digest }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
-  return `${configDir}/pullwright-${digest(text).slice(0, 16)}.${ending}`;
+function ownFile({ configDir }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
+  return `${configDir}/pullwright-${sha256Hex(text).slice(0, 16)}.${ending}`;
 }
 
 /** Where a drop-in of ours points its kubelet. */
@@ -186,7 +180,6 @@ function binDirOf({ pointers }: InstallInput): string {
 function presentConfig({
   pointers,
   present,
-  parseYaml,
 }: InstallInput):
   | { readonly ok: true; readonly config: CredentialProviderConfig | undefined }
   | PlaceRefusal {

@@ -7,11 +7,9 @@ import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { Informer, type InformerState } from '../../kube/informer.ts';
 import { podConnection } from '../../kube/pod-connection.ts';
-import { parseYaml } from '../../kube/yaml.ts';
 import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
 import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
-import { sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { dropInFile, type HostPlaces, read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
 import { MANAGED_MARKS } from './managed.ts';
@@ -62,8 +60,6 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     marks: MANAGED_MARKS.filter(isThere),
     takeOver,
     configDir,
-    digest: sha256Hex,
-    parseYaml,
   });
 }
 

@@ -11,9 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parse } from 'yaml';
 import { planInstall } from '../../../runtime/credential-provider/installer/plan.ts';
-import { sha256Hex } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { type ProcessResult, runProcess } from '../../support/process.ts';
 import { InstallerCluster } from './installer-scene.ts';
 
@@ -42,8 +40,6 @@ export function installed(matchImages: readonly string[]): Readonly<Record<strin
     pointers: { config: '/etc/ecr.yaml', binDir: '/opt/plugins' },
     present: PRESENT,
     configDir: '/etc/kubernetes/credential-providers',
-    digest: sha256Hex,
-    parseYaml: (text) => parse(text) as unknown,
   });
   assert.ok(plan.ok);
   return {
