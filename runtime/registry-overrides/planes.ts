@@ -30,6 +30,7 @@ import {
   type MirrorProblem,
   readMirrorEntries,
   type SetEntry,
+  setEntries,
 } from './mirror-sets/collect.ts';
 import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
 import { type OverrideMap, overrideRules, replaceRegistry } from './overrides.ts';
@@ -51,16 +52,19 @@ export interface MirrorSetKinds {
  */
 export function collectOverrideMap(
   objects: readonly KubeObject[],
-  has: MirrorSetKinds,
+  has: MirrorSetKinds = { icsp: true, idms: true },
 ): OverrideMap | undefined {
   if (!has.icsp && !has.idms) return undefined;
-  const map = new Map<string, string[]>();
   const idms = objects.filter((object) => object.kind === 'ImageDigestMirrorSet');
   const icsp = objects
     .filter((object) => object.kind === 'ImageContentSourcePolicy')
     .sort((a, b) => (a.metadata.name < b.metadata.name ? 1 : -1));
-  if (has.idms) for (const object of idms) addEntries(map, object, 'imageDigestMirrors');
-  if (has.icsp) for (const object of icsp) addEntries(map, object, 'repositoryDigestMirrors');
+  const map = new Map<string, string[]>();
+  for (const object of [...(has.idms ? idms : []), ...(has.icsp ? icsp : [])])
+    for (const { source, mirrors } of setEntries([object])) {
+      const named = mirrors.filter((mirror) => mirror !== '');
+      if (source !== '' && named.length > 0) map.set(source, [...(map.get(source) ?? []), ...named]);
+    }
   return map;
 }
 
@@ -69,20 +73,7 @@ export function collectOverrideMap(
  * last whatever the policy says. ImageTagMirrorSets are ignored, as in HyperShift.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
-  return overrideRules(collectOverrideMap(objects, { icsp: true, idms: true }) ?? []);
-}
-
-function addEntries(map: Map<string, string[]>, object: KubeObject, list: string): void {
-  const entries = (object.spec as Readonly<Record<string, unknown>> | null | undefined)?.[list];
-  if (!Array.isArray(entries)) return;
-  for (const entry of entries as readonly ({ source?: unknown; mirrors?: unknown } | null)[]) {
-    const source = entry?.source;
-    const mirrors = (Array.isArray(entry?.mirrors) ? entry.mirrors : []).filter(
-      (mirror): mirror is string => typeof mirror === 'string' && mirror !== '',
-    );
-    if (typeof source !== 'string' || source === '' || mirrors.length === 0) continue;
-    map.set(source, [...(map.get(source) ?? []), ...mirrors]);
-  }
+  return overrideRules(collectOverrideMap(objects) ?? []);
 }
 
 /** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */

@@ -179,9 +179,16 @@ interface ContainerStatus {
   readonly state?: { readonly waiting?: { readonly reason?: string } };
 }
 
-function isActive(pod: KubeObject): boolean {
-  const { phase } = (pod.status ?? {}) as PodStatus;
-  return pod.metadata.deletionTimestamp === undefined && phase !== 'Succeeded' && phase !== 'Failed';
+/** A pod that is over, or is going, pulls nothing. */
+export function isActive({
+  metadata,
+  status,
+}: {
+  readonly metadata?: { readonly deletionTimestamp?: string };
+  readonly status?: unknown;
+}): boolean {
+  const { phase } = (status ?? {}) as PodStatus;
+  return metadata?.deletionTimestamp === undefined && phase !== 'Succeeded' && phase !== 'Failed';
 }
 
 function isStuck(pod: KubeObject): boolean {

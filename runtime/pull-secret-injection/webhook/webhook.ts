@@ -27,6 +27,7 @@ import {
 } from '../plan/plan.ts';
 import { refusesNames } from '../reconciler/accounts.ts';
 import { policyObjects, policyVersion } from '../reconciler/admission.ts';
+import { isActive } from '../reconciler/pods.ts';
 import { pullSecretInjection } from '../reconciler/reconcile.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
 import { type AdmissionAnswer, type AdmissionRequest, serveWebhook, type WebhookServer } from './server.ts';
@@ -50,13 +51,6 @@ export interface AdmittedPod {
 /** Whether a request is for a pod that is being made: nothing else is looked at. */
 export function isNewPod({ operation, resource, subResource }: AdmissionRequest): boolean {
   return operation === 'CREATE' && resource.resource === 'pods' && (subResource ?? '') === '';
-}
-
-/** A pod that is over, or is going, pulls nothing. */
-function isOver({ metadata, status }: AdmittedPod): boolean {
-  return (
-    metadata?.deletionTimestamp !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed'
-  );
 }
 
 export interface AdmissionInput {
@@ -84,7 +78,7 @@ export function admitPod(
 ): PodAnswer {
   const { metadata: { labels = {}, annotations } = {}, spec = {} } = pod;
   const seen = { namespace, namespaceLabels, labels, annotations: annotations ?? {} };
-  if (isOver(pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
+  if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
   const planned = planInjection(plan, seen);
   if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;

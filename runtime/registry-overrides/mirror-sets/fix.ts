@@ -55,7 +55,7 @@ function tagFix(
       ? `name the image by digest (pullwright mirrors ${image} --probe shows it)`
       : `name the image ${name}@${digest}`;
   if (hosted) return { code: 'MirrorsServeDigestsOnly', message, fix: sentence(byDigest) };
-  const object = setOf('ImageTagMirrorSet', 'imageTagMirrors', 'tags', { rule, passed, first });
+  const object = setOf('tags', rule, passed, first);
   const fix = `${sentence(byDigest)}, or apply ImageTagMirrorSet/${object.metadata.name}`;
   return { code: 'MirrorsServeDigestsOnly', message, fix, object };
 }
@@ -65,7 +65,7 @@ function digestFix(
   passed: readonly SkippedCandidate[],
   first: SkippedCandidate,
 ): MirrorFix {
-  const object = setOf('ImageDigestMirrorSet', 'imageDigestMirrors', 'digests', { rule, passed, first });
+  const object = setOf('digests', rule, passed, first);
   return {
     code: 'MirrorsServeTagsOnly',
     message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is skipped`,
@@ -84,14 +84,19 @@ function givenUp({ image, skipped }: Resolution, refusal: string): MirrorFix {
   };
 }
 
-interface SetParts {
-  readonly rule: Resolution['rule'];
-  readonly passed: readonly SkippedCandidate[];
-  readonly first: SkippedCandidate;
-}
+const KINDS = {
+  tags: ['ImageTagMirrorSet', 'imageTagMirrors'],
+  digests: ['ImageDigestMirrorSet', 'imageDigestMirrors'],
+} as const;
 
 /** A set of the other kind with the same mirrors; the policy must be the same, else the operator refuses both. */
-function setOf(kind: string, list: string, ending: string, { rule, passed, first }: SetParts): KubeObject {
+function setOf(
+  ending: keyof typeof KINDS,
+  rule: Resolution['rule'],
+  passed: readonly SkippedCandidate[],
+  first: SkippedCandidate,
+): KubeObject {
+  const [kind, list] = KINDS[ending];
   const base = first.origin?.name ?? 'mirrors';
   const entry = {
     source: rule?.prefix ?? '',

@@ -46,19 +46,19 @@ import { deploymentRef } from './deployments.ts';
 // A look-up asks with the pull secret of the hosted cluster it is for, read anew each time: with one file for all, the answer
 // said nothing of what the nodes of that cluster may pull.
 
-export interface Chosen {
+interface Chosen {
   /** Images by catalog name: what is known so far. */
   readonly images: Readonly<Record<string, string>>;
   /** Whether the annotations name them. */
   readonly annotated: boolean;
   readonly needs: readonly Lookup[];
   readonly verdicts: readonly EntryStatus[];
-  readonly complete: boolean;
-  /** Registries are queried with the cluster's own pull secret. */
-  readonly ask: boolean;
 }
 
-export interface ClusterSpec {
+/** A look-up of an image, with the credentials that the nodes of the cluster have. */
+type LookupOf = (image: string) => Lookup;
+
+interface ClusterSpec {
   readonly olmCatalogPlacement?: string;
   readonly configuration?: { readonly operatorhub?: { readonly disableAllDefaultSources?: boolean } };
   readonly release?: { readonly image?: string };
@@ -68,19 +68,19 @@ export interface ClusterSpec {
 const VERSION_TAG = /:(\d+\.\d[^/:]*)$/;
 
 /** Version of the release: as the cluster reports it, else out of the release image's tag. */
-export function versionOf(cluster: KubeObject): string {
+function versionOf(cluster: KubeObject): string {
   const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
   const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
   const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
   return reported ?? VERSION_TAG.exec(upToAny(image, '@'))?.[1] ?? '';
 }
 
-/** Undefined where nothing would be written. */
-export function choose(
+/** Undefined where nothing would be written. @param lookup undefined: the annotations are judged alone */
+function choose(
   reader: Reader,
   cluster: KubeObject,
   catalogs: readonly Catalog[],
-  { judgeOnly, ask }: { readonly judgeOnly: boolean; readonly ask: boolean },
+  lookup: LookupOf | undefined,
 ): Chosen | { readonly error: string } | undefined {
   const set = chooseCatalogImages(
     catalogs,
@@ -98,11 +98,8 @@ export function choose(
         reason: 'Annotated',
         message,
       })),
-      complete: true,
-      ask,
     };
-  // Where nothing would be written, the answers of registries are not needed.
-  return judgeOnly ? undefined : lookUp(reader, cluster, catalogs, ask);
+  return lookup && lookUp(reader, cluster, catalogs, lookup);
 }
 
 function annotationOf(cluster: KubeObject, name: string): string {
@@ -111,22 +108,18 @@ function annotationOf(cluster: KubeObject, name: string): string {
 }
 
 /** What registries have, as far as they have answered. */
-function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], ask: boolean): Chosen {
+function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], lookup: LookupOf): Chosen {
   const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
   const states = catalogs.map((catalog) => {
     const candidates = catalogCandidates(catalog, version, overrides);
-    const state = chooseCandidate(catalog, candidates, (image) =>
-      answerOf(reader, needFor(reader, image, ask)),
-    );
+    const state = chooseCandidate(catalog, candidates, (image) => answerOf(reader, lookup(image)));
     return { name: catalog.name, state, mirrored: candidates.some(({ from }) => from === 'override') };
   });
   const images = Object.fromEntries(
     states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
   );
-  const needs = states.flatMap(({ state }): Lookup[] =>
-    'ask' in state ? [needFor(reader, state.ask, ask)] : [],
-  );
+  const needs = states.flatMap(({ state }) => ('ask' in state ? [lookup(state.ask)] : []));
   const odd = ignored.map(
     (pair): EntryStatus => ({
       subject: IS_REGISTRY_OVERRIDES,
@@ -135,20 +128,7 @@ function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[
       message: `"${pair.slice(0, 100)}" has no effect: expected "source=destination"`,
     }),
   );
-  return {
-    images,
-    annotated: false,
-    needs,
-    verdicts: [...states.flatMap(verdictOf), ...odd],
-    complete: states.every(({ state }) => 'image' in state),
-    ask,
-  };
-}
-
-/** With the credentials that the nodes of this cluster have. */
-function needFor({ scope }: Reader, image: string, ask: boolean): Lookup {
-  const pullSecret = { namespace: scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
-  return { kind: 'registry-digest', image, pullSecret, ...(ask ? { asked: true } : {}) };
+  return { images, annotated: false, needs, verdicts: [...states.flatMap(verdictOf), ...odd] };
 }
 
 interface Searched {
@@ -178,13 +158,21 @@ function answerOf(reader: Reader, need: Lookup): CatalogAnswer {
 }
 
 /** An annotated image is by digest already; another one is pinned to what was found. */
-export function pinned(reader: Reader, chosen: Chosen, name: string): string {
+function pinned({ reader, chosen, lookup }: Placing, name: string): string {
   const image = chosen.images[name] ?? '';
-  const fact = chosen.annotated ? undefined : reader.lookup(needFor(reader, image, chosen.ask));
+  const fact = chosen.annotated ? undefined : reader.lookup(lookup(image));
   return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
 }
 
-export interface CatalogPlan {
+/** How catalogs are brought. */
+interface Placing {
+  readonly reader: Reader;
+  readonly mode: OwnershipMode;
+  readonly chosen: Chosen;
+  readonly lookup: LookupOf;
+}
+
+interface CatalogPlan {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[];
   readonly needs: readonly Lookup[];
@@ -217,15 +205,39 @@ export function planCatalogs(
   const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
   if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
-  const chosen = choose(reader, cluster, catalogs, { judgeOnly: mode === 'observe', ask });
-  const kept = keptObjects(reader);
-  if (chosen === undefined) return { ...NO_CATALOGS, keep: kept };
-  if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };
-  const base = { needs: chosen.needs, verdicts: chosen.verdicts };
-  if (!chosen.complete) return { ...NO_CATALOGS, ...base, keep: kept };
-  if (placement === 'guest')
-    return { ...NO_CATALOGS, ...base, ...guestObjects(reader, off ? [] : catalogs, chosen, mode) };
-  return { ...NO_CATALOGS, ...base, ...managementObjects(reader, catalogs, chosen, mode) };
+  const pullSecret = { namespace: reader.scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
+  const lookup: LookupOf = (image) => ({
+    kind: 'registry-digest',
+    image,
+    pullSecret,
+    ...(ask ? { asked: true } : {}),
+  });
+  // Where nothing would be written, the answers of registries are not needed.
+  const chosen = choose(reader, cluster, catalogs, mode === 'observe' ? undefined : lookup);
+  const kept = { ...NO_CATALOGS, keep: keptObjects(reader) };
+  if (chosen === undefined) return kept;
+  if ('error' in chosen) return { ...kept, error: chosen.error };
+  const { needs, verdicts } = chosen;
+  if (catalogs.some(({ name }) => chosen.images[name] === undefined)) return { ...kept, needs, verdicts };
+  const placing = { reader, mode, chosen, lookup };
+  const brought =
+    placement === 'guest' ? guestObjects(placing, off ? [] : catalogs) : managementObjects(placing, catalogs);
+  return { ...NO_CATALOGS, needs, ...brought, verdicts: [...verdicts, ...brought.verdicts] };
+}
+
+type Brought = Pick<CatalogPlan, 'apply' | 'verdicts'>;
+
+/** Whether an object is ours to write; an unknown owner is reported. */
+function isOurs(
+  { mode }: Placing,
+  subject: string,
+  object: KubeObject | undefined,
+  verdicts: EntryStatus[],
+): boolean {
+  const isUnknown = isOwnershipUnknown(mode, object);
+  if (isUnknown)
+    verdicts.push({ subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN });
+  return !isUnknown && observedIn(mode, object) === undefined;
 }
 
 /** Present objects stay while their desired content is unknown. */
@@ -242,26 +254,16 @@ function keptObjects(reader: Reader): readonly Ref[] {
   return [...(reader.get(stream) === undefined ? [] : [stream]), ...sources];
 }
 
-function managementObjects(
-  reader: Reader,
-  catalogs: readonly Catalog[],
-  chosen: Chosen,
-  mode: OwnershipMode,
-): Pick<CatalogPlan, 'apply' | 'verdicts'> {
+function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
+  const { reader, mode, chosen } = placing;
   const { apiVersion, kind } = STREAM;
   const hasStreams = reader.serves({ role: 'management', apiVersion, kind });
   const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
   const namespace = reader.scope.controlPlaneNamespace;
   const stream = reader.get({ ...STREAM, namespace });
   const apply: Apply[] = [];
-  const verdicts = [...chosen.verdicts];
-  /** Whether an object is ours to write; an unknown owner is reported. */
-  const isOurs = (subject: string, object: KubeObject | undefined): boolean => {
-    const isUnknown = isOwnershipUnknown(mode, object);
-    if (isUnknown) verdicts.push(unknown(subject));
-    return !isUnknown && observedIn(mode, object) === undefined;
-  };
-  if (streamed && isOurs(`ImageStream/${CATALOG_STREAM}`, stream))
+  const verdicts: EntryStatus[] = [];
+  if (streamed && isOurs(placing, `ImageStream/${CATALOG_STREAM}`, stream, verdicts))
     apply.push({
       role: 'management',
       object: catalogImageStream(namespace, chosen.images),
@@ -270,9 +272,10 @@ function managementObjects(
   for (const catalog of catalogs) {
     const ref = deploymentRef(reader, `${catalog.name}-catalog`);
     const deployment = reader.get(ref);
-    if (deployment?.metadata.uid === undefined || !isOurs(`Deployment/${ref.name}`, deployment)) continue;
+    if (deployment?.metadata.uid === undefined) continue;
+    if (!isOurs(placing, `Deployment/${ref.name}`, deployment, verdicts)) continue;
     const part = { ...ref, uid: deployment.metadata.uid };
-    const image = streamed ? undefined : pinned(reader, chosen, catalog.name);
+    const image = streamed ? undefined : pinned(placing, catalog.name);
     apply.push({
       part,
       fields: catalogFields(deployment, catalog.name, image),
@@ -288,10 +291,6 @@ function hasImage(deployment: KubeObject, image: string): boolean {
   return containers.every(
     ({ name, image: present }) => name !== CATALOG_CONTAINERS.container || present === image,
   );
-}
-
-function unknown(subject: string): EntryStatus {
-  return { subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN };
 }
 
 function notInPlace(name: string, image: string): EntryStatus {
@@ -339,22 +338,16 @@ function named(
 }
 
 /** In the hosted cluster the pods run there; a CatalogSource names the image. */
-function guestObjects(
-  reader: Reader,
-  catalogs: readonly Catalog[],
-  chosen: Chosen,
-  mode: OwnershipMode,
-): Pick<CatalogPlan, 'apply' | 'verdicts'> {
-  const verdicts = [...chosen.verdicts];
+function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
+  const { reader, mode, chosen } = placing;
+  const verdicts: EntryStatus[] = [];
   const apply = catalogs.flatMap((catalog): Apply[] => {
     const image = chosen.images[catalog.name] ?? '';
     const object = catalogSource(catalog, { placement: 'guest', image });
     const { apiVersion, kind } = object;
     if (!reader.serves({ role: 'hosted', apiVersion, kind })) return [];
     const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
-    const present = reader.get(ref);
-    if (isOwnershipUnknown(mode, present)) verdicts.push(unknown(`CatalogSource/${catalog.name}`));
-    if (isOwnershipUnknown(mode, present) || observedIn(mode, present) !== undefined) return [];
+    if (!isOurs(placing, `CatalogSource/${catalog.name}`, reader.get(ref), verdicts)) return [];
     return [{ role: 'hosted', object, forceOwnership: mode === 'own' }];
   });
   return { apply, verdicts };

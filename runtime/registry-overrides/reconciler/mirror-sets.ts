@@ -182,7 +182,7 @@ function mirrorSetsOf(
   return {
     rules,
     overrides: overridesOf(rules, options.tagMirrors),
-    upstreamText: formatImageOverrides(collectOverrideMap(all, { icsp: true, idms: true })),
+    upstreamText: formatImageOverrides(collectOverrideMap(all)),
     document: text,
     hash,
     verdicts: [...problems.map(problemVerdict), ...kindVerdicts(objects), ...policyVerdicts(rules)],
