@@ -86,13 +86,13 @@ test('three ways: ours win, theirs stay, and merging twice changes nothing', () 
     fc.property(map, map, map, (p, w, o) => {
       const [present, wanted] = [new Map(Object.entries(p)), new Map(Object.entries(w))];
       const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, [value]]));
-      const { entries } = mergeThreeWays({ present, wanted, owned, digest });
+      const { entries } = mergeThreeWays(present, wanted, owned, digest);
       for (const [key, value] of wanted) assert.equal(entries.get(key), value);
       for (const [key, value] of present) {
         const ours = Object.hasOwn(o, key) && o[key] === value;
         if (!wanted.has(key)) assert.equal(entries.get(key), ours ? undefined : value);
       }
-      const twice = mergeThreeWays({ present: entries, wanted, owned, digest });
+      const twice = mergeThreeWays(entries, wanted, owned, digest);
       assert.deepEqual([...twice.entries], [...entries]);
     }),
   );

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { suite, table } from '../support/suite.ts';
@@ -67,24 +66,6 @@ test('a second run changes nothing', () => {
   assert.deepEqual(
     second.verbs.filter((verb) => !verb.startsWith('unchanged')),
     [],
-  );
-});
-
-test('the order in which mirror sets and their entries are listed changes nothing', () => {
-  const sets = ['b', 'a', 'c'].map((name) =>
-    mirrorSet('ImageDigestMirrorSet', name, [
-      { source: `quay.io/${name}`, mirrors: ['x.example.com', 'b.example.com'] },
-    ]),
-  );
-  const objects = [hostedCluster(), ...sets, TAGS, POLICY, ...DEPLOYMENTS];
-  const first = run(objects);
-  const wanted = [variable(first, 'ignition-server'), documentOf(first)['data']];
-  fc.assert(
-    fc.property(fc.shuffledSubarray(objects, { minLength: objects.length }), (shuffled) => {
-      const out = run(shuffled);
-      assert.deepEqual([variable(out, 'ignition-server'), documentOf(out)['data']], wanted);
-    }),
-    { numRuns: 20, seed: 8 },
   );
 });
 

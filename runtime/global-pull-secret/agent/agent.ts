@@ -31,49 +31,38 @@ import { type AgentTaskOptions, agentTask } from './task.ts';
 
 // Requests of the agent to the API server. Each is loaded only when an option needs it: most nodes send none.
 
-export interface ApiServerOptions {
-  readonly nodeName: string;
-  readonly serviceAccountDir: string;
-}
-
-/** What every one of them works with. */
-export interface Surroundings extends Daemon {
-  /** Ends the wait of the loop. */
-  readonly notice: () => void;
-}
-
 /** The window without requests to the API server: the time after which the kubelet rereads its file. */
 const FALLBACK_WINDOW_MS = 300_000;
 /** How long the first look waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
+/** What is not worth a wait: a turn that can be booked again, and a report that is abandoned. */
+const QUICK = { timeoutMs: 5000, tries: 2 };
 
 /** Books the turn of this node at the restart. */
-export async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Turns> {
-  const { env, clock, event, notice } = around;
+async function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): Promise<Turns> {
   const { BookedTurns } = await import('../../node/restart-leases.ts');
   const { namespace } = NAMES;
   return new BookedTurns({
-    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    client: () => podClient(env, options.serviceAccountDir, QUICK),
     lease: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAMES.turns },
     daemonSet: { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace, name: NAMES.syncer },
     nodeName: options.nodeName,
     fallbackMs: FALLBACK_WINDOW_MS,
     clock,
-    granted: notice,
+    granted: () => wake.notice(),
     onError: (error) => event({ event: 'turn-failed', error }),
   });
 }
 
-/** Reports on the node. A slow report is abandoned. */
-export async function openReporter(options: ApiServerOptions, around: Daemon): Promise<NodeReporter> {
+/** Reports on the node. */
+async function openReporter(options: AgentSettings, { env, log }: Daemon): Promise<NodeReporter> {
   const [{ NodeReporter }, { AGENT_WORDS }] = await Promise.all([
     import('../../node/report.ts'),
     import('./report.ts'),
   ]);
-  const { env, clock, log } = around;
   return new NodeReporter({
     words: AGENT_WORDS,
-    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    client: () => podClient(env, options.serviceAccountDir, QUICK),
     nodeName: options.nodeName,
     clock,
     onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
@@ -81,11 +70,10 @@ export async function openReporter(options: ApiServerOptions, around: Daemon): P
 }
 
 /** Watches the two secrets. Resolves when they are known, or at the deadline. */
-export async function openWatch(options: ApiServerOptions, around: Surroundings): Promise<SecretWatch> {
+async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wake): Promise<SecretWatch> {
   const { SecretWatch } = await import('./sources.ts');
-  const { env, clock, log, notice } = around;
   const client = () => podClient(env, options.serviceAccountDir);
-  const watch = new SecretWatch({ client, clock, log, changed: notice });
+  const watch = new SecretWatch({ client, clock, log, changed: () => wake.notice() });
   await watch.open(FIRST_SIGHT_MS);
   return watch;
 }
@@ -188,11 +176,10 @@ export async function runAgent(options: AgentSettings, io: DaemonIo): Promise<nu
 
 async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
-  const around = { ...daemon, notice: () => wake.notice() };
   const folder = new StateFolder(options.stateDir);
   const booked = options.restart !== 'never' && options.windowMs === 'auto';
-  const turns = booked ? await openTurns(options, around) : undefined;
-  const watch = options.watch && !options.uninstall ? await openWatch(options, around) : undefined;
+  const turns = booked ? await openTurns(options, daemon, wake) : undefined;
+  const watch = options.watch && !options.uninstall ? await openWatch(options, daemon, wake) : undefined;
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
       ...engineOptions(options, folder, watch),

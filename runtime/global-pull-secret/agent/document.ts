@@ -32,47 +32,34 @@ import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../rem
 // What is ours is known from a ledger: for each key the digests of the values that we wrote. A key whose value is not one of
 // them was changed by another writer, who owns it from then on.
 
-/** A map of values that are only ever compared by digest. */
-export type Entries<V> = ReadonlyMap<string, V>;
-
 /** For each key, the digests of values that we wrote. */
 export type OwnedDigests = Readonly<Record<string, readonly string[]>>;
 
-export interface ThreeWay<V> {
-  readonly present: Entries<V>;
-  readonly wanted: Entries<V>;
-  readonly owned: OwnedDigests;
-  readonly digest: (value: V) => string;
-}
-
-/** The merged map, and the keys in it that belong to others; both sorted by key. */
-export interface Merged<V> {
-  readonly entries: Entries<V>;
-  readonly foreign: readonly string[];
-}
-
 /**
- * The merged map. A key that both want is ours.
+ * The merged map, and the keys in it that belong to others; both sorted by key. A key that both want is ours.
+ *
+ * @param digest by which alone values are compared
  */
-export function mergeThreeWays<V>(input: ThreeWay<V>): Merged<V> {
-  const foreign = [...input.present].filter(([key, value]) => {
-    if (input.wanted.has(key)) return false;
-    const digests = Object.hasOwn(input.owned, key) ? input.owned[key] : undefined;
-    return digests === undefined || !digests.includes(input.digest(value));
+export function mergeThreeWays<V>(
+  present: ReadonlyMap<string, V>,
+  wanted: ReadonlyMap<string, V>,
+  owned: OwnedDigests,
+  digest: (value: V) => string,
+): { readonly entries: ReadonlyMap<string, V>; readonly foreign: readonly string[] } {
+  const foreign = [...present].filter(([key, value]) => {
+    if (wanted.has(key)) return false;
+    const digests = Object.hasOwn(owned, key) ? owned[key] : undefined;
+    return digests === undefined || !digests.includes(digest(value));
   });
-  const entries = new Map([...foreign, ...input.wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const entries = new Map([...foreign, ...wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
   return { entries, foreign: foreign.map(([key]) => key).sort() };
 }
 
 /** The ledger for `entries`, with what `before` owned of them and of everything else. */
-export function ownedAlso<V>(
-  before: OwnedDigests,
-  entries: Entries<V>,
-  digest: (value: V) => string,
-): OwnedDigests {
+function ownedAlso(before: OwnedDigests, entries: Flat): OwnedDigests {
   const after = new Map(Object.entries(before));
   for (const [key, value] of entries)
-    after.set(key, [...new Set([...(after.get(key) ?? []), digest(value)])]);
+    after.set(key, [...new Set([...(after.get(key) ?? []), digestOfNode(value)])]);
   return Object.fromEntries([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -192,7 +179,7 @@ export function wantedDocument(
       present.set(key, value);
       delete owned[key];
     }
-    return mergeThreeWays({ present, wanted, owned, digest: digestOfNode });
+    return mergeThreeWays(present, wanted, owned, digestOfNode);
   };
   const held = heldOf(
     there,
@@ -220,8 +207,8 @@ export function wantedDocument(
     removes: [...there].some(
       ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
-    ledgerDuring: { ...ownedAlso(ledger, ours, digestOfNode), ...memory, ...first },
-    ledgerAfter: { ...ownedAlso({}, ours, digestOfNode), ...memory, ...(ours.size === 0 ? {} : first) },
+    ledgerDuring: { ...ownedAlso(ledger, ours), ...memory, ...first },
+    ledgerAfter: { ...ownedAlso({}, ours), ...memory, ...(ours.size === 0 ? {} : first) },
   };
 }
 
