@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -14,11 +13,10 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { applySource, conditionOf, hostsIn, secretAt } from './live-scene.ts';
+import { applySource, conditionOf, hostsIn, secretAt, waiter } from './live-scene.ts';
 
 const test = suite('distribution under strain');
 const missing = missingControlPlane();
-const SOON = { withinMs: 60_000, everyMs: 50 };
 const MIB = 1024 * 1024;
 
 if (missing !== undefined) test.skip('all of it', missing);
@@ -45,37 +43,32 @@ else {
     });
   const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   const reconciler = startReconciler(plane, user, { audit: false });
+  const soon = waiter(reconciler);
   await plane.apply(profile('team', 'team', 'reg', 'quay'));
 
   test('rights that name the Secrets suffice: a copy is made, rotated in place, and removed', async () => {
     await plane.apply(namespaceObject('narrow', { team: 'yes' }));
-    await eventually(async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io']), SOON);
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io']));
     const before = await plane.get(secretAt('narrow'));
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
-    await eventually(
-      async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io', 'second.example']),
-      SOON,
-    );
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'narrow'), ['quay.io', 'second.example']));
     assert.equal((await plane.get(secretAt('narrow')))?.metadata['uid'], before?.metadata['uid']);
     await plane.apply(namespaceObject('narrow', { team: 'no' }));
-    await eventually(async () => assert.equal(await plane.get(secretAt('narrow')), undefined), SOON);
+    await soon(async () => assert.equal(await plane.get(secretAt('narrow')), undefined));
   });
 
   test('a Secret that its owner hands over is taken over in place, guard policy and all', async () => {
     await plane.apply(namespaceObject('handed'));
     const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example']));
     await plane.apply(namespaceObject('handed', { team: 'yes' }));
-    await eventually(async () => assert.equal(await reasonOf('team'), 'True BlockedByTenants'), SOON);
+    await soon(async () => assert.equal(await reasonOf('team'), 'True BlockedByTenants'));
     assert.deepEqual(await hostsIn(plane, 'handed'), ['theirs.example']);
     const path = '/api/v1/namespaces/handed/secrets/reg';
     const offer = { metadata: { annotations: { 'pullwright.dev/adopt': 'true' } } };
     await plane.client.request('PATCH', path, offer, 'application/merge-patch+json');
-    await eventually(
-      async () => assert.deepEqual(await hostsIn(plane, 'handed'), ['quay.io', 'second.example']),
-      SOON,
-    );
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'handed'), ['quay.io', 'second.example']));
     assert.equal((await plane.get(secretAt('handed')))?.metadata['uid'], made.metadata['uid']);
-    await eventually(async () => assert.equal(await reasonOf('team'), 'True Current'), SOON);
+    await soon(async () => assert.equal(await reasonOf('team'), 'True Current'));
   });
 
   test('a Secret of almost 1 MiB is brought, and rotated; what grows beyond is refused and the last good copy stays', async () => {
@@ -91,12 +84,9 @@ else {
     await plane.apply(sourceObject('platform', 'large', hosts(count - 250)));
     await plane.apply(profile('large', 'large', 'big', 'large'));
     await plane.apply(namespaceObject('wide', { large: 'yes' }));
-    await eventually(
-      async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count - 250),
-      SOON,
-    );
+    await soon(async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count - 250));
     await plane.apply(sourceObject('platform', 'large', hosts(count)));
-    await eventually(async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count), SOON);
+    await soon(async () => assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count));
     await plane.apply(
       profileObject('large', {
         namespaceSelector: { matchLabels: { large: 'yes' } },
@@ -115,7 +105,7 @@ else {
     );
     const more = Array.from({ length: 500 }, (_, at) => `more-${at}.${'x'.repeat(60)}.example.com`);
     await plane.apply(sourceObject('platform', 'more', more));
-    await eventually(async () => assert.equal(await reasonOf('large'), 'False TooLarge'), SOON);
+    await soon(async () => assert.equal(await reasonOf('large'), 'False TooLarge'));
     assert.equal((await hostsIn(plane, 'wide', 'big'))?.length, count);
   });
 
@@ -127,24 +117,21 @@ else {
     const elsewhere = { matchExpressions: [{ key: 'both', operator: 'Exists' }] };
     await plane.apply({ ...second, spec: { ...second['spec'], namespaceSelector: elsewhere } });
     await plane.apply(namespaceObject('contested', { both: 'yes' }));
-    await eventually(async () => assert.equal(await reasonOf('b-second'), 'False Collision'), SOON);
-    await eventually(async () => assert.equal(await reasonOf('a-first'), 'True Current'), SOON);
+    await soon(async () => assert.equal(await reasonOf('b-second'), 'False Collision'));
+    await soon(async () => assert.equal(await reasonOf('a-first'), 'True Current'));
     const version = (await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'];
     assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['quay.io', 'second.example']);
     await plane.apply(namespaceObject('contested', { both: 'yes', touched: 'yes' }));
     await plane.apply(namespaceObject('marker', { team: 'yes' }));
-    await eventually(async () => assert.ok(await plane.get(secretAt('marker'))), SOON);
+    await soon(async () => assert.ok(await plane.get(secretAt('marker'))));
     assert.equal((await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'], version);
     await plane.remove(profile('a-first', 'both', 'one', 'quay'));
-    await eventually(
-      async () => assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['rival.example']),
-      SOON,
-    );
+    await soon(async () => assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['rival.example']));
   });
 
   test('a namespace that goes away and does not end: no loop, no flood of errors or events', async () => {
     await plane.apply(namespaceObject('stuck', { team: 'yes' }));
-    await eventually(async () => assert.ok(await plane.get(secretAt('stuck'))), SOON);
+    await soon(async () => assert.ok(await plane.get(secretAt('stuck'))));
     const holder: TestObject = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -152,7 +139,7 @@ else {
     };
     await plane.apply(holder);
     await plane.remove(namespaceObject('stuck'));
-    await eventually(async () => assert.equal(await plane.get(secretAt('stuck')), undefined), SOON);
+    await soon(async () => assert.equal(await plane.get(secretAt('stuck')), undefined));
     assert.equal((await plane.get(namespaceObject('stuck')))?.['status']?.phase, 'Terminating');
     const linesAbout = (): number =>
       reconciler
@@ -163,13 +150,12 @@ else {
     // Rotations go past it: each would send the namespace through the queue.
     for (let round = 0; round < 20; round += 1) {
       await plane.apply(sourceObject('platform', 'quay', ['quay.io', `round-${round}.example`]));
-      await eventually(
-        async () => assert.deepEqual(await hostsIn(plane, 'marker'), ['quay.io', `round-${round}.example`]),
-        SOON,
+      await soon(async () =>
+        assert.deepEqual(await hostsIn(plane, 'marker'), ['quay.io', `round-${round}.example`]),
       );
     }
     assert.equal(linesAbout() - before, 0, 'nothing is tried in it');
-    await eventually(async () => assert.equal(await reasonOf('team'), 'True Current'), SOON);
+    await soon(async () => assert.equal(await reasonOf('team'), 'True Current'));
     const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
     const told = (body.items as { regarding?: { name?: string } }[]).filter(
       ({ regarding }) => regarding?.name === 'stuck',
@@ -178,7 +164,7 @@ else {
     const release = { metadata: { finalizers: null } };
     const path = '/api/v1/namespaces/stuck/configmaps/holder';
     await plane.client.request('PATCH', path, release, 'application/merge-patch+json');
-    await eventually(async () => assert.equal(await plane.get(namespaceObject('stuck')), undefined), SOON);
+    await soon(async () => assert.equal(await plane.get(namespaceObject('stuck')), undefined));
   });
 
   test.lastly('the reconciler stops in order', async () => {

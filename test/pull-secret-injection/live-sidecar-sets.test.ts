@@ -1,5 +1,5 @@
-// deadline: 120 s
-/** SidecarSets that bring Secrets, on a real control plane: who may have what is brought, and what is said when it is taken back. */
+// deadline: 400 s
+/** What pods get on a real control plane: of accounts that enforce mountable secrets, and of SidecarSets, their revisions and the Secrets that they bring. */
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -8,38 +8,156 @@ import { suite } from '../support/suite.ts';
 import {
   grantObject,
   namespaceObject,
+  postPod,
   readyNamespace,
   reconcilerUser,
-  sourceObject,
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, secretAt, waiter } from './live-scene.ts';
+import { applySource, conditionOf, secretAt, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('SidecarSets that bring Secrets');
+const test = suite('service accounts and SidecarSets in a cluster');
 const missing = missingControlPlane();
+const INJECTED = 'pullwright.dev/injected-pull-secrets';
 const SETS = '/apis/apps.kruise.io/v1beta1/sidecarsets';
+const STRICT = 'kubernetes.io/enforce-mountable-secrets';
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
-  await Promise.all(['platform', 'kruise-system'].map((name) => plane.apply(namespaceObject(name))));
+  await applySource(plane);
   await readyNamespace(plane, 'shop', { team: 'a' });
+  await plane.apply(teamProfile());
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+  const soon = waiter(reconciler);
   const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
+  await plane.apply(namespaceObject('kruise-system'));
+
+  test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
+    const strict = {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'strict', namespace: 'shop', annotations: { [STRICT]: 'true' } },
+    };
+    await plane.apply(strict);
+    const report = {
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullStatus',
+      metadata: { name: 'serviceaccount-strict', namespace: 'shop' },
+    };
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
+    );
+    await soon(async () => {
+      const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
+      assert.deepEqual([verdict?.subject, verdict?.reason], ['reg', 'MountableSecretsEnforced']);
+    });
+    const answer = async (): Promise<unknown> => {
+      const made = await postPod(plane, { name: `s-${Date.now()}`, namespace: 'shop', account: 'strict' });
+      return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
+    };
+    await soon(async () => assert.deepEqual(await answer(), []));
+    await soon(async () => assert.match(await conditionOf(plane, 'team', 'Injecting'), /^True /));
+    await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
+    await soon(async () => assert.equal(await plane.get(report), undefined));
+    await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
+    );
+  });
+
+  test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
+    const set = (name: string, namespace: string): TestObject => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name },
+      spec: {
+        selector: { matchLabels: { app: name } },
+        namespace,
+        imagePullSecrets: [{ name: 'side-pull' }],
+        containers,
+      },
+    });
+    await plane.apply(set('side', 'shop'));
+    await plane.apply(set('nowhere', 'not-there'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, set('side', ''), 'Ready'), 'True Injecting'),
+    );
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, set('nowhere', ''), 'Ready'), 'Unknown NothingToTry'),
+    );
+    const made = await postPod(plane, { name: 'with-side', namespace: 'shop', labels: { app: 'side' } });
+    assert.ok('pod' in made, JSON.stringify(made));
+    const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
+    assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
+  });
+
+  test('pods get the revision that a SidecarSet is pinned to, all or those outside its selector, and none of a missing one', async () => {
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: {
+        name: 'pinned-1',
+        namespace: 'kruise-system',
+        labels: { 'kruise.io/sidecarset-name': 'pinned' },
+      },
+      revision: 1,
+      data: { spec: { imagePullSecrets: [{ name: 'old-pull' }], containers } },
+    });
+    const pinned = (revision: object | undefined, updateStrategy: object = {}): TestObject => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name: 'pinned' },
+      spec: {
+        selector: { matchLabels: { app: 'pinned' } },
+        namespace: 'shop',
+        imagePullSecrets: [{ name: 'new-pull' }],
+        containers,
+        ...(revision === undefined ? {} : { injectionStrategy: { revision } }),
+        updateStrategy,
+      },
+    });
+    const given = async (track: string): Promise<unknown> => {
+      const labels = { app: 'pinned', track };
+      const made = await postPod(plane, {
+        name: `pin-${Date.now()}-${track}`,
+        namespace: 'shop',
+        labels,
+      });
+      if (!('pod' in made)) return made.refused;
+      const names = (made.pod['spec'].imagePullSecrets ?? []) as readonly { name: string }[];
+      return names.map(({ name }) => name).filter((name) => name.endsWith('-pull'));
+    };
+    const old = { revisionName: 'pinned-1' };
+    const some = { ...old, policy: 'Partial' };
+    const rows: readonly (readonly [set: TestObject, stable: string[], next: string[]])[] = [
+      [pinned(old), ['old-pull'], ['old-pull']],
+      [pinned(undefined), ['new-pull'], ['new-pull']],
+      [pinned(some, { partition: '100%' }), ['old-pull'], ['old-pull']],
+      [pinned(some, { selector: { matchLabels: { track: 'next' } } }), ['old-pull'], ['new-pull']],
+      [pinned({ revisionName: 'never' }), [], []],
+    ];
+    for (const [set, stable, next] of rows) {
+      await plane.remove(set);
+      await plane.apply(set);
+      await soon(async () => assert.deepEqual([await given('stable'), await given('next')], [stable, next]));
+    }
+    await plane.remove(pinned(undefined));
+  });
+
+  // Sets that bring their Secrets.
   await plane.apply({
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
     metadata: {
-      name: 'side-1',
+      name: 'brings-1',
       namespace: 'kruise-system',
-      labels: { 'kruise.io/sidecarset-name': 'side' },
+      labels: { 'kruise.io/sidecarset-name': 'brings' },
     },
     revision: 1,
     data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
   });
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
   const grant = grantObject('platform', ['quay'], ['shop']);
-  await plane.apply(grant);
   const author = (name: string, namespaces: Parameters<typeof plane.user>[0]['namespaces'] = {}) =>
     plane.user({
       name,
@@ -52,10 +170,10 @@ else {
     author('reader', { platform: [{ ...get, resourceNames: ['quay'] }] }),
     author('keeper', { platform: [get] }),
   ]);
-  const set = (spec: object): TestObject => ({
+  const brings = (spec: object): TestObject => ({
     apiVersion: 'apps.kruise.io/v1beta1',
     kind: 'SidecarSet',
-    metadata: { name: 'side', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
+    metadata: { name: 'brings', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
     spec: {
       selector: { matchLabels: { app: 'web' } },
       namespaceSelector: { matchLabels: { team: 'a' } },
@@ -63,29 +181,35 @@ else {
       ...spec,
     },
   });
-  const pinned = (revision: object): TestObject => set({ injectionStrategy: { revision } });
-  const reconciler = startReconciler(plane, await reconcilerUser(plane));
-  const soon = waiter(reconciler);
+  const pinnedTo = (revision: object): TestObject => brings({ injectionStrategy: { revision } });
   const copy = secretAt('shop', 'quay');
-  const ready = (): Promise<string> => conditionOf(plane, set({}), 'Ready');
+  const ready = (): Promise<string> => conditionOf(plane, brings({}), 'Ready');
 
   test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
     await eventually(async () => {
-      const { status, body } = await nobody.client.request('POST', SETS, pinned({ revisionName: 'side-1' }));
+      const { status, body } = await nobody.client.request(
+        'POST',
+        SETS,
+        pinnedTo({ revisionName: 'brings-1' }),
+      );
       assert.match(
         `${status} ${body.message}`,
         /^422 .*may name any Secret, and you may not get all Secrets/s,
       );
     });
     // One name is not enough: the revision may have any.
-    for (const revision of [{ revisionName: 'side-1' }, { customVersion: 'v1' }]) {
-      const { status } = await reader.client.request('POST', SETS, pinned(revision));
+    for (const revision of [{ revisionName: 'brings-1' }, { customVersion: 'v1' }]) {
+      const { status } = await reader.client.request('POST', SETS, pinnedTo(revision));
       assert.equal(status, 422, JSON.stringify(revision));
     }
-    const plain = await reader.client.request('POST', SETS, set({ imagePullSecrets: [{ name: 'quay' }] }));
+    const plain = await reader.client.request('POST', SETS, brings({ imagePullSecrets: [{ name: 'quay' }] }));
     assert.equal(plain.status, 201, 'without a pin the names stand in the set');
-    await plane.remove(set({}));
-    const { status, body } = await keeper.client.request('POST', SETS, pinned({ revisionName: 'side-1' }));
+    await plane.remove(brings({}));
+    const { status, body } = await keeper.client.request(
+      'POST',
+      SETS,
+      pinnedTo({ revisionName: 'brings-1' }),
+    );
     assert.equal(status, 201, String(body.message));
     await soon(async () => assert.ok(await plane.get(copy)));
   });
@@ -97,7 +221,7 @@ else {
     await soon(async () => assert.equal(await ready(), 'False NotGranted'));
     await soon(async () => {
       const { stdout } = await plane.kubectl('get', 'events', '--all-namespaces');
-      assert.match(stdout, /NotGranted +sidecarset\/side/);
+      assert.match(stdout, /NotGranted +sidecarset\/brings/);
     });
     await plane.apply(grant);
     await soon(async () => assert.equal(await ready(), 'True Injecting'));
@@ -105,6 +229,7 @@ else {
 
   test.lastly('ends', async () => {
     await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
     await plane.stop();
   });
 }
