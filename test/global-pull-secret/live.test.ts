@@ -187,24 +187,6 @@ else {
     await eventually(async () => assert.match(await readiness(), AWAITED));
   });
 
-  test('a platform secret that is no JSON is named in the status, and what nodes have stays', async () => {
-    const opaque = (text: string): TestObject => ({
-      ...secretOf('pull-secret', 'openshift-config', {
-        '.dockerconfigjson': Buffer.from(text).toString('base64'),
-      }),
-      type: 'Opaque',
-    });
-    await plane.remove({ ...platform('quay.io') });
-    await plane.apply(opaque('{"auths":'));
-    await eventually(async () =>
-      assert.match(await readiness(), /^False OriginalInvalid .*"Secret\/openshift-config\/pull-secret"/),
-    );
-    assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
-    await plane.remove({ ...platform('quay.io') });
-    await plane.apply(platform('quay.io'));
-    await eventually(async () => assert.match(await readiness(), AWAITED));
-  });
-
   test('a merged secret that hangs in deletion is made again once it is gone', async () => {
     const path = '/api/v1/namespaces/kube-system/secrets/global-pull-secret';
     await merge(plane, GLOBAL, path, { metadata: { finalizers: ['example.com/hold'] } });

@@ -186,13 +186,7 @@ export type MountedFile =
   | { readonly state: 'unreadable'; readonly reason: string };
 
 export type PullSecretChoice =
-  | {
-      readonly ok: true;
-      readonly used: 'global' | 'original';
-      readonly content: Redacted<string>;
-      /** For the log. */
-      readonly message: string;
-    }
+  | { readonly ok: true; readonly used: SourceName; readonly message: string }
   | { readonly ok: false; readonly message: string };
 
 /**
@@ -213,9 +207,9 @@ export function choosePullSecret(global: MountedFile, original: MountedFile): Pu
   return accept('original', original.content, `Global pull secret file ${why}, using original pull secret`);
 }
 
-function accept(used: 'global' | 'original', content: Redacted<string>, message: string): PullSecretChoice {
+function accept(used: SourceName, content: Redacted<string>, message: string): PullSecretChoice {
   const fault = upstreamAgentFault(content);
-  if (fault === undefined) return { ok: true, used, content, message };
+  if (fault === undefined) return { ok: true, used, message };
   return { ok: false, message: `failed to check and fix file: invalid docker config.json content: ${fault}` };
 }
 
@@ -223,11 +217,6 @@ function accept(used: 'global' | 'original', content: Redacted<string>, message:
 
 /** Larger than any Secret can be. */
 const MAX_BYTES = 4 << 20;
-
-/** Tells two states of a mount apart. */
-export function sha256Of({ file, bytes }: MountedSecret): string {
-  return `${file.state} ${createHash('sha256').update(reveal(bytes)).digest('hex')}`;
-}
 
 /** A pull secret as its mount, or the watch, has it. */
 export interface MountedSecret {
@@ -308,7 +297,7 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
     newest(name, readSource(options[`${name}File`]), options, mounts);
   const sources = { global: read('global'), original: read('original') };
   const choice = choosePullSecret(sources.global.file, sources.original.file);
-  const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
+  const subject = (name: SourceName): string => `${name} pull secret "${sources[name].path}"`;
   if (choice.ok) {
     const source = sources[choice.used];
     return { from: choice.used, document: parseDocument(source.bytes, subject(choice.used)), source };
@@ -339,7 +328,7 @@ function newest(
 ): MountedSecret {
   const seen = watched?.(name);
   if (seen === undefined) return mount;
-  const held = sha256Of(mount);
+  const held = `${mount.file.state} ${createHash('sha256').update(reveal(mount.bytes)).digest('hex')}`;
   if (seen.live) mounts.set(name, held);
   else if (mounts.get(name) !== held) return mount;
   if (seen.bytes === undefined)
