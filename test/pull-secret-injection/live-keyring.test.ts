@@ -121,7 +121,7 @@ else {
     // What is said of another account of the namespace is none of its business.
     if (reference !== 'deployment/strict') assert.match(of('distribution'), /^nothing that syncs/, reference);
     const message = of('injection');
-    return /lists (no|\d+) Secret/.exec(message)?.[1]?.replace('no', '0') ?? message;
+    return /lists (no|\d+) (?:Secret|imagePullSecret)/.exec(message)?.[1]?.replace('no', '0') ?? message;
   };
   const HINDERED = /^profile\/team gives such pods Secret "reg", and nothing injects it/;
   /** The cluster as `kubectl get -o json` writes it down. */
