@@ -56,24 +56,25 @@ export function planCluster(
   const others = dependencies.map((name) => dependency(cluster, statuses, name));
   const preconditions = [...spec, ...others];
   const unmet = spec.filter((precondition) => !precondition.met);
-  if (unmet.length > 0) return problem('invalid', unmet, preconditions);
+  if (unmet.length > 0) return problem('invalid', 'PreconditionNotMet', unmet, preconditions);
   const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret).problems;
   if (judged.length > 0) {
     const message = limited(judged.slice(0, 10).join('; '));
     return { verdict: 'invalid', reason: 'InvalidPullSecret', message, preconditions };
   }
   const waiting = others.filter((precondition) => !precondition.met);
-  if (waiting.length > 0) return problem('waiting', waiting, preconditions);
+  if (waiting.length > 0) return problem('waiting', 'PreconditionNotMet', waiting, preconditions);
   return { verdict: 'ready', preconditions };
 }
 
 function problem(
   verdict: PlanProblem['verdict'],
+  reason: PlanProblem['reason'],
   unmet: readonly Precondition[],
   preconditions: readonly Precondition[],
 ): PlanProblem {
   const message = limited(unmet.map((precondition) => precondition.reason).join('; '));
-  return { verdict, reason: 'PreconditionNotMet', message, preconditions };
+  return { verdict, reason, message, preconditions };
 }
 
 /** Long lists of registries must not blow up a status. */
