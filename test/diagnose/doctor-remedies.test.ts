@@ -136,10 +136,10 @@ function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
   return findings.find(({ check }) => check === 'mirror-credential');
 }
 
-test('a provider that failed gets rights on Secrets for mirrors, and the pod lists none of them', () => {
+test('a provider that failed gets rights on the readable Secrets for mirrors, which the ServiceAccount lists', () => {
   const fix = providerFailed()?.fix ?? [];
-  assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding']);
-  assert.match(JSON.stringify(fix), /"resourceNames":\["other"\]/);
+  assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding', 'ServiceAccount']);
+  assert.match(JSON.stringify(fix), /"resourceNames":\["other"\].*"imagePullSecrets":\[\{"name":"other"\}\]/);
   const known = providerFailed({
     apiVersion: 'config.openshift.io/v1',
     kind: 'ImageTagMirrorSet',

@@ -64,11 +64,11 @@ export function installerGauges(
     ...(record === undefined
       ? []
       : [
-          gauge(
-            `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
-            'The executable that was copied to the node',
-            1,
-          ),
+          {
+            sample: `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
+            help: 'The executable that was copied to the node',
+            value: 1,
+          },
         ]),
   ];
 }

@@ -140,13 +140,12 @@ export function fixProvider(
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
   const wanted = [...new Set([...matchImages, ...hosts])];
-  const named = images.flatMap(({ elsewhere, mirrors, explanation, mirrorSecrets = [] }) => [
+  const names = images.flatMap(({ elsewhere, explanation, mirrorSecrets = [] }) => [
     ...elsewhere,
-    // Where no mirror is known they are only those that may hold something for one.
-    ...(mirrors.length === 0 ? [] : mirrorSecrets),
+    ...mirrorSecrets,
     ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
   ]);
-  const secrets = [...new Set([...named, ...images.flatMap(({ mirrorSecrets = [] }) => mirrorSecrets)])];
+  const secrets = [...new Set(names)];
   const config: KubeObject = {
     apiVersion: 'config.openshift.io/v1',
     kind: 'CRIOCredentialProviderConfig',
@@ -157,14 +156,14 @@ export function fixProvider(
     ...(wanted.length > matchImages.length && mayRead ? [config] : []),
     ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
     // By name it reads only what pod and account list.
-    ...(mayRead || named.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
+    ...(mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
       ? []
       : [
           {
             apiVersion: 'v1',
             kind: 'ServiceAccount',
             metadata: { name: account.name, namespace },
-            imagePullSecrets: [...new Set(named)].map((name) => ({ name })),
+            imagePullSecrets: secrets.map((name) => ({ name })),
           },
         ]),
   ];

@@ -39,7 +39,7 @@ import {
   parsePodName,
 } from '../model/pull.ts';
 import type { Explanation, Finding, KubeletView } from '../model/types.ts';
-import { explanationMermaid, explanationText } from '../views/text.ts';
+import { explanationText } from '../views/text.ts';
 
 const TABLE = {
   name: 'explain',
@@ -75,7 +75,7 @@ const TABLE = {
     from: fromFlag,
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,
-    output: outputFlag(['text', 'json', 'yaml', 'mermaid']),
+    output: outputFlag(['text', 'json', 'yaml']),
   },
   exitCodes:
     '0 something is tried and nothing stands in the way, 1 a finding of severity error, or a document of --from could not be read, 2 wrong usage',
@@ -221,7 +221,6 @@ function rendered(explanations: readonly Explanation[], output: Values['output']
   if (output === 'json') return jsonText<ExplainOutput | readonly ExplainOutput[]>(whole);
   // Through JSON, where what is redacted shows as such.
   if (output === 'yaml') return toYaml(JSON.parse(JSON.stringify(whole)), { lineWidth: 0 });
-  if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
   const locate = (source: string): string | undefined => places.get(source);
   const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
   return explanations.map((one) => explanationText(oneLined(one), text) + objectsOf(one)).join('\n');

@@ -1,4 +1,4 @@
-/** An explanation as a tree for people, and as a mermaid picture of the way from pod to registry. */
+/** An explanation as a tree for people. */
 
 import {
   type FileFinding,
@@ -170,39 +170,6 @@ function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
       below: fix === '' ? [] : [{ text: `fix: ${fix}` }],
     };
   });
-}
-
-/** The way from pod to registry as a mermaid flow chart. No label begins with "1. ", which mermaid takes for a list and refuses. */
-export function explanationMermaid(explanation: Explanation): string {
-  const lines = ['flowchart LR', `  pod["pod<br/>${label(explanation.image)}"] --> kubelet`];
-  const { tried, blockedBy } = explanation.kubelet;
-  tried.forEach((one, index) => {
-    lines.push(
-      `  key${index}["${label(one.key)}<br/>${label(one.source)}"] -- "${index + 1}: ${label(one.username)}" --> kubelet`,
-    );
-  });
-  if (blockedBy !== undefined)
-    lines.push(`  blocked["${label(blockedBy.source)} ${label(blockedBy.why)}"] -- fails --> kubelet`);
-  lines.push('  kubelet --> crio["CRI-O"]');
-  explanation.places.forEach(({ reference, kind, crio: sent }, index) => {
-    const arrow = sent.what === 'nothing' || sent.what === 'failure' ? '-.' : '--';
-    lines.push(
-      `  crio ${arrow} "${index + 1}: ${sentLabel(sent)}" ${arrow === '--' ? '-->' : '.->'} place${index}["${label(reference)}<br/>${kind}"]`,
-    );
-  });
-  return `${lines.join('\n')}\n`;
-}
-
-function sentLabel(sent: Sent): string {
-  if (sent.what === 'kubelet') return "kubelet's credentials";
-  if (sent.what === 'entry') return label(`${sent.username} by ${sent.entry.key}`);
-  if (sent.what === 'helper') return label(`helper ${sent.helper}`);
-  return sent.what === 'nothing' ? 'anonymous' : 'fails';
-}
-
-/** Quotes and brackets would end a label. */
-function label(text: string): string {
-  return text.replace(/["<>[\]{}|#;`\n\r]/g, (character) => `#${character.charCodeAt(0)};`);
 }
 
 // What `pullwright validate` prints.
