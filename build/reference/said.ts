@@ -32,11 +32,12 @@ const REASON = /^[A-Z][A-Za-z0-9]+$/;
  */
 export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[] {
   const texts = new SourceTexts(sources);
+  const givers = new Map(sources.flatMap(giversIn));
   const found = sources.flatMap((source) =>
     source.nodes.flatMap((node) => [
       ...inObject(node, source, texts),
       ...inError(node, source, texts),
-      ...inCall(node, source, texts),
+      ...inCall(node, { source, texts, givers }),
       ...inList(node, source, texts),
     ]),
   );
@@ -85,14 +86,31 @@ function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): reado
   return entries({ as: 'condition', says }, texts.of(reason, source), source);
 }
 
+/** Functions with a parameter that is a reason, and its number. */
+function giversIn({ nodes }: ProgramSource): readonly (readonly [name: string, reason: number])[] {
+  return nodes.flatMap((node) => {
+    if (node.type !== 'FunctionDeclaration' || node.id === null) return [];
+    const names = node.params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : ''));
+    const reason = names.indexOf('reason');
+    return reason < 0 ? [] : [[node.id.name, reason] as const];
+  });
+}
+
+interface Program {
+  readonly source: ProgramSource;
+  readonly texts: SourceTexts;
+  readonly givers: ReadonlyMap<string, number>;
+}
+
 /** A reason among the arguments, and the words behind it. */
-function inCall(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
+function inCall(node: AnyNode, { source, texts, givers }: Program): readonly SaidReason[] {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
   if (node.callee.type !== 'Identifier') return [];
   const args = node.arguments as AnyNode[];
+  const given = givers.get(node.callee.name);
   return args.flatMap((one, index) => {
-    const says = texts.of(args[index + 1], source);
-    if (!says.some((text) => text.includes(' '))) return [];
+    const says = texts.of(args[index + 1], source).filter((text) => text.includes(' '));
+    if (says.length === 0 && index !== given) return [];
     return entries({ as: 'condition', says }, texts.of(one, source), source);
   });
 }

@@ -86,7 +86,7 @@ export function code(text: string): HTMLElement {
 export function reference(text: string): HTMLElement {
   if (!/@sha256:[0-9a-f]{64}$/.test(text)) return code(text);
   const [start, rest] = [text.slice(0, -52), text.slice(-52)];
-  return html`<code title="${text}">${name(start)}<span class="rest">${rest}</span><span class="cut">…</span></code>`;
+  return html`<code title="${onOneLine(text)}">${name(start)}<span class="rest">${rest}</span><span class="cut">…</span></code>`;
 }
 
 /** What to do about something. */

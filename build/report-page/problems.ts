@@ -70,11 +70,12 @@ function whereText(clusters: readonly string[], count: number): string {
 
 /** Cases with one fix between them stand together. */
 function grouped(cases: readonly PageCase[]): readonly (readonly PageCase[])[] {
-  const groups = Map.groupBy(
-    cases.map((one, at) => ({ one, id: one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}` })),
-    ({ id }) => id,
-  );
-  return [...groups.values()].map((group) => group.map(({ one }) => one));
+  const groups = new Map<string, PageCase[]>();
+  for (const [at, one] of cases.entries()) {
+    const id = one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}`;
+    groups.set(id, [...(groups.get(id) ?? []), one]);
+  }
+  return [...groups.values()];
 }
 
 function caseBlock(group: readonly PageCase[]): HTMLElement {

@@ -46,7 +46,7 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
   return {
     apiVersion: 'argoproj.io/v1alpha1',
     kind: 'Application',
-    metadata: gitopsMetadata({ namespace: 'argocd', ...input }),
+    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'argocd' }),
     spec: {
       project: input.project ?? 'default',
       ...(rest.length === 0 ? { source: first } : { sources: [first, ...rest] }),

@@ -39,7 +39,7 @@ export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
   return {
     apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
     kind: 'Kustomization',
-    metadata: gitopsMetadata({ namespace: 'flux-system', ...input }),
+    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'flux-system' }),
     spec: {
       interval: input.interval ?? '10m',
       retryInterval: '2m',
@@ -91,7 +91,7 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
   return {
     apiVersion: 'source.toolkit.fluxcd.io/v1',
     kind: 'GitRepository',
-    metadata: gitopsMetadata({ namespace: 'flux-system', ...input }),
+    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'flux-system' }),
     spec: {
       interval: input.interval ?? '10m',
       url: sourceUrl(input.repository),

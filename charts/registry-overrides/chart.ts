@@ -141,7 +141,11 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
 
 /** The object of a set. */
 export function mirrorSetObject(set: MirrorSet): KubeObject {
-  const { entries } = set;
+  const entries = set.entries.map(({ source, mirrors, mirrorSourcePolicy }) => ({
+    source,
+    mirrors,
+    ...(mirrorSourcePolicy === undefined ? {} : { mirrorSourcePolicy }),
+  }));
   const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
   if (set.type === 'tag') return customObject('ImageTagMirrorSet', metadata, { imageTagMirrors: entries });
   return set.type === 'content-source-policy'

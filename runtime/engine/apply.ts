@@ -319,7 +319,7 @@ export async function commitStatus(
 function sameStatus(desired: Readonly<Record<string, unknown>>, live: unknown): boolean {
   const wanted = JSON.parse(JSON.stringify(desired)) as Readonly<Record<string, unknown>>;
   const present = recordOf(live);
-  return Object.keys(wanted).every((key) => isDeepStrictEqual(wanted[key], present[key]));
+  return Object.keys(desired).every((key) => isDeepStrictEqual(wanted[key], present[key]));
 }
 
 // Writes that the API server refused for a reason that does not pass by itself, and what the status of their object says then: a

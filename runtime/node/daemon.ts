@@ -78,6 +78,7 @@ export interface DaemonIo {
   readonly stderr: { write(text: string): unknown };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  readonly exitNow?: (code: 1) => void;
 }
 
 /** What the work is done with. */
@@ -115,7 +116,7 @@ export interface NodeProgram {
 const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first check is not done yet' };
 const HEALTHY_WITHIN_MS = 60_000;
 /** Beyond what a wait takes by itself. */
-const SLACK_MS = 60_000;
+const SLACK_MS = 90_000;
 const LOOKS_PER_COLLECTION = 100;
 
 /** Runs a program to its end. The last state of the node. Rejects with code `Hung` when its loop hangs. */
@@ -139,7 +140,14 @@ export async function runDaemon(
   const shown = new Shown(program, settings, log);
   if (!settings.once) serveBeside(settings, shown.pages(), { clock: systemClock, log }, signal);
   const working = work(program, settings, shown, { env: io.env, signal });
-  await Promise.race([working, watchHeart(shown, systemClock, signal).then(() => working)]);
+  const watching = watchHeart(shown, systemClock, signal).catch((error: unknown) => {
+    // What it waits for would keep the process alive.
+    log.error('The loop hangs', { error: describeError(error) });
+    over.abort();
+    io.exitNow?.(1);
+    throw error;
+  });
+  await Promise.race([working, watching.then(() => working)]);
   over.abort();
   if (!settings.once) log.info('Stopping on signal');
   return shown.state;

@@ -131,6 +131,13 @@ export class NodeEngine {
     this.#options.publish(state);
     // Requested during the write, so that the restart follows at once when no other node waits.
     if (step.do === 'write' && this.#journal.change?.restart === true) turns?.granted(signal);
+    // Another program's rename in the meantime would be lost: the next look takes it in.
+    if (
+      step.do === 'write' &&
+      lookAndDecide(this.#options, { journal: this.#journal, ledger: this.#ledger }).look.present !==
+        look.present
+    )
+      return undefined;
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
     if (step.do === 'write' && !ended.ok) await turns?.done();

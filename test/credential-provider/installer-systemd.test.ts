@@ -1,7 +1,16 @@
 // deadline: 240 s
 /** The compiled installer on a real systemd and a real API server: installs, follows, takes back, gives up, reports. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -293,9 +302,14 @@ else {
       const looking = node.run();
       await inSync(looking);
       const works = readFileSync(node.plugin);
-      writeFileSync(node.plugin, '#!/bin/false\n');
+      const swap = (content: string | Buffer): void => {
+        // It runs again and again, and what runs cannot be written into.
+        writeFileSync(`${node.plugin}.new`, content, { mode: 0o755 });
+        renameSync(`${node.plugin}.new`, node.plugin);
+      };
+      swap('#!/bin/false\n');
       await until('it is tried again', () => looking.reason() === 'ProviderNotTried', 60_000);
-      writeFileSync(node.plugin, works);
+      swap(works);
       await inSync(looking);
       await looking.stop();
       const { state } = node.machine;

@@ -35,8 +35,6 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'FieldValueTypeInvalid',
   'FieldValueTooMany',
   'ImagePullBackOff',
-  'InvalidImageName',
-  'Failed',
   'ErrImagePull',
   'Failed',
   'InvalidImageName',

@@ -26,14 +26,14 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'an empty source',
     reason: 'it would match every image',
     object: policy({ source: '', mirrors: M }, { source: 'quay.io/good', mirrors: M }),
-    says: /spec\.repositoryDigestMirrors\[0\] has no usable source: it is empty/,
+    says: /spec\.repositoryDigestMirrors\[0\] has no usable source: it is missing, empty or no text/,
     adds: 'quay.io/good=m.example.com,',
   },
   {
     name: 'no source',
     reason: 'never throws',
     object: digests({ mirrors: M }),
-    says: /has no usable source: it is empty/,
+    says: /has no usable source: it is missing, empty or no text/,
   },
   {
     name: 'a source that is a port',

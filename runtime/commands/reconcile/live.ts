@@ -111,7 +111,7 @@ export interface LiveRun {
 export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise<LiveRun> {
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
-  const config = settings.config === undefined ? '' : await textOf(settings.config);
+  const config = settings.config === undefined ? '' : await textOf(settings.config, 'configuration ');
   const reconcilers = await loadReconcilers(parseReconcileConfig(config));
   const leadership: LiveRun['leadership'] = { election: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();

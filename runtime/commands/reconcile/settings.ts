@@ -103,11 +103,11 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
   };
 }
 
-/** The text of a file that a flag names. @throws PullwrightError `InputUnreadable` */
-export async function textOf(file: string): Promise<string> {
+/** The text of a file that a flag names; `what` it is, with a space behind. @throws PullwrightError `InputUnreadable` */
+export async function textOf(file: string, what = ''): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
     const code = errnoOf(error) ?? 'unknown';
-    throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
+    throw new PullwrightError(`Cannot read ${what}"${file}": the system answered ${code}`, {
       code: 'InputUnreadable',
       retryPolicy: 'terminal',
       cause: error,

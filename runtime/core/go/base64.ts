@@ -16,14 +16,15 @@ export type Base64Result =
 export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64Result {
   if (isPlain(text, padding)) return { ok: true, bytes: Buffer.from(text, 'base64') };
   const input = Buffer.from(text, 'utf8');
-  const places = [...input.keys()].filter((at) => !isLineEnd(input[at]));
-  const end = places.findIndex((at) => !DIGIT.test(String.fromCharCode(input[at] ?? 0)));
-  const digits = end === -1 ? places.length : end;
+  const plain = input.toString('latin1');
+  const found = plain.search(/[^A-Za-z0-9+/\r\n]/);
+  const end = found === -1 ? input.length : found;
+  const rest = plain.slice(0, end).replaceAll(/[\r\n]/g, '').length % 4;
   const fault =
-    end === -1 ? shortFault(digits % 4, input.length, padding) : endFault(input, places, end, padding);
+    found === -1 ? shortFault(rest, input.length, padding) : endFault(input, { end, rest, padding });
   if (fault !== undefined) return corrupt(fault);
   // Node skips line ends.
-  return { ok: true, bytes: Buffer.from(input.toString('latin1', 0, places[digits]), 'base64') };
+  return { ok: true, bytes: Buffer.from(plain.slice(0, end), 'base64') };
 }
 
 /** Almost every text: nothing but the alphabet, and of the right length. */
@@ -32,7 +33,6 @@ function isPlain(text: string, padding: 'padded' | 'raw'): boolean {
   return text.length % 4 === 0 && /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9+/]+={1,2})$/.test(text);
 }
 
-const DIGIT = /^[A-Za-z0-9+/]$/;
 const PAD = 0x3d;
 
 /** Where it is wrong that a text of the alphabet alone ends with `rest` characters of a group of four. */
@@ -43,16 +43,20 @@ function shortFault(rest: number, length: number, padding: 'padded' | 'raw'): nu
 /** What is wrong from the first character outside the alphabet on. Nothing but line ends may follow the padding. */
 function endFault(
   input: Uint8Array,
-  places: readonly number[],
-  end: number,
-  padding: 'padded' | 'raw',
+  { end, rest, padding }: { readonly end: number; readonly rest: number; readonly padding: 'padded' | 'raw' },
 ): number | undefined {
-  const [first = 0, second, third] = places.slice(end);
-  const rest = end % 4;
-  if (input[first] !== PAD || padding === 'raw' || rest < 2) return first;
+  if (input[end] !== PAD || padding === 'raw' || rest < 2) return end;
+  const second = nextIn(input, end);
   if (rest === 3) return second;
   if (second === undefined) return input.length;
-  return input[second] === PAD ? third : second - 1;
+  return input[second] === PAD ? nextIn(input, second) : second - 1;
+}
+
+/** Where the next character stands that is no line end. */
+function nextIn(input: Uint8Array, before: number): number | undefined {
+  let at = before + 1;
+  while (isLineEnd(input[at])) at += 1;
+  return at < input.length ? at : undefined;
 }
 
 function isLineEnd(byte: number | undefined): boolean {

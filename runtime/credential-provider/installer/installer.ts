@@ -177,7 +177,9 @@ function prover(options: InstallerSettings, source: NodeSource, { publish, signa
     if (tried !== plan.dropIn) publish(TRYING);
     tried = plan.dropIn;
     const failure = await tryOut(systemd(options), options, plan, signal);
-    return failure === undefined || signal.aborted ? state : { ready: false, ...failure };
+    if (failure === undefined) return state;
+    // One that was cut off proves nothing.
+    return signal.aborted ? TRYING : { ready: false, ...failure };
   };
 }
 

@@ -102,6 +102,7 @@ function trialService(plan: GoodPlan, answer: string, kubelet: LoadedService | u
       (kubelet?.environmentFiles ?? []).map(({ path, optional }) => [path, optional]),
     ],
     ['TimeoutStartUSec', 't', BigInt(LONGEST_SECONDS * 1_000_000)],
+    ['TimeoutStopUSec', 't', 5_000_000n],
     ['CollectMode', 's', 'inactive-or-failed'],
   ];
 }

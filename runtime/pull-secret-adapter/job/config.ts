@@ -3,7 +3,7 @@
 import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { CLUSTER_ID } from '../cloud-event.ts';
-import { GCP_SECRET_NAME, LOCATION, type Place, readPlace } from '../places.ts';
+import { GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
 import type { RetirementPolicy } from './versions.ts';
@@ -31,8 +31,10 @@ function valueOf(
 
 /** One of two words; the first is the default. */
 function choiceOf<T extends string>(env: JobEnvironment, name: string, [usual, other]: readonly [T, T]): T {
-  const given = valueOf(env, name, usual, [new RegExp(`^(${usual}|${other})$`), `${usual} or ${other}`]);
-  return given === other ? other : usual;
+  const given = valueOf(env, name, usual);
+  if (given === usual) return usual;
+  if (given === other) return other;
+  throw wrong(`${name} is not valid: expected ${usual} or ${other}`);
 }
 
 function numberOf(env: JobEnvironment, name: string, otherwise: number): number {
@@ -233,8 +235,8 @@ function placesOf(env: JobEnvironment, mode: JobConfig['mode']): readonly Place[
   const texts = valueOf(env, 'PLACES', '')
     .split(' ')
     .filter((text) => text !== '');
-  if (mode === 'store' || texts.length === 0) return namedPlaces(env);
-  return texts.map((text) => {
+  if (mode === 'store') return namedPlaces(env);
+  return (texts.length > 0 ? texts : namedPlaces(env).map(placeText)).map((text) => {
     const place = readPlace(text);
     if (place === undefined)
       throw wrong('PLACES is invalid: expected projects/P/secrets/S or namespaces/N/secrets/S');

@@ -86,6 +86,8 @@ function conditionsOf({ conditions }: HyperfleetCluster): readonly Readonly<Reco
   return conditions.map((condition) => ({
     ...condition,
     observed_generation: BigInt(condition.observed_generation ?? 0),
+    last_updated_time: condition.last_updated_time ?? '',
+    last_transition_time: condition.last_transition_time ?? '',
   }));
 }
 
@@ -221,10 +223,10 @@ function readDecision({ params = {}, result }: MessageDecision): NonNullable<Mes
   const names = Object.keys(params);
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
   let known: ReturnType<typeof conditionsOf> = [];
-  const compile = decisionCompiler(names, (type) => ({
-    ...NO_CONDITION,
-    ...known.find((condition) => condition['type'] === type),
-  }));
+  const compile = decisionCompiler(
+    names,
+    (type) => known.find((condition) => condition['type'] === type) ?? NO_CONDITION,
+  );
   const programs = inOrder(
     Object.entries(params).map(
       ([name, text]) => [name, compiled(compile, `message_decision.params.${name}`, text)] as const,

@@ -184,8 +184,9 @@ function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readon
     const parts = file.split('/');
     return parts.length <= depth + 1 ? '' : parts.slice(0, depth + 1).join('/');
   });
-  const { '': common = [], ...clusters } = Object.fromEntries(folders);
-  return Object.entries(clusters).map(([name, own]) => ({
+  const common = folders.get('') ?? [];
+  folders.delete('');
+  return [...folders].map(([name, own]) => ({
     name,
     objects: [...common, ...own].map(({ object }) => object),
   }));

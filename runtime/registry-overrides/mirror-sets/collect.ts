@@ -137,7 +137,7 @@ export function sourceProblem(text: string): string | undefined {
 /** What is wrong with `text` as a mirror; `undefined` when nothing is. */
 export function mirrorProblem(text: string): string | undefined {
   if (MIRROR.test(text)) return undefined;
-  if (text === '') return 'it is empty';
+  if (text === '') return 'it is missing, empty or no text';
   if (/^[a-z]+:\/\//i.test(text))
     return `"${text}" has a scheme: expected a host with optional port and path`;
   if (text.includes('@')) return `"${text}" has a digest: expected a host with optional port and path`;
