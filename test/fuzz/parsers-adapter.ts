@@ -7,7 +7,7 @@ import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
 import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
 import { readReceipt } from '../../runtime/pull-secret-adapter/outcome.ts';
-import { readPlace } from '../../runtime/pull-secret-adapter/places.ts';
+import { placeText, readPlace } from '../../runtime/pull-secret-adapter/places.ts';
 import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
@@ -27,6 +27,7 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
         REPLICATION: 'europe-west1,us-east1',
       }),
       jsonOf({ JOB_MODE: 'delete', CLUSTER_ID: 'cls-123', PLACES: '["namespaces/a/secrets/b"]' }),
+      jsonOf({ JOB_MODE: 'delete', CLUSTER_ID: 'cls-123', MANAGEMENT_NAMESPACE: 'Clusters/cls-1' }),
     ],
     unit: ',a=b',
     run: (text) => {
@@ -36,7 +37,10 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
         pairs.map(([name, one]) => [name, typeof one === 'string' ? one : jsonOf(one)]),
       );
       try {
-        return readJobConfig(env, redact(AUTHS));
+        const read = readJobConfig(env, redact(AUTHS));
+        const good = read.places.every((place) => readPlace(placeText(place)) !== undefined);
+        holds(read.mode === 'store' || good, 'places of a deletion');
+        return read;
       } catch (error) {
         if (error instanceof JobError) return error.reason;
         throw error;

@@ -30,6 +30,8 @@ test('keep: what others put there stays, what we put there goes, and the bytes a
   // Once written, it is what is wanted.
   const again = wantedDocument(source, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
   assert.equal(again.document.digest, next.document.digest);
+  const ledger = next.ledgerDuring;
+  assert.deepEqual(wantedDocument(source, there, { foreign: 'keep', ledger }).ledgerDuring, ledger);
   // A rollback brings the old entries back: they are still known to be ours.
   const rolledBack = wantedDocument(source, there, { foreign: 'keep', ledger: next.ledgerDuring });
   assert.equal(text(rolledBack.document), text(next.document));
@@ -85,7 +87,7 @@ test('three ways: ours win, theirs stay, and merging twice changes nothing', () 
   fc.assert(
     fc.property(map, map, map, (p, w, o) => {
       const [present, wanted] = [new Map(Object.entries(p)), new Map(Object.entries(w))];
-      const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, [value]]));
+      const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, ['0', value]]));
       const { entries } = mergeThreeWays(present, wanted, owned, digest);
       for (const [key, value] of wanted) assert.equal(entries.get(key), value);
       for (const [key, value] of present) {

@@ -18,6 +18,7 @@ interface Run {
   readonly rest: Rest;
   readonly calls: readonly string[];
   readonly turns: CountedTurns;
+  readonly file: string;
 }
 
 /** Says when it was asked, and what the file held then. */
@@ -55,7 +56,12 @@ function content(file: string): string | undefined {
 }
 
 async function run(
-  options: { readonly restart?: 'never'; readonly grants?: boolean; readonly lost?: boolean } = {},
+  options: {
+    readonly restart?: 'never';
+    readonly grants?: boolean;
+    readonly lost?: boolean;
+    readonly late?: string;
+  } = {},
 ): Promise<Run> {
   const folder = mkdtempSync(join(root, 'node-'));
   const state = join(folder, '.pullwright');
@@ -90,11 +96,13 @@ async function run(
     settleMs: 0,
     turns,
     report: ({ event }) => calls.push(event),
-    publish: () => {
+    publish: ({ reason }) => {
+      if (reason === 'Writing' && options.late !== undefined && content(file) === undefined)
+        writeFileSync(file, options.late);
       if (options.lost === true) rmSync(kubelet, { recursive: true });
     },
   });
-  return { rest: await engine.pass(new AbortController().signal), calls, turns };
+  return { rest: await engine.pass(new AbortController().signal), calls, turns, file };
 }
 
 function unit(calls: string[]): Systemd {
@@ -117,6 +125,12 @@ function unit(calls: string[]): Systemd {
     reload: () => Promise.resolve(),
   };
 }
+
+test('what another program writes between the look and the write is kept', async () => {
+  const { rest, file } = await run({ late: '{"auths":{"theirs":{"auth":"Mzo="}}}' });
+  assert.equal(rest.state.reason, 'InSync');
+  assert.match(content(file) ?? '', /"quay\.example\.com".*"theirs"/);
+});
 
 test('the turn is asked for before the file is written, and given back after the restart', async () => {
   const { rest, calls } = await run();

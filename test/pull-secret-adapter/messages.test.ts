@@ -117,6 +117,11 @@ test('parameters may name each other in any order, and are judged like everythin
     reason: 'message decision matched',
   });
   assert.equal(decide?.(resource({ labels: { team: 'a' } }, seen), NOW).publish, false);
+  const never = readMessages({
+    message_decision: { result: 'condition("Reconciled").last_updated_time == ""' },
+  });
+  const unsaid = { ...seen, last_updated_time: null } as unknown as typeof seen;
+  assert.equal(never.decide?.(resource({}, unsaid), NOW).publish, true);
 });
 
 interface Unanswered extends Case {

@@ -6,6 +6,7 @@
  * puts the whole old state back.
  */
 
+import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
@@ -13,7 +14,6 @@ import { fileLine, unitLine } from '../kubelet-unit.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
-import { sha256Hex } from '../plugin/conf-files.ts';
 import { defaultOptions } from '../plugin/options.ts';
 import { configText, type NodeObject, tooOld } from '../pools.ts';
 import { PROVIDER_PATH } from '../provider-flags.ts';
@@ -165,7 +165,7 @@ function planEntries(input: InstallInput): InstallPlan {
 
 /** A name with the digest of what is in it: such a file never changes. */
 function ownFile({ configDir }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
-  return `${configDir}/pullwright-${sha256Hex(text).slice(0, 16)}.${ending}`;
+  return `${configDir}/pullwright-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.${ending}`;
 }
 
 /** Where a drop-in of ours points its kubelet. */

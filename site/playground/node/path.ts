@@ -23,6 +23,10 @@ export function dirname(path: string): string {
   return at === 0 ? '/' : path.slice(0, at);
 }
 
+export function basename(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
 /** Of a path that stands below `from`, or is it. */
 export function relative(from: string, to: string): string {
   const [base, target] = [normalize(from), normalize(to)];
