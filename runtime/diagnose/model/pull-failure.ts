@@ -102,17 +102,17 @@ const PAST_PULL = new Set(['Pulled', 'Created', 'Started']);
 const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   [
     'runtime-unavailable',
-    /dial unix|code = (?:Unavailable|14) desc = (?!.*(?:failed to pull|unable to pull|initializing source|pinging))|server is not initialized yet|Cannot connect to the Docker daemon|unknown service runtime\./,
+    /dial unix|code = (?:Unavailable|14) desc = (?!.*(?:failed to pull|unable to pull|initializing source|pinging))|server is not initialized yet|client connection is closing|Cannot connect to the Docker daemon|unknown service runtime\./,
   ],
   ['kubelet-throttled', /pull QPS exceeded/i],
   ['never-pull', /not present with pull policy of Never/],
   [
     'short-name',
-    /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list/i,
+    /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list|no registries configured/i,
   ],
   [
     'unexpected-answer',
-    /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'/i,
+    /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'|media type "?text\/html/i,
   ],
   [
     'image-name',
@@ -120,7 +120,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'secret-malformed',
-    /unable to parse auth field|illegal base64|json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
+    /unable to parse auth field|illegal base64|reading (?:JSON|config) file |unmarshaling JSON at |json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
   ],
   ['policy-blocked', /is blocked in|is rejected by policy|blocked pull of|blocked by (?:policy|registries)/i],
   [
@@ -134,7 +134,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'format-unsupported',
-    /no longer supported since containerd|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|manifest\.v1\+(?:json|prettyjws)/i,
+    /no longer supported since containerd|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|manifest\.v1\+(?:json|prettyjws)/i,
   ],
   [
     'digest-mismatch',
@@ -147,7 +147,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ['cancelled', /failed to extract layer.*context canceled/is],
   [
     'node-storage',
-    /failed to extract layer|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+    /failed to extract layer|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
   ],
   [
     'rate-limited',
@@ -164,12 +164,12 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'credential-rejected',
-    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad (?:username|credentials)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)/is,
+    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad (?:username|credentials)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|Personal Access Token/is,
   ],
   ['denied-or-missing', /\(or it may not exist\)/],
   [
     'permission-denied',
-    /not authorized to perform|read_package|permission_denied|does(?: not|n't) have (?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission/i,
+    /not authorized to perform|read_package|permission_denied|does(?: not|n't) have (?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
   ],
   [
     'denied-or-missing',
@@ -204,7 +204,10 @@ const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
     'timeout',
     /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent/i,
   ],
-  ['unreachable', /connection refused|no route to host|network is unreachable|host is (?:down|unreachable)/i],
+  [
+    'unreachable',
+    /connection refused|no route to host|network is unreachable|host is (?:down|unreachable)|connect: (?:permission denied|operation not permitted)/i,
+  ],
   [
     'connection-broken',
     /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed network connection|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
