@@ -82,6 +82,21 @@ test('the manifests themselves are all there', async () => {
   assert.match(findings[0].message, /^all \d+ objects of the plan are there$/);
 });
 
+test('of a dump of several clusters the one of the fleet is checked', async () => {
+  const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', dump, '-o', 'json');
+  const { findings } = JSON.parse(ran.stdout) as Answer;
+  assert.match(findings[0]?.message ?? ran.stderr, /^all \d+ objects of the plan are there$/);
+  assert.ok(!findings.some((line) => line.check === 'read'), ran.stdout);
+  const single = join(folder, 'single.yaml');
+  writeFileSync(
+    single,
+    'image: registry.example.com/pullwright:0.1.0\nclusters: [{ name: lab, systems: { pull-secret-injection: {} } }]\n',
+  );
+  const asked = await check('--fleet', single, '--from', dump);
+  assert.equal(asked.code, 2, asked.stdout);
+  assert.match(asked.stderr, /which cluster of --from is "lab": it has .*one.*two.*--cluster/);
+});
+
 table(
   test,
   [

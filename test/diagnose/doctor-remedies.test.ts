@@ -137,7 +137,8 @@ function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
 }
 
 test('a provider that failed gets rights on the readable Secrets for mirrors, which the ServiceAccount lists', () => {
-  const fix = providerFailed()?.fix ?? [];
+  const { fix = [], advice = '' } = providerFailed() ?? {};
+  assert.match(advice, /not known which mirrors.*every pull secret of the namespace is named \("other"\)/);
   assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding', 'ServiceAccount']);
   assert.match(JSON.stringify(fix), /"resourceNames":\["other"\].*"imagePullSecrets":\[\{"name":"other"\}\]/);
   const known = providerFailed({
@@ -146,7 +147,7 @@ test('a provider that failed gets rights on the readable Secrets for mirrors, wh
     metadata: { name: 'm' },
     spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },
   });
-  assert.deepEqual(known?.fix, []);
+  assert.deepEqual([known?.fix, known?.advice], [[], undefined]);
 });
 
 test('a bare pod with an own list is corrected in its manifest, by a list as it is written', () => {

@@ -7,6 +7,8 @@ import {
   nodesRow,
   type StatusRow,
 } from '../../runtime/diagnose/checks/status.ts';
+import { statusRows } from '../../runtime/diagnose/commands/status.ts';
+import { ObjectStore } from '../../runtime/engine/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('rows of status');
@@ -174,6 +176,20 @@ table(test, AGENTS, ({ status, command, state, says }) => {
   });
   assert.equal(row?.state, state);
   assert.match(row?.message ?? '', says);
+});
+
+test('an object counts in whichever version it is given, and once', () => {
+  const store = new ObjectStore();
+  const metadata = { name: 'cluster' };
+  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: 'm' }] };
+  const subjects = () => statusRows(store).map(({ subject }) => subject);
+  store.set({ apiVersion: 'config.openshift.io/v1alpha1', kind: 'CRIOCredentialProviderConfig', metadata });
+  store.set({ apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet', metadata, status });
+  const both = ['CRIOCredentialProviderConfig/cluster', 'SidecarSet/cluster'];
+  assert.deepEqual(subjects().toSorted(), both);
+  store.set({ apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig', metadata });
+  store.set({ apiVersion: 'apps.kruise.io/v1beta1', kind: 'SidecarSet', metadata, status });
+  assert.deepEqual(subjects().toSorted(), both);
 });
 
 test.run();

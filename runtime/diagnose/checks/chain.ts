@@ -395,7 +395,21 @@ function providerFailed(input: DoctorInput, failure: string): Told {
   const { matchImages, mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
-  return { about: failure, message, fix: fixProvider(input, { matchImages, mayRead }) };
+  // Without a mirror that is known, whatever Secret can be read may be the one for it.
+  const guessed = input.images.flatMap(({ mirrors, mirrorSecrets = [] }) =>
+    mirrors.length === 0 ? mirrorSecrets : [],
+  );
+  const names = [...new Set(guessed)].map((name) => `"${name}"`).join(', ');
+  return {
+    about: failure,
+    message,
+    ...(names === ''
+      ? {}
+      : {
+          advice: `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`,
+        }),
+    fix: fixProvider(input, { matchImages, mayRead }),
+  };
 }
 
 function trouble(found: DoctorInput['troubles'][number] | undefined): Told | undefined {

@@ -74,22 +74,22 @@ export function workloadLines({ objects, plan }: CheckInput): readonly Told[] {
 function workloadLine(workload: KubeObject): Told {
   const { metadata, kind } = workload;
   const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
-  const { ready, wanted, observed } = readinessOf(workload);
+  const { ready, desired, observed } = readinessOf(workload);
   const { namespace = '' } = metadata;
   const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
   const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
   const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
   if (observed < Math.max(1, metadata.generation ?? 0))
     return error(`${name} has not been looked at by its controller yet`, fix);
-  if (wanted === 0)
+  if (desired === 0)
     return error(
       `${name} needs no pod${kind === 'DaemonSet' ? ': no node is eligible' : ''}`,
       kind === 'DaemonSet'
         ? 'pullwright check --pre says which nodes are eligible, and why not'
         : 'Set its replicas',
     );
-  if (ready < wanted) return error(`${name} has ${ready} of ${wanted} pods ready`, fix);
-  return ok(`${name} has all ${wanted} pods ready`);
+  if (ready < desired) return error(`${name} has ${ready} of ${desired} pods ready`, fix);
+  return ok(`${name} has all ${desired} pods ready`);
 }
 
 /** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */

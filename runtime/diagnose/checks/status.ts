@@ -253,16 +253,16 @@ function compared(
 function agentState(daemonSet: KubeObject, eligible: string): Said {
   // In a folder of rendered manifests.
   if (daemonSet.status === undefined) return NOT_REPORTED;
-  const { ready, wanted, observed } = readinessOf(daemonSet);
-  const message = `${ready} of ${counted(wanted, 'agent')} ready, ${eligible}`;
+  const { ready, desired, observed } = readinessOf(daemonSet);
+  const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
   if (observed < (daemonSet.metadata.generation ?? 0))
     return said(
       'Progressing',
       'NodesNotCounted',
       `the change of the DaemonSet is not counted yet; ${eligible}`,
     );
-  if (wanted === 0) return said('Attention', 'NoNodes', message);
-  return ready >= wanted
+  if (desired === 0) return said('Attention', 'NoNodes', message);
+  return ready >= desired
     ? said('Ready', 'AgentsReady', message)
     : said('Progressing', 'AgentsNotReady', message);
 }
@@ -286,12 +286,12 @@ export function jobRow(job: KubeObject): StatusRow {
 export function deploymentRow(deployment: KubeObject): StatusRow {
   const { metadata, status } = deployment;
   const { namespace = 'default' } = metadata;
-  const { ready, wanted } = readinessOf(deployment);
-  const message = `${ready} of ${wanted} replicas ready`;
+  const { ready, desired } = readinessOf(deployment);
+  const message = `${ready} of ${desired} replicas ready`;
   const judged = (): Said => {
     // In a folder of rendered manifests.
     if (status === undefined) return NOT_REPORTED;
-    if (ready >= wanted) return said('Ready', 'Available', message);
+    if (ready >= desired) return said('Ready', 'Available', message);
     if (ready > 0) return said('Progressing', 'ReplicasMissing', message);
     return said(
       'Attention',

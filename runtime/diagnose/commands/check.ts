@@ -25,14 +25,13 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { recordOf } from '../../core/record.ts';
 import { jsonText, oneLined } from '../../core/text.ts';
-import { withIdentity } from '../../engine/contract.ts';
-import { readFolder } from '../../engine/offline/manifests.ts';
-import { ObjectStore } from '../../engine/store.ts';
+import type { ObjectStore } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import type { AskedRight, CheckInput } from '../checks/installation.ts';
 import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
+import { readClusters } from '../model/look.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
@@ -156,7 +155,10 @@ const TABLE = {
   flags: {
     pre: toggle({ help: 'look at what an installation needs, before it is made' }),
     fleet: file({ help: 'the fleet; without it, fleet.yaml here, else the built-in fleet of one cluster' }),
-    cluster: text({ value: 'NAME', help: 'which cluster of the fleet, where it has several' }),
+    cluster: text({
+      value: 'NAME',
+      help: 'which cluster of the fleet, where it has several; else which of the folder',
+    }),
     from: fromFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(['text', 'json', 'yaml']),
@@ -184,7 +186,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const charts = await import('../../../charts/mod.ts');
   const { fleet, name } = await loadFleet(charts, flags.fleet, io.cwd);
-  const cluster = chosen(fleet, name, flags.cluster);
+  const cluster = chosen(fleet, name, flags);
   const plan = charts.renderCluster(fleet, cluster).objects;
   if (plan.length === 0)
     throw new PullwrightError(
@@ -195,7 +197,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
         hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
       },
     );
-  const seen = await look(flags, plan, io);
+  const seen = await look(flags, { plan, cluster }, io);
   const input = { ...seen.input, plan, rows: statusRows(seen.store), ...askedOf(cluster) };
   const findings = [
     ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
@@ -206,9 +208,11 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 }
 
 /** @throws UsageError */
-function chosen({ clusters }: Fleet, name: string, wanted: string | undefined): FleetCluster {
+function chosen({ clusters }: Fleet, name: string, { cluster: wanted, from }: Values): FleetCluster {
   const names = clusters.map(({ context }) => context.name).join(', ');
-  const found = wanted === undefined ? clusters[0] : clusters.find(({ context }) => context.name === wanted);
+  // Of a fleet of one, a folder may still have several.
+  const isOnly = wanted === undefined || (clusters.length === 1 && from !== undefined);
+  const found = isOnly ? clusters[0] : clusters.find(({ context }) => context.name === wanted);
   if (found === undefined)
     throw new UsageError(`Cannot find cluster "${wanted ?? ''}" in fleet "${name}": must be one of ${names}`);
   if (wanted === undefined && clusters.length > 1)
@@ -236,8 +240,14 @@ interface Seen {
   readonly problems: readonly string[];
 }
 
-async function look(flags: Values, plan: readonly KubeObject[], io: CommandIo): Promise<Seen> {
-  if (flags.from !== undefined) return lookInto(flags.from, plan, io);
+interface Sought {
+  readonly plan: readonly KubeObject[];
+  readonly cluster: FleetCluster;
+}
+
+async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen> {
+  const { plan } = sought;
+  if (flags.from !== undefined) return lookInto(flags.from, sought, flags.cluster, io);
   const access: ClusterAccess = flags;
   return withClient(access, io, async (client) => {
     const { store, problems } = await readSteps(client, clusterRequests(plan), []);
@@ -247,15 +257,30 @@ async function look(flags: Values, plan: readonly KubeObject[], io: CommandIo): 
   });
 }
 
-/** Several folders are parts of one dump. */
-async function lookInto(dirs: readonly string[], plan: readonly KubeObject[], io: CommandIo): Promise<Seen> {
-  const store = new ObjectStore();
-  const problems: string[] = [];
-  for (const dir of dirs) {
-    const folder = await readFolder(dir, folderKinds(plan), io.stdin);
-    for (const { object } of folder.manifests) store.set(withIdentity(object));
-    problems.push(...folder.problems.map(({ file: path, line, message }) => `${path}:${line}: ${message}`));
-  }
+/**
+ * Several folders are parts of one dump. Of its clusters the one that has the name of the fleet's counts, else that of `--cluster`.
+ *
+ * @throws UsageError where it is not clear which is meant
+ */
+async function lookInto(
+  dirs: readonly string[],
+  { plan, cluster: { context } }: Sought,
+  wanted: string | undefined,
+  io: CommandIo,
+): Promise<Seen> {
+  const all = await readClusters(dirs, [...folderKinds(plan)], io.stdin);
+  const own = context.kind === 'management' ? 'management' : context.name;
+  const meant =
+    all.length === 1
+      ? all[0]
+      : [wanted, context.name, own].flatMap(
+          (name) => all.find(({ cluster }) => cluster.name === name) ?? [],
+        )[0];
+  if (meant === undefined)
+    throw new UsageError(
+      `Cannot tell which cluster of --from is "${wanted ?? context.name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; choose one with --cluster, or name its folder alone`,
+    );
+  const { given: store, problems } = meant;
   return { store, problems, input: { objects: [...store], live: false } };
 }
 
@@ -263,7 +288,7 @@ async function lookInto(dirs: readonly string[], plan: readonly KubeObject[], io
 function unreadFindings(problems: readonly string[]): readonly Finding[] {
   return problems.map((message) => ({
     check: 'read',
-    severity: 'error',
+    severity: message.startsWith('warning: ') ? 'warning' : 'error',
     subject: '',
     message,
     advice: 'Grant the right, or correct the file',

@@ -49,7 +49,7 @@ export interface ChosenPod {
 
 /**
  * What fails to pull: of the pods of a workload that fail alike on one node one, which stands for them, and templates that have no
- * pod although some are wanted.
+ * pod although some are desired.
  *
  * @param namespace the one that is looked at; all where it is undefined
  */
@@ -121,8 +121,8 @@ function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string,
 /** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
 export function isRunning(object: KubeObject): boolean {
   if (object.kind === 'Pod') return runs(object);
-  const { ready, wanted } = readinessOf(object);
-  return wanted > 0 && ready >= wanted;
+  const { ready, desired } = readinessOf(object);
+  return desired > 0 && ready >= desired;
 }
 
 /** What was found, and what could not be read. */

@@ -29,6 +29,7 @@ import {
 import { jsonText } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
+import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
   byUrgency,
   conditionRow,
@@ -43,10 +44,12 @@ import { readClusters } from '../model/look.ts';
 import {
   chooseCluster,
   clusterFlag,
+  conditionOf,
   needFolderForCluster,
   readObjects,
   type SourceKind,
 } from '../model/objects.ts';
+import { PROVIDER_CONFIGS } from '../model/pull.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {
@@ -78,13 +81,6 @@ const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-sys
 }));
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
-/** Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it. */
-const SIDECAR_SET = {
-  apiVersion: 'apps.kruise.io/v1beta1',
-  kind: 'SidecarSet',
-  system: 'pull-secret-injection',
-} as const;
-
 /** Kinds that report by conditions, and the system that each belongs to. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
@@ -93,12 +89,12 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
     kind,
     system: 'pull-secret-injection',
   })),
-  SIDECAR_SET,
-  {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'CRIOCredentialProviderConfig',
-    system: 'credential-provider',
-  },
+  ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({
+    apiVersion,
+    kind: 'SidecarSet',
+    system: 'pull-secret-injection',
+  })),
+  ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, system: 'credential-provider' })),
 ];
 
 const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS_KIND, 'PullSecretGrant']);
@@ -226,7 +222,7 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
     store.get(PLATFORM_REPORT),
   );
   const input = store.get(ADDITIONAL);
-  return byUrgency([
+  const rows = [
     ...(input === undefined || store.get(ADDITIONAL_REPORT) !== undefined
       ? []
       : [conditionRow('global-pull-secret', input)]),
@@ -235,19 +231,17 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
     ...REPORTING.flatMap((kind) =>
       store
         .list(kind)
-        .filter((object) => kind !== SIDECAR_SET || saysReady(object))
+        // Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it.
+        .filter((object) => kind.kind !== 'SidecarSet' || conditionOf(object, 'Ready') !== undefined)
         .map((object) => conditionRow(kind.system, object)),
     ),
     ...store
       .list(JOB, 'hyperfleet-system')
       .filter((job) => job.metadata.name.startsWith('pullsecret-'))
       .map(jobRow),
-  ]);
-}
-
-function saysReady({ status }: KubeObject): boolean {
-  const { conditions } = (status ?? {}) as { conditions?: unknown };
-  return Array.isArray(conditions) && conditions.some((one: { type?: unknown }) => one?.type === 'Ready');
+  ];
+  // A cluster gives an object in each version that it serves.
+  return byUrgency([...new Map(rows.map((row) => [row.subject, row])).values()]);
 }
 
 function ourDeployments(store: ObjectStore): readonly KubeObject[] {

@@ -274,11 +274,7 @@ function worldOf(store: ObjectStore, options: InjectionOptions): Reader {
  * Adds to the store the copies that profiles will sync, as the reconciler would. Returns what prevents some copies.
  */
 export function bringCopies(store: ObjectStore): readonly string[] {
-  const profiles = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
-  const sets = ['v1alpha1', 'v1beta1'].flatMap((version) =>
-    store.list({ apiVersion: `apps.kruise.io/${version}`, kind: 'SidecarSet' }),
-  );
-  if (profiles.length + sets.length === 0) return [];
+  if (DECLARATIONS.every((kind) => store.list(kind).length === 0)) return [];
   // Configured to write no policy, the reconciler would remove the present one, which says what is injected.
   const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
   const reported = [...store].filter(({ kind, status }) => kind !== 'Pod' && status !== undefined);

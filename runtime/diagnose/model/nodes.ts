@@ -280,8 +280,8 @@ function isReadyAgent(object: KubeObject, syncer: string): boolean {
 }
 
 function isWhole(daemonSet: KubeObject): boolean {
-  const { ready, wanted, observed } = readinessOf(daemonSet);
-  return wanted > 0 && ready >= wanted && observed >= (daemonSet.metadata.generation ?? 0);
+  const { ready, desired, observed } = readinessOf(daemonSet);
+  return desired > 0 && ready >= desired && observed >= (daemonSet.metadata.generation ?? 0);
 }
 
 function stateOf(

@@ -30,12 +30,12 @@ export interface SourceKind {
 /** A condition of an object; in a folder anything can stand there. */
 export function conditionOf(
   { status }: KubeObject,
-  wanted: string,
+  type: string,
 ): { readonly status: string; readonly reason: string; readonly message: string } | undefined {
   const { conditions } = recordOf(status);
   const found = (Array.isArray(conditions) ? conditions : [])
     .map(recordOf)
-    .find(({ type }) => type === wanted);
+    .find((one) => one['type'] === type);
   return (
     found && {
       status: textOf(found['status']),
@@ -92,6 +92,7 @@ const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly 
       'config.openshift.io/v1 ImageDigestMirrorSet': 'imagedigestmirrorsets',
       'config.openshift.io/v1 ImageTagMirrorSet': 'imagetagmirrorsets',
       'config.openshift.io/v1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
+      'config.openshift.io/v1alpha1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
       'config.openshift.io/v1 Image': 'images',
       'config.openshift.io/v1 ClusterVersion': 'clusterversions',
       'machineconfiguration.openshift.io/v1 MachineConfig': 'machineconfigs',
@@ -221,16 +222,16 @@ export function needFolderForCluster(flags: {
     throw new UsageError('--cluster chooses among the clusters of --from: name the folder too');
 }
 
-/** Pods of a workload that are ready and wanted, and the generation that its controller has observed, as its status says. */
+/** Pods of a workload that are ready and desired, and the generation that its controller has observed, as its status says. */
 export function readinessOf({ kind, spec, status }: KubeObject): {
   readonly ready: number;
-  readonly wanted: number;
+  readonly desired: number;
   readonly observed: number;
 } {
   const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
   const { numberReady, desiredNumberScheduled, readyReplicas, observedGeneration } = recordOf(status);
   const observed = number(observedGeneration);
   if (kind === 'DaemonSet')
-    return { ready: number(numberReady), wanted: number(desiredNumberScheduled), observed };
-  return { ready: number(readyReplicas), wanted: number(recordOf(spec)['replicas'] ?? 1), observed };
+    return { ready: number(numberReady), desired: number(desiredNumberScheduled), observed };
+  return { ready: number(readyReplicas), desired: number(recordOf(spec)['replicas'] ?? 1), observed };
 }

@@ -370,16 +370,20 @@ export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[])
 
 // What decides where the nodes of a cluster pull from, and what of it is read of a cluster that is there.
 
-export const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
+/** In the versions that clusters serve: OpenShift's technology preview has the second alone. */
+export const PROVIDER_CONFIGS: readonly SourceKind[] = ['v1', 'v1alpha1'].map((version) => ({
+  apiVersion: `config.openshift.io/${version}`,
+  kind: 'CRIOCredentialProviderConfig',
+}));
 
 /** Its file is that of custom pools too. */
 const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
 
 const SETS: readonly SourceKind[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind }));
 
-/** What concerns every pull of a cluster: five requests. */
+/** What concerns every pull of a cluster: six requests. */
 export const CLUSTER_KINDS: readonly SourceKind[] = [
-  { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
+  ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, name: 'cluster' })),
   ...SETS,
   IMAGE_CONFIG,
 ];
@@ -451,14 +455,13 @@ const offersOf = oncePer(
 
 /** For which images CRIOCredentialProviderConfigs make the kubelet run the provider; undefined where there is none. */
 export function providedImages(store: ObjectStore): readonly string[] | undefined {
-  const configs = ['config.openshift.io/v1', 'config.openshift.io/v1alpha1'].flatMap((apiVersion) =>
-    store.list({ apiVersion, kind: PROVIDER_CONFIG }),
-  );
+  const configs = PROVIDER_CONFIGS.flatMap((kind) => store.list(kind));
   if (configs.length === 0) return undefined;
-  return configs.flatMap(({ spec }) => {
+  const patterns = configs.flatMap(({ spec }) => {
     const { matchImages } = recordOf(spec);
     return (Array.isArray(matchImages) ? matchImages : []).filter((one) => typeof one === 'string');
   });
+  return [...new Set(patterns)];
 }
 
 /** Whether the kubelet runs the provider for the image. */
@@ -471,7 +474,7 @@ function isServed(store: ObjectStore, repository: string): boolean {
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
-/** What to read of a cluster first: seven requests with a node, six without. */
+/** What to read of a cluster first: eight requests with a node, seven without. */
 export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): readonly SourceKind[] {
   const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   const owner: SourceKind =
@@ -490,7 +493,7 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): r
 
 /**
  * What to read next: the file of the node, the ServiceAccount of a template that lists no Secrets, and what nodes keep where their
- * mirrors are refused. One request as a rule, so that there are nine.
+ * mirrors are refused. One request as a rule, so that there are ten.
  */
 export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
   const { namespace, pod } = puller;
@@ -529,7 +532,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   'Secret',
   'ServiceAccount',
   'Node',
-  PROVIDER_CONFIG,
+  ...PROVIDER_CONFIGS.map(({ kind }) => kind),
   ...Object.values(WORKLOADS).map(({ kind }) => kind),
   ...NODE_FOLDER_KINDS,
 ]);
