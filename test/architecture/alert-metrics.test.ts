@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { installerGauges } from '../../runtime/credential-provider/installer/installer.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { authFileAge, NodeMetrics } from '../../runtime/node/report.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('metrics of alerts');
 const root = join(import.meta.dirname, '../..');
 
 /** Served by programs that are not ours, by the names in their sources. */
@@ -82,5 +81,3 @@ test('the charts ask for metrics of each program: the test looks where it should
   ])
     assert.ok(names.includes(name), name);
 });
-
-test.run();

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { ALLOWED, ALLOWED_FOR_DEVELOPMENT, INSTALL_SCRIPTS, SAID_ELSEWHERE } from './licences.ts';
 
-const test = suite('dependencies');
 const root = new URL('../..', import.meta.url).pathname;
 
 interface LockedPackage {
@@ -194,5 +193,3 @@ function importsOf(patterns: readonly string[]): readonly { readonly file: strin
       }));
   });
 }
-
-test.run();

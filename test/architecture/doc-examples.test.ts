@@ -2,9 +2,8 @@
 /** Runs every `@example` block of `charts/` and `runtime/`: each is a program that asserts what it shows. */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('documentation examples');
 const root = new URL('../..', import.meta.url).pathname;
 // Inside the tree, so that bare imports resolve; ignored by git.
 const folder = join(root, '.examples');
@@ -32,4 +31,3 @@ for (const file of globSync(['charts/**/*.ts', 'runtime/**/*.ts'], { cwd: root }
 }
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

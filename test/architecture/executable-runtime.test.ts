@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('what the executable has of Node');
 const root = new URL('../..', import.meta.url).pathname;
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
 const bun = join(root, `node_modules/@oven/bun-linux-${arch}/bin/bun`);
@@ -47,5 +46,3 @@ else
     assert.equal(ran.code, 0, ran.stderr);
     assert.equal(ran.stdout, 'looked\n');
   });
-
-test.run();

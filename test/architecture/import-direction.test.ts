@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('import directions');
 const root = new URL('../..', import.meta.url).pathname;
 
 const SYSTEMS = [
@@ -185,5 +184,3 @@ test('the environment is read only by the shells', () => {
   );
   assert.deepEqual(wrong, []);
 });
-
-test.run();

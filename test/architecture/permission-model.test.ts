@@ -13,9 +13,8 @@ import { COMMANDS } from '../../runtime/commands/table.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('commands under the permission model');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-permission-'));
 
@@ -210,4 +209,3 @@ test.lastly('the work folder is removed', () => {
   emptyServer.close();
   rmSync(work, { recursive: true, force: true });
 });
-test.run();

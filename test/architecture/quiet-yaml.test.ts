@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('parseYaml()');
 const root = new URL('../..', import.meta.url).pathname;
 
 test('nobody else takes the parser of the library', () => {
@@ -37,5 +36,3 @@ test('an odd kubeconfig is read without a word', async () => {
   assert.equal(ran.stderr, '');
   assert.deepEqual(parseYaml('a: !unknown [1]'), { a: [1] });
 });
-
-test.run();

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('README');
 const root = new URL('../..', import.meta.url).pathname;
 const file = join(root, 'README.md');
 
@@ -88,5 +87,3 @@ test('the version is the one of package.json', () => {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   assert.equal(VERSION, manifest.version);
 });
-
-test.run();

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { allAlerts } from '../../build/reference/alerts.ts';
 import { RUNBOOKS } from '../../charts/shared/monitoring.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('runbooks');
 const folder = new URL('../../docs/runbooks/', import.meta.url).pathname;
 
 const files = readdirSync(folder).filter((name) => name !== 'README.md');
@@ -64,5 +63,3 @@ test('a fleet may publish the runbooks elsewhere', () => {
       alert,
     );
 });
-
-test.run();

@@ -1,9 +1,8 @@
 /** What nothing shipped reaches is deleted: files, exports and dependencies, by knip. A use in a test is no use. */
 import assert from 'node:assert/strict';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('nothing is unused');
 const root = new URL('../..', import.meta.url).pathname;
 
 test('every file, export and dependency is reached from what ships', async () => {
@@ -11,5 +10,3 @@ test('every file, export and dependency is reached from what ships', async () =>
   const ran = await runProcess([process.execPath, knip, '--production', '--no-progress'], { cwd: root });
   assert.equal(ran.code, 0, ran.stdout + ran.stderr);
 });
-
-test.run();

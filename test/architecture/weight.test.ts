@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('weight');
 const root = join(import.meta.dirname, '../..');
 const FILE = 'test/architecture/budget.json';
 
@@ -85,5 +84,3 @@ test('is held by a file whose figures only fall', () => {
   const risen = Object.entries(held).filter(([name, value]) => value > (past[name] ?? value));
   assert.deepEqual(risen, []);
 });
-
-test.run();

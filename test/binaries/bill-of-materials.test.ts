@@ -9,9 +9,8 @@ import { bundledModules } from '../../build/compile.ts';
 import { basePins } from '../../build/image/debian.ts';
 import { billOfMaterials, packagePath } from '../../build/sbom.ts';
 import { VERSION } from '../../runtime/core/version.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('bill of materials');
 const root = join(import.meta.dirname, '../..');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-bill-'));
 
@@ -90,4 +89,3 @@ test('says of every part where it belongs', () => {
 });
 
 test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true, force: true }));
-test.run();

@@ -6,9 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildCharts } from '../../build/packages.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('the package of the charts');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-charts-'));
 const repository = join(work, 'clusters');
@@ -110,4 +109,3 @@ test('the schema of the fleet comes along', () => {
 });
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));
-test.run();

@@ -17,9 +17,8 @@ import { compile } from '../../build/compile.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('compiled executable');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-binaries-'));
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
@@ -116,4 +115,3 @@ test('the other architecture is built too', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

@@ -10,9 +10,8 @@ import { packageSources } from '../../build/image/debian.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('the image');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-image-test-'));
 const layout = join(work, 'layout');
 const tag = `oci:${layout}:${VERSION}`;
@@ -144,4 +143,3 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
 }
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));
-test.run();

@@ -8,9 +8,8 @@ import { buildImage } from '../../build/image/build.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('the image of arm64');
 const root = new URL('../..', import.meta.url).pathname;
 const NEEDED = {
   '/usr/bin/qemu-aarch64': 'qemu-user',
@@ -81,5 +80,3 @@ else {
 
   test.lastly('the folder goes', () => rmSync(work, { recursive: true }));
 }
-
-test.run();

@@ -11,9 +11,8 @@ import { type ReleaseInput, releaseProblems, versionBefore } from '../../build/r
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('release');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-release-test-'));
 
 interface Row extends Case {
@@ -210,4 +209,3 @@ else {
 }
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));
-test.run();

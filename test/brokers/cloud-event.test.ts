@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('parseCloudEvent');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly body: string | Uint8Array;
@@ -70,5 +68,3 @@ table(test, ROWS, ({ body, attributes = {}, is }) => {
   const hint = clusterHint(read.event);
   assert.equal(hint.kind === 'cluster' ? hint.hint.clusterId : hint.kind, is);
 });
-
-test.run();

@@ -5,11 +5,10 @@ import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts
 import { pubSubTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { consumePubSub, publishPubSub } from '../../runtime/pull-secret-adapter/broker/pubsub.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { openLine } from './line.ts';
 import { missingPubSub, startPubSub } from './pubsub-node.ts';
 
-const test = suite('Pub/Sub');
 const missing = await missingPubSub();
 
 if (missing !== undefined) test.skip('delivery, redelivery and dead letters', missing);
@@ -116,5 +115,3 @@ else {
     server.stop();
   });
 }
-
-test.run();

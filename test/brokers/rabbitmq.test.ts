@@ -13,10 +13,9 @@ import {
 import type { WireMessage } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingRabbitMq, startRabbitMq } from './rabbitmq-node.ts';
 
-const test = suite('RabbitMQ');
 const missing = missingRabbitMq();
 const within = { withinMs: 90_000 };
 const text = ({ body }: WireMessage): string => Buffer.from(body).toString();
@@ -148,5 +147,3 @@ else {
     await rabbit.stop();
   });
 }
-
-test.run();

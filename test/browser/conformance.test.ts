@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { installPackages } from '../../site/build.ts';
 import { answersOf } from '../conformance/answers.ts';
 import type { ConformanceSuite } from '../conformance/suite.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { inBrowsers, type TestBrowser } from './browsers.ts';
 
-const test = suite('conformance cases in a browser');
 const root = new URL('../..', import.meta.url).pathname;
 
 /** What is no rule: these suites start processes, open sockets or write files, which no page can. */
@@ -91,5 +90,3 @@ inBrowsers(test, (browser, title) => {
       assert.deepEqual(there, wanted);
     });
 });
-
-test.run();

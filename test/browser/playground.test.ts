@@ -9,12 +9,11 @@ import { installPackages } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers, type TestBrowser } from './browsers.ts';
 import { asked, held } from './playground-page.ts';
 
-const test = suite('playground');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-playground-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -275,4 +274,3 @@ inBrowsers(test, (browser, title) => {
 });
 
 test.lastly('the server is closed', () => served.close());
-test.run();

@@ -4,11 +4,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { golden } from '../support/golden.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { inBrowsers } from './browsers.ts';
 import { CLUSTER, cutElements, opened, reportPages, TROUBLED } from './report-pages.ts';
 
-const test = suite('layout of the report');
 const pages = reportPages(test);
 
 const VIEWS = [
@@ -72,5 +71,3 @@ inBrowsers(test, (browser, title) => {
     golden(`report/layout-${browser.name}.txt`, `${lines.join('\n')}\n`);
   });
 });
-
-test.run();

@@ -4,12 +4,11 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeHostileFolder, writeLargeFolder } from '../diagnose/report-scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 import { cutElements, opened, reportPages } from './report-pages.ts';
 
-const test = suite('names and numbers in a browser');
 const pages = reportPages(test);
 const hostile = join(pages.folder, 'hostile');
 const large = join(pages.folder, 'large');
@@ -69,5 +68,3 @@ inBrowsers(test, (browser, title) => {
     },
   );
 });
-
-test.run();

@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { writeContainerdFolder } from '../diagnose/report-scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 import { CLUSTER, cutElements, opened, reportPages, TROUBLED } from './report-pages.ts';
 
-const test = suite('report in a browser');
 const pages = reportPages(test);
 
 inBrowsers(test, (browser, title) => {
@@ -132,5 +131,3 @@ inBrowsers(test, (browser, title) => {
     assert.equal(await folded(), before);
   });
 });
-
-test.run();

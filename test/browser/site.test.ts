@@ -9,11 +9,10 @@ import { buildSite } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 
-const test = suite('documentation site in a browser');
 const root = new URL('../..', import.meta.url).pathname;
 const site = mkdtempSync(join(tmpdir(), 'pullwright-site-built-'));
 process.once('exit', () => rmSync(site, { recursive: true, force: true }));
@@ -100,4 +99,3 @@ inBrowsers(test, (browser, title) => {
 });
 
 test.lastly('the server is closed', () => served.close());
-test.run();

@@ -10,9 +10,8 @@ import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.t
 import type { ValidateOutput } from '../../runtime/diagnose/views/text.ts';
 import { objectsOf, readCases } from '../conformance/suites/pull-failures/read.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('commands agree');
 const here = import.meta.dirname;
 const root = join(here, '../..');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-agreement-'));
@@ -167,4 +166,3 @@ for (const dump of dumps)
   });
 
 test.lastly('the folder is removed', () => rmSync(work, { recursive: true }));
-test.run();

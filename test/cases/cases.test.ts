@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInProcess } from '../support/in-process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('cases from public reports');
 const here = import.meta.dirname;
 
 interface Run {
@@ -278,5 +277,3 @@ for (const folder of readdirSync(here)
       assert.equal(ran.code, code, `${args}\n${said}`);
     }
   });
-
-test.run();

@@ -12,9 +12,7 @@ import {
   type Role,
   type Watch,
 } from '../../runtime/engine/contract.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('RBAC of the reconciler');
+import { test } from '../support/suite.ts';
 
 interface Grant {
   /** Absent: cluster-wide. */
@@ -158,5 +156,3 @@ test('no rule has a wildcard', () => {
     for (const rule of rules) assert.ok(!JSON.stringify(rule).includes('*'), JSON.stringify(rule));
   }
 });
-
-test.run();

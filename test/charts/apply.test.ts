@@ -13,11 +13,10 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { ALL_CRDS } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { MISSPELT_MIRROR_SET, OPENSHIFT_OBJECTS } from './openshift-objects.ts';
 import { TRICKY } from './tricky-texts.ts';
 
-const test = suite('rendered objects on a real API server');
 const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
@@ -261,5 +260,3 @@ else {
     assert.equal(await applyAs('other'), 403);
   });
 }
-
-test.run();

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { DEFINITION_HEALTH_LUA, HEALTH_LUA } from '../../charts/gitops/argo-cd.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite } from '../support/suite.ts';
-
-const test = suite('health in Lua');
+import { type Case, test } from '../support/suite.ts';
 
 interface Health extends Case {
   readonly script: string;
@@ -105,5 +103,3 @@ for (const { name, reason, script, status, wanted } of CASES) {
     assert.equal(ran.stdout.trim(), wanted, `${reason}: ${ran.stderr}`);
   });
 }
-
-test.run();

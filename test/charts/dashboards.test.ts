@@ -10,9 +10,8 @@ import { readSources } from '../../build/reference/source.ts';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
 import { DASHBOARDS } from '../../charts/shared/dashboards.ts';
 import { missingPromtool } from '../support/alert-rules.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('dashboards');
 const panels = Object.entries(DASHBOARDS).flatMap(([system, list]) =>
   list.map((panel) => ({ system, ...panel })),
 );
@@ -117,5 +116,3 @@ else
       rmSync(folder, { recursive: true });
     }
   });
-
-test.run();

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { parseFleet, readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { BAD_FLEETS, IMAGE } from './fleet-rows.ts';
-
-const test = suite('parseFleet()');
 
 function problemsOf(text: string): readonly string[] {
   try {
@@ -149,5 +147,3 @@ test('nothing that can be written makes it throw anything else', () => {
   ])
     assert.throws(() => readFleet(value), FleetError);
 });
-
-test.run();

@@ -11,9 +11,8 @@ import {
 } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('global pull secret objects');
 const image = 'registry.example.com/pullwright:0.1.0';
 
 function podOf(options: Partial<AgentOptions> = {}): PodSpec {
@@ -209,5 +208,3 @@ test("upstream's shape needs to know the content", () => {
   assert.equal(account?.['automountServiceAccountToken'], undefined);
   assert.equal(rest.find((object) => object.kind === 'DaemonSet')?.metadata.labels, undefined);
 });
-
-test.run();

@@ -5,9 +5,8 @@ import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
 import type { FleetInput } from '../../charts/fleet-schema.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('hosted clusters of a fleet');
 const GUARD = 'validatingadmissionpolicy-pullwright-pull-secret-copies.yaml';
 type Cluster = FleetInput['clusters'][number];
 
@@ -273,5 +272,3 @@ table(test, NAMED, ({ cluster, mode, syncer, policies }) => {
   assert.equal(files.filter((path) => path.endsWith('-global-pull-secret-syncer.yaml')).length, syncer);
   assert.equal(files.filter((path) => /admissionpolicy.*additional-pull-secret/.test(path)).length, policies);
 });
-
-test.run();

@@ -11,9 +11,8 @@ import { crd, structuralSchema } from '../../runtime/core/kubernetes/kind.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { secretSourceObjects } from '../../runtime/global-pull-secret/secret-source.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('library of the charts');
 const root = new URL('../..', import.meta.url).pathname;
 
 test('structuralSchema() refuses what the API server would refuse', () => {
@@ -216,5 +215,3 @@ test('plain objects bring no cdk8s with them, however far one follows their impo
     [],
   );
 });
-
-test.run();

@@ -25,9 +25,7 @@ import {
   yamlOf,
 } from '../../charts/output.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('renderTree(), writeTree()');
+import { test } from '../support/suite.ts';
 
 const role = (namespace: string, name = 'syncer'): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -232,5 +230,3 @@ for (const path of ['../out.yaml', 'a/../../out.yaml', '/out.yaml', 'a//out.yaml
       assert.throws(() => writeTree(to, both, { overwrite: true }), { code: 'UnsafeName' });
       assert.deepEqual(filesOf(folder), []);
     }));
-
-test.run();

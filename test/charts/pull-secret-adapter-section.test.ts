@@ -16,9 +16,8 @@ import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/opti
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('section of the pull secret adapter');
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
 const SECTION = { api: 'https://hyperfleet.example.com' };
 
@@ -326,5 +325,3 @@ table(test, BAD, ({ section, says }) => {
   assert.equal(success, false);
   assert.match(error?.message ?? '', says);
 });
-
-test.run();

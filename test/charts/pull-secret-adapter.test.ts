@@ -13,9 +13,8 @@ import { type PullSecretJobInput, pullSecretJob } from '../../runtime/pull-secre
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { golden } from '../support/golden.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pull secret adapter objects');
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
 
 const BASE: AdapterInstallation = {
@@ -239,5 +238,3 @@ test('a Job fails at once on each code that a person must act on', () => {
   const text = JSON.stringify(pullSecretJob(JOB));
   assert.match(text, /"onExitCodes":\{"containerName":"job","operator":"In","values":\[65,73,77,78\]\}/);
 });
-
-test.run();

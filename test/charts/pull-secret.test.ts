@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { Testing } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { PullSecret } from '../../charts/mod.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('PullSecret');
+import { test } from '../support/suite.ts';
 
 test('PullSecret goes into dockerRegistryAuth of a Deployment', () => {
   const chart = Testing.chart();
@@ -47,5 +45,3 @@ test('PullSecret.envValue() refuses to put a credential into the environment', (
     /Cannot put key ".dockerconfigjson" of pull secret "web\/team"/,
   );
 });
-
-test.run();

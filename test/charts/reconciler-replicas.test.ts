@@ -5,9 +5,7 @@ import { readFleet } from '../../charts/fleet.ts';
 import { FleetError, pathText } from '../../charts/fleet-problems.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('reconciler.replicas and reconciler.shards');
+import { test } from '../support/suite.ts';
 
 const PATH = 'clusters[0].reconciler';
 const management = (reconciler: object): object => ({ name: 'hub', kind: 'management', reconciler });
@@ -142,5 +140,3 @@ test('--shard selects hosted clusters, and so goes with --discover', async () =>
   assert.equal(code, 2);
   assert.match(stderr, /^--shard goes with --discover: it selects hosted clusters\n/);
 });
-
-test.run();

@@ -21,9 +21,8 @@ import {
   registriesOf,
   SYNCER,
 } from '../reconcile/scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('rights of the reconciler');
 const missing = missingControlPlane();
 const fleet = readFleet({
   image: 'registry.example.com/pullwright:0.1.0',
@@ -189,5 +188,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

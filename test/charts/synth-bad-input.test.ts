@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { SynthFolder } from './synth-folder.ts';
 
-const test = suite('pullwright synth with bad input');
 const folder = new SynthFolder();
 const { scratch } = folder;
 
@@ -105,4 +104,3 @@ table(test, BAD, async ({ args, code, says, before }) => {
 });
 
 test.lastly('the scratch folder goes', () => folder.close());
-test.run();

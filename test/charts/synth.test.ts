@@ -12,10 +12,9 @@ import {
 } from '../../charts/mod.ts';
 import { goldenTree } from '../support/golden.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { root, SynthFolder, snapshot } from './synth-folder.ts';
 
-const test = suite('pullwright synth');
 const folder = new SynthFolder();
 const { scratch } = folder;
 const EXAMPLE = join(root, 'examples/fleet/fleet.yaml');
@@ -205,4 +204,3 @@ test('no rendered file holds a credential or a Secret', () => {
 });
 
 test.lastly('the scratch folder goes', () => folder.close());
-test.run();

@@ -4,9 +4,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { k8s } from 'cdk8s-plus-28';
 import { parseAllDocuments } from 'yaml';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('rendered objects and their L1 classes');
 const root = new URL('../..', import.meta.url).pathname;
 
 interface Rendered {
@@ -75,5 +74,3 @@ test('a misspelt field is found', () => {
 
 for (const { file, object } of objects.filter(({ object: { kind } }) => !NOT_COMPARED.has(kind)))
   test(`${file}: ${object.kind}/${object.metadata.name}`, () => assert.deepEqual(throughL1(object), object));
-
-test.run();

@@ -4,7 +4,7 @@ import { parseFleet } from '../../charts/fleet.ts';
 import { fleetJsonSchema } from '../../charts/fleet-schema.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { containerNeeds, podOf } from '../support/container-needs.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   CLUSTERS,
   madeAtRunTime,
@@ -14,7 +14,6 @@ import {
 } from '../support/workload-fleets.ts';
 import { ROWS } from './workload-rows.ts';
 
-const test = suite('containers');
 const RENDERED: Readonly<Record<string, readonly KubeObject[]>> = {
   ...Object.fromEntries(Object.keys(CLUSTERS).map((name) => [name, renderedBy(name)])),
   ...madeAtRunTime(),
@@ -131,5 +130,3 @@ function leaves(value: unknown): readonly string[] {
     ...leaves(below).map((path) => `${name}.${path}`),
   ]);
 }
-
-test.run();

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { injectedNames, plannedNames } from '../../runtime/diagnose/model/admission.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('admission in force');
 const V1 = 'admissionregistration.k8s.io/v1';
 const CREATED = { creationTimestamp: '2026-11-01T00:00:00Z' };
 const POLICY = 'pullwright-pull-secret-injection';
@@ -138,5 +137,3 @@ table<Row>(
     assert.ok(plannedNames(store, pod).length >= names.length);
   },
 );
-
-test.run();

@@ -4,9 +4,8 @@ import type { CommandIo } from '../../runtime/cli/command.ts';
 import { columnsOf, control, paintFor } from '../../runtime/cli/terminal.ts';
 import { renderStatus } from '../../runtime/diagnose/checks/status.ts';
 import { reportText } from '../../runtime/diagnose/views/text.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('colours and widths');
 const MARK = control('');
 
 function ioWith(env: NodeJS.ProcessEnv, isTTY: boolean, columns = 80): CommandIo {
@@ -115,5 +114,3 @@ for (const columns of [20, 40, 80])
       if (line.length > columns) assert.match(line, /^ *(.{0,16} )?\S+$/);
     assert.match(lines ?? '', /✕ broken/);
   });
-
-test.run();

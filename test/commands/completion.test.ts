@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright completion');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const completion = (shell: string) => runProcess([process.execPath, main, 'completion', shell]);
@@ -146,5 +145,3 @@ test('another shell is refused by name', async () => {
   assert.equal(ran.code, 2);
   assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish/);
 });
-
-test.run();

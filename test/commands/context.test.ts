@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('--context');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-context-'));
 const kubeconfig = join(folder, 'kubeconfig.json');
@@ -40,4 +39,3 @@ table(
 );
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

@@ -14,9 +14,7 @@ import {
 import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { UsageError } from '../../runtime/core/errors.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('flags');
+import { type Case, table, test } from '../support/suite.ts';
 
 const FLAGS = {
   from: several(file({ help: 'a folder, for kubectl apply --server-side' })),
@@ -199,5 +197,3 @@ test('every table is sound: short letters are of one flag, and defaults can be r
     }
   }
 });
-
-test.run();

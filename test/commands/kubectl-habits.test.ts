@@ -6,10 +6,9 @@ import type { Flag } from '../../runtime/cli/flags.ts';
 import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { CLUSTER, nowhere, put, tidy } from './output-scene.ts';
 
-const test = suite("kubectl's habits");
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** What people run by hand. */
 const byHand = specs.filter(({ name }) => COMMANDS[name]?.group !== 'run' || name === 'reconcile');
@@ -231,4 +230,3 @@ test('counts of several clusters are those of each', async () => {
 });
 
 test.lastly('the scene goes', tidy);
-test.run();

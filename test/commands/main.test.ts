@@ -1,9 +1,8 @@
 /** The program before a command runs: help, version, and words that were mistyped. */
 import assert from 'node:assert/strict';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const run = (...args: readonly string[]) =>
   runProcess([process.execPath, main, ...args], {
@@ -71,5 +70,3 @@ table(test, rows, async ({ args, code, stdout = /^$/, stderr = /^$/ }) => {
   assert.match(ran.stdout, stdout);
   assert.match(ran.stderr, stderr);
 });
-
-test.run();

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { hostedPairs } from '../../runtime/commands/reconcile/scopes.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('hostedPairs()');
 const VERSION = 'hypershift.openshift.io/v1beta1';
 
 interface Row extends Case {
@@ -121,5 +120,3 @@ table(test, rows, (row) => {
       row.pairs,
     );
 });
-
-test.run();

@@ -6,10 +6,9 @@ import { COMMANDS } from '../../runtime/commands/table.ts';
 import { golden } from '../support/golden.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { assertPrinted } from '../support/json-output.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { CHANGE, CLUSTER, EMPTY, emptyCluster, nodeFiles, nowhere, tidy } from './output-scene.ts';
 
-const test = suite('JSON output');
 const root = new URL('../..', import.meta.url).pathname;
 const kubeconfig = await emptyCluster();
 
@@ -174,4 +173,3 @@ table(
 );
 
 test.lastly('servers and folders are gone', tidy);
-test.run();

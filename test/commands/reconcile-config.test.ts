@@ -4,9 +4,8 @@ import {
   parseReconcileConfig,
   RECONCILERS,
 } from '../../runtime/commands/reconcile/reconcilers.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('parseReconcileConfig()');
 const ALL = Object.keys(RECONCILERS);
 
 interface Row extends Case {
@@ -86,5 +85,3 @@ test('only is what the reconcilers of the system work on', async () => {
     ],
   );
 });
-
-test.run();

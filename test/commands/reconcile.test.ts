@@ -14,9 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright reconcile --from');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-reconcile-'));
 
@@ -265,4 +264,3 @@ if (process.getuid?.() === 0) {
 }
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));
-test.run();

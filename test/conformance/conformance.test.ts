@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingPart } from './missing-part.ts';
 
-const test = suite('conformance cases');
 const here = new URL('.', import.meta.url).pathname;
 
 for (const folder of readdirSync(`${here}cases`).sort()) {
@@ -31,5 +30,3 @@ test('a folder without cases fails', async () => {
   assert.equal(ran.code, 1);
   assert.match(ran.stdout, /No case file in \/nonexistent/);
 });
-
-test.run();

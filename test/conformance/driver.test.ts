@@ -4,12 +4,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { idleFields, ignoredFields } from './comparison.ts';
 import { readCases } from './read-cases.ts';
 import type { ConformanceSuite } from './suite.ts';
 
-const test = suite('conformance driver');
 const here = import.meta.dirname;
 
 interface Row {
@@ -81,5 +80,3 @@ test('a folder of any case files runs to its end, odd rows and all', async () =>
     rmSync(folder, { recursive: true });
   }
 });
-
-test.run();

@@ -5,11 +5,10 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite as testSuite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingPart } from './missing-part.ts';
 import type { ConformanceSuite } from './suite.ts';
 
-const test = testSuite('conformance suites notice a wrong rule');
 const here = new URL('.', import.meta.url).pathname;
 const root = join(here, '..', '..');
 const copy = mkdtempSync(join(tmpdir(), 'pullwright-mutation-'));
@@ -55,4 +54,3 @@ for (const folder of readdirSync(join(here, 'cases')).sort()) {
 }
 
 test.lastly('the copy is removed', () => rmSync(copy, { recursive: true }));
-test.run();

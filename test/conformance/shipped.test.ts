@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { suite as testSuite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import type { ConformanceSuite } from './suite.ts';
 
-const test = testSuite('what conformance suites judge is shipped');
 const here = import.meta.dirname;
 const root = join(here, '../..');
 
@@ -43,5 +42,3 @@ for (const folder of readdirSync(join(here, 'cases')).sort()) {
     });
   }
 }
-
-test.run();

@@ -5,12 +5,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingControlPlane } from './build.ts';
 import { startControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 
-const test = suite('startControlPlane()');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('all of it', missing);
@@ -84,5 +83,3 @@ function isRunning(pid: string): boolean {
     return false;
   }
 }
-
-test.run();

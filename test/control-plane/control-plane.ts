@@ -5,7 +5,6 @@
  * ```ts
  * import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
  *
- * const test = suite('...');
  * const missing = missingControlPlane();
  * if (missing !== undefined) test.skip('everything', missing);
  * else {
@@ -20,7 +19,6 @@
  *   });
  *   test.lastly('the control plane stops', () => plane.stop());
  * }
- * test.run();
  * ```
  * `plane.kubeconfig` is an admin's (system:masters); `user.kubeconfig` has only the rights given.
  */

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { freePorts } from './ports.ts';
 
-const test = suite('ports of control planes');
 /** Twice as many as each takes, and two that somebody else may have: by chance two would seldom find different ones. */
 const RANGE = { first: 19_000, count: 10 };
 
@@ -48,5 +47,3 @@ test('those of a process that was killed are there for the next', async () => {
   await next.end('SIGKILL');
   assert.equal(new Set(next.ports).size, 4);
 });
-
-test.run();

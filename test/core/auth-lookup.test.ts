@@ -6,9 +6,7 @@ import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
 import type { AuthSource } from '../../runtime/core/docker-config/pull-secret.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('credential look-ups');
+import { table, test } from '../support/suite.ts';
 
 function source(name: string, keys: readonly string[]): AuthSource {
   const auths = Object.fromEntries(
@@ -177,5 +175,3 @@ test('look-ups are total', () => {
     }),
   );
 });
-
-test.run();

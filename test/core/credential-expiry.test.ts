@@ -3,9 +3,7 @@ import fc from 'fast-check';
 import { type CredentialExpiry, credentialExpiry } from '../../runtime/core/docker-config/expiry.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('credentialExpiry');
+import { type Case, table, test } from '../support/suite.ts';
 
 const END = 1_900_000_000;
 const WRITTEN = '2030-03-17T17:46:40Z';
@@ -152,5 +150,3 @@ test('is total', () => {
     }),
   );
 });
-
-test.run();

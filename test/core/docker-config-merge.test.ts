@@ -7,9 +7,7 @@ import { type MergeResult, mergePullSecrets } from '../../runtime/core/docker-co
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('mergePullSecrets');
+import { table, test } from '../support/suite.ts';
 
 const PLATFORM: string = plantedAuth('platform', 'platform');
 const TENANT: string = plantedAuth('tenant', 'tenant');
@@ -441,5 +439,3 @@ test('where the platform alone names the host, its credential is the first one t
     { numRuns: 400 },
   );
 });
-
-test.run();

@@ -5,9 +5,8 @@ import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('parseDockerConfig');
 const AUTH = plantedAuth('config');
 const entry = (body: string): string => `{"auths":{"r.io":${body}}}`;
 
@@ -244,5 +243,3 @@ test('the canonical form is its own canonical form, and the kubelet reads all of
     { numRuns: 500 },
   );
 });
-
-test.run();

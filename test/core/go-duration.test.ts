@@ -1,9 +1,7 @@
 /** Durations are read and written as Go does. The expected numbers are those of Go 1.26's `time.ParseDuration`. */
 import assert from 'node:assert/strict';
 import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('Go durations');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly text: string;
@@ -103,5 +101,3 @@ table(test, rows, ({ text, is, written }) => {
   assert.equal(parsed, is);
   if (written !== undefined) assert.equal(formatGoDuration(parsed ?? Number.NaN), written);
 });
-
-test.run();

@@ -1,9 +1,7 @@
 /** Hints about names of images that cannot be read. */
 import assert from 'node:assert/strict';
 import { imageHint, isShortName, parseImageReference } from '../../runtime/core/image-reference.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('names of images');
+import { table, test } from '../support/suite.ts';
 
 const rows = [
   {
@@ -44,5 +42,3 @@ test('isShortName() agrees with what is expanded to Docker Hub', () => {
     assert.equal(isShortName(image), parsed.reference.domain === 'docker.io', image);
   }
 });
-
-test.run();

@@ -5,9 +5,7 @@ import {
   selectorKeys,
   selects,
 } from '../../runtime/core/kubernetes/label-selector.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('label selectors');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly selector: unknown;
@@ -139,5 +137,3 @@ test('isLabelKey() follows the API server', () => {
   for (const key of ['', '/', 'a/', '/a', 'a/b/c', '-a', 'a-', 'UP.io/a', 'x'.repeat(64)])
     assert.equal(isLabelKey(key), false, key);
 });
-
-test.run();

@@ -4,9 +4,7 @@ import {
   matchImageFault,
   matchImageHint,
 } from '../../runtime/core/docker-config/match-images.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('matchImages');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Hinted extends Case {
   readonly pattern: string;
@@ -53,5 +51,3 @@ test('a pattern that is no glob is an error for an image with as many labels, an
   assert.deepEqual(matchesImage(pattern, 'a.b.c.d/app'), { ok: false, goText: 'syntax error in pattern' });
   assert.deepEqual(matchesImage(pattern, 'quay.io/app'), { ok: true, match: false });
 });
-
-test.run();

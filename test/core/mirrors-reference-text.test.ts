@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
 import { isCanonical } from '../../runtime/core/mirrors/resolve.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('isCanonical');
+import { test } from '../support/suite.ts';
 
 /** What stands between two separators, right or nearly so. */
 const part = fc.oneof(
@@ -36,5 +34,3 @@ test('it takes exactly what the whole grammar gives back unchanged, so that its 
   );
   assert.ok(taken > 100, `only ${taken} of the texts are references`);
 });
-
-test.run();

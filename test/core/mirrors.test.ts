@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('resolveMirrors');
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 function rule(
@@ -248,5 +247,3 @@ test('answers any text', () => {
     { numRuns: 2000, seed: 8 },
   );
 });
-
-test.run();

@@ -1,9 +1,7 @@
 /** How a pod gets a successor, by its owner. */
 import assert from 'node:assert/strict';
 import { recreation } from '../../runtime/core/kubernetes/pod-owner.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('owners of pods');
+import { test } from '../support/suite.ts';
 
 const OWNERS: readonly (readonly [string, string, boolean, string])[] = [
   ['apps/v1', 'ReplicaSet', true, 'a Deployment'],
@@ -27,5 +25,3 @@ for (const [apiVersion, kind, makes, reason] of OWNERS)
     const text = recreation({ apiVersion: 'v1', kind: 'Pod', metadata });
     assert.equal(text !== 'create it again', makes);
   });
-
-test.run();

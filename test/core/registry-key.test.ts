@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('registryKey');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly meaning: string;
@@ -95,5 +93,3 @@ test('every text gives a key', () => {
     }),
   );
 });
-
-test.run();

@@ -12,12 +12,10 @@ import {
 import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/plugin/options.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { makeCertificates } from '../support/certificates.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { startApi } from './support/api-double.ts';
 import { makeNode, requestFor, runOn, tokenFor } from './support/node-double.ts';
 import { CONF, IMAGE, SECRET } from './support/one-run.ts';
-
-const test = suite('API server of the provider');
 
 const PEM = { a: pemOf('a'), b: pemOf('b') } as const;
 
@@ -320,5 +318,3 @@ function parsedOr(text: string): unknown {
     return undefined;
   }
 }
-
-test.run();

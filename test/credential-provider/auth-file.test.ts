@@ -18,9 +18,7 @@ import {
 } from '../../runtime/credential-provider/auth-file.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { jsonNode } from '../support/json-node.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('auth file of a namespace');
+import { table, test } from '../support/suite.ts';
 
 test('keys are spelled as the complete judgement spells them, host in lower case', () => {
   const schemes = ['', 'https://', 'http://', 'HTTPS://'];
@@ -296,5 +294,3 @@ test('the node covers a source by an entry for it or above it, or by a helper of
   assert.ok(!covers({ auths: { 'quay.io': { auth: NODE } }, credHelpers: { 'quay.io': 'x' } }));
   assert.ok(!globalCovers(NO_GLOBAL_AUTH, SOURCES));
 });
-
-test.run();

@@ -5,9 +5,7 @@ import { credentialProviderSystem } from '../../charts/credential-provider/chart
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { schema } from '../../runtime/credential-provider/options.ts';
 import { golden } from '../support/golden.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('credential provider chart');
+import { type Case, table, test } from '../support/suite.ts';
 
 const CLUSTER: ClusterContext = {
   name: 'prod',
@@ -135,5 +133,3 @@ const bad: readonly Bad[] = [
   },
 ];
 table(test, bad, ({ section }) => assert.equal(schema.safeParse(section).success, false));
-
-test.run();

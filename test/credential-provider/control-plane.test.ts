@@ -9,7 +9,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { executable } from '../support/executable.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import {
   authFiles,
@@ -20,7 +20,6 @@ import {
   requestFor,
 } from './support/node-double.ts';
 
-const test = suite('provider on a real API server');
 const missing = missingControlPlane();
 const IMAGE = 'docker.io/library/nginx';
 const SOURCE = 'mirror.example.com/library/nginx';
@@ -166,4 +165,3 @@ async function withPlane(): Promise<void> {
 
 if (missing === undefined) await withPlane();
 else test.skip('everything', missing);
-test.run();

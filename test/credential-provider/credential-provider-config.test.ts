@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('the kubelet about its credential provider file');
+import { table, test } from '../support/suite.ts';
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\n';
 
@@ -94,5 +92,3 @@ test('a file that says KIND is told about that field', () => {
 test('a file without apiVersion is told about that', () => {
   assert.match(kubeletRefusal('kind: CredentialProviderConfig', parseYaml) ?? '', /'apiVersion' is missing/);
 });
-
-test.run();

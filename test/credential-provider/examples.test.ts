@@ -5,9 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('examples of the credential provider');
 const root = join(import.meta.dirname, '../..');
 const request = readFileSync(join(root, 'examples/request.json'), 'utf8');
 
@@ -69,5 +68,3 @@ test('a folder with nothing but the object makes nothing of other systems', asyn
     ],
   );
 });
-
-test.run();

@@ -5,13 +5,11 @@ import { createServer as createPlain } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { makeCertificates } from '../support/certificates.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
 import { CONF, call, IMAGE, leave, MEMBER, place, removeProgram, serverEnv } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, makeNode, pullSecret } from './support/node-double.ts';
-
-const test = suite('crio-credential-provider and the API server');
 
 interface Answered extends Case {
   readonly state?: Partial<ApiState>;
@@ -235,4 +233,3 @@ test('no line shows a credential', async () => {
 });
 
 test.lastly('the folder is removed', removeProgram);
-test.run();

@@ -6,12 +6,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { call, IMAGE, leave, place, program, removeProgram } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, flagsOf, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
-const test = suite('crio-credential-provider');
 test('answers, with the environment of a service', async () => {
   const here = await place();
   const ran = await call(here.node, 'team-a');
@@ -124,4 +123,3 @@ test('killed at any instant: no partial file, and nothing of another namespace',
 });
 
 test.lastly('the folder is removed', removeProgram);
-test.run();

@@ -12,11 +12,10 @@ import {
 } from '../../runtime/credential-provider/installer/report.ts';
 import { MOST_NOTES } from '../../runtime/credential-provider/plugin/journal.ts';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { CONF, call, IMAGE, leave, place, removeProgram } from './support/compiled-run.ts';
 import { type NodeDouble, requestFor, tokenFor } from './support/node-double.ts';
 
-const test = suite('notes of failed runs');
 const STATE = { ready: true, reason: 'InSync', message: 'The file matches the desired content' };
 
 /** Files of notes, by name. */
@@ -144,4 +143,3 @@ test('the Event stands on the pod, once for each cause', () => {
 });
 
 test.lastly('the program goes', removeProgram);
-test.run();

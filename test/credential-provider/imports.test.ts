@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('imports of the provider');
 const root = join(import.meta.dirname, '../..');
 
 /** Files and packages that are loaded when `entry` is; `await import` is not followed. */
@@ -52,5 +51,3 @@ test('no reconciler, no chart, no schema, no parser of YAML', () => {
   assert.deepEqual(heavy, []);
   assert.ok(reached.length <= 36, `${reached.length} files: ${reached.join(' ')}`);
 });
-
-test.run();

@@ -16,7 +16,7 @@ import { digestOf as fileDigest } from '../../runtime/credential-provider/instal
 import { missingControlPlane } from '../control-plane/build.ts';
 import { counted } from '../support/counted.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, systemdMissing, until } from '../support/systemd.ts';
 import {
   GOOD_VERSIONS,
@@ -25,7 +25,6 @@ import {
   installerScene,
 } from './support/installer-scene.ts';
 
-const test = suite('installer of the credential provider, killed at random instants');
 const missing = systemdMissing() ?? missingControlPlane();
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
@@ -158,4 +157,3 @@ else {
   });
   test.lastly('the control plane stops', () => cluster.plane.stop());
 }
-test.run();

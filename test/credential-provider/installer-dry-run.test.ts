@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { missingControlPlane } from '../control-plane/build.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { type DryRun, DryRunScene, installed, namesIn } from './support/dry-run-scene.ts';
 
-const test = suite('install-provider --dry-run');
 const missing = missingControlPlane();
 
 interface Bad extends Case, Partial<Omit<DryRun, 'folder' | 'serviceAccount'>> {
@@ -169,4 +168,3 @@ else {
 
   test.lastly('the control plane stops', () => scene.stop());
 }
-test.run();

@@ -10,7 +10,7 @@ import {
   planInstall,
   planNodeUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
 const UNIT = {
   path: '/usr/lib/systemd/system/kubelet.service',
@@ -53,7 +53,6 @@ function nodeWith(metadata: Partial<InstallInput['node']['metadata']>): InstallI
 
 const MCO = 'machineconfiguration.openshift.io';
 const FOREIGN = '[Service]\nEnvironment="KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS=--v=2"\n';
-const test = suite('plan of the installer');
 const pointed = { config: '/etc/ecr.yaml', binDir: '/opt/plugins' };
 const late = {
   path: '/etc/systemd/system/kubelet.service.d/90-mine.conf',
@@ -240,5 +239,3 @@ test('the kubelet looks for providers where the texts of its command line say la
       texts.join(),
     );
 });
-
-test.run();

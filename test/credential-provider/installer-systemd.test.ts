@@ -16,7 +16,7 @@ import { parse } from 'yaml';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { entriesOf, systemdMissing, until } from '../support/systemd.ts';
 import {
   GOOD_VERSIONS,
@@ -26,7 +26,6 @@ import {
   installerScene,
 } from './support/installer-scene.ts';
 
-const test = suite('installer of the credential provider');
 const missing = systemdMissing() ?? missingControlPlane();
 const GOOD = GOOD_VERSIONS;
 
@@ -333,5 +332,3 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
-
-test.run();

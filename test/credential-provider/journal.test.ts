@@ -7,11 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { baseRuntime } from '../../build/base.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { call, IMAGE, leave, MEMBER, place, removeProgram } from './support/compiled-run.ts';
 import { pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
-const test = suite('journal of crio-credential-provider');
 const root = new URL('../..', import.meta.url).pathname;
 const bun = baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
 
@@ -149,4 +148,3 @@ test('a journal that is full, gone, or no socket does not hold the pull up', asy
 });
 
 test.lastly('the folder is removed', removeProgram);
-test.run();

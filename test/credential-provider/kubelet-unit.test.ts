@@ -9,9 +9,7 @@ import {
   serviceSettings,
   unitLine,
 } from '../../runtime/credential-provider/kubelet-unit.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('unit of a kubelet');
+import { table, test } from '../support/suite.ts';
 
 const KUBEADM = [
   '[Unit]\nDescription=kubelet\nExecStart=/not/here\n[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n',
@@ -100,5 +98,3 @@ test('what the variable holds in the unit stays, and reads back as it was', () =
     'KUBELET_EXTRA_ARGS="--a=\\"b\\" --new"',
   );
 });
-
-test.run();

@@ -19,12 +19,11 @@ import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { buildGoProgram, missingGo } from '../support/go-program.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { authFiles, flagsOf, makeNode, pullSecret } from './support/node-double.ts';
 
-const test = suite('provider under the kubelet');
 const root = join(import.meta.dirname, '../..');
 const NODE = 'worker-0';
 const IMAGE = 'docker.io/library/nginx:1';
@@ -226,4 +225,3 @@ function until(condition: () => Promise<boolean>): Promise<void> {
 const missing = missingControlPlane() ?? missingGo();
 if (missing === undefined) await withKubelet();
 else test.skip('everything', missing);
-test.run();

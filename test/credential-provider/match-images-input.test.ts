@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';
 
-const test = suite('matchImages of a folder');
 const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
 
 function reconcile(spec: unknown): {
@@ -72,5 +71,3 @@ test('any other spec is taken without a failure', () => {
     { numRuns: 200 },
   );
 });
-
-test.run();

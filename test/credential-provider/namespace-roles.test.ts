@@ -5,10 +5,9 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { namespaceAccess } from '../../runtime/credential-provider/access.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { reconcilers } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { worldOf } from './support/world-double.ts';
 
-const test = suite('roles of namespaces');
 const OPTIONS = { namespaces: { 'team-a': { serviceAccounts: ['app'], readReferences: false } } };
 
 function account(name: string, secrets: unknown, annotation?: string): KubeObject {
@@ -115,5 +114,3 @@ test('options that are none are refused by their path', () => {
       /namespaces(\.a\.serviceAccounts)?: (invalid|required) value/,
     );
 });
-
-test.run();

@@ -9,10 +9,8 @@ import { executableMachineConfigs } from '../../runtime/credential-provider/obje
 import { parseReconcilerOptions, schema } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';
-
-const test = suite('our executable on OpenShift');
 
 interface IgnitionConfig {
   readonly storage: {
@@ -203,5 +201,3 @@ test('the section refuses paths that a list or a unit would read as something el
   assert.equal(schema.safeParse({ provider: { authDir: '/run/crio-auth', budgetMs: 99 } }).success, false);
   assert.equal(schema.safeParse({ provider: { authDir: '/run/crio-auth', budgetMs: 100 } }).success, true);
 });
-
-test.run();

@@ -11,9 +11,7 @@ import {
   providerArgs,
   providerConfigText,
 } from '../../runtime/credential-provider/provider-flags.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('options of the provider');
+import { test } from '../support/suite.ts';
 
 /** Other than the defaults. */
 const VALUE: Readonly<Record<ProviderFlagKind, unknown>> = {
@@ -61,5 +59,3 @@ test('a file beside the executable that is wrong is named', () => {
   assert.throws(read('nope'), /Cannot read the config file "\/opt\/c\.json": it is no JSON/);
   assert.throws(read('{"budget-ms":50}'), /must be a whole number from 100 to 55000/);
 });
-
-test.run();

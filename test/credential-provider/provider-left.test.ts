@@ -6,11 +6,9 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultOptions } from '../../runtime/credential-provider/plugin/options.ts';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { authFiles, PATIENT_MS } from './support/node-double.ts';
 import { IMAGE, LEFT, run, type Setup } from './support/one-run.ts';
-
-const test = suite('provider, files that are left');
 
 interface Left extends Case {
   readonly setup: Setup;
@@ -157,5 +155,3 @@ test('what no pull took is swept by the next run, of whichever pod it is', () =>
     },
   );
 });
-
-test.run();

@@ -1,11 +1,9 @@
 // deadline: 120 s
 /** What the provider says and does when something is wrong: every row still lets a pull succeed that could succeed. */
 import assert from 'node:assert/strict';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { type NodeFiles, requestFor, tokenFor } from './support/node-double.ts';
 import { auth, CONF, IMAGE, run, type Setup } from './support/one-run.ts';
-
-const test = suite('provider in trouble');
 
 interface Trouble extends Case {
   readonly setup: Setup;
@@ -111,5 +109,3 @@ table(test, troubles, ({ setup, exitCode, says }) =>
     assert.ok(!seen.log.some((line) => line.includes(tokenFor('team-a'))), 'the token is in the log');
   }),
 );
-
-test.run();

@@ -3,13 +3,11 @@
 import assert from 'node:assert/strict';
 import { chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import { authFiles, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 import { auth, IMAGE, LEFT, run } from './support/one-run.ts';
-
-const test = suite('provider');
 
 test('writes for the mirror, keeps the image private, asks once', () =>
   run({}, ({ exitCode, stdout, auths, paths }) => {
@@ -130,5 +128,3 @@ test('a thousand bad secrets are a few lines', () => {
     assert.ok(log.length <= 20, log.join('\n'));
   });
 });
-
-test.run();

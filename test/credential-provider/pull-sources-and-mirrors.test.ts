@@ -10,9 +10,8 @@ import { compileMirrors, resolveMirrors } from '../../runtime/core/mirrors/resol
 import { type PullSource, pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pull sources and mirror rules');
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 // Few names, so that prefixes meet images, each other and mirrors.
@@ -87,5 +86,3 @@ test('both name the same places', async () => {
   );
   assert.ok(withMirrors > 300, `only ${withMirrors} cases with mirrors`);
 });
-
-test.run();

@@ -16,11 +16,10 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { CR, furnishPools, workerNode } from './support/machine-config-operator.ts';
 import { SLOW, soon } from './support/reconciler-cluster.ts';
 
-const test = suite('credential provider of a hosted cluster as a process');
 const missing = missingControlPlane();
 const CONFIG_MAP: TestObject = {
   apiVersion: 'v1',
@@ -193,4 +192,3 @@ else {
     await plane.stop();
   });
 }
-test.run();

@@ -6,10 +6,9 @@ import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import type { Result } from '../../runtime/engine/contract.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
 
-const test = suite('credential provider reconciler, hosted clusters');
 const CONFIG_MAP = 'east-crio-credential-provider';
 
 interface PoolShape {
@@ -248,5 +247,3 @@ test('a platform whose kubelet unit cannot be seen is warned of', () => {
     assert.equal(JSON.stringify(status).includes('FlagsMayNotReach'), isWarned, platform);
   }
 });
-
-test.run();

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { reconcile } from './support/reconcile-once.ts';
 import type { ClusterShape } from './support/world-double.ts';
 
-const test = suite('credential provider reconciler, platforms');
 const FOLDER = '/etc/kubernetes/credential-providers';
 
 /** The pool's rendered config with this kubelet unit. */
@@ -118,5 +117,3 @@ test('without entries nothing is unclear', () => {
   const { configs } = reconcile({ pools: ['worker'], platform: null, matchImages: null });
   assert.equal(configs[0]?.kind, 'MachineConfig');
 });
-
-test.run();

@@ -6,11 +6,10 @@
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { CR, configOf, OperatorStandIn, rollOut, workerNode } from './support/machine-config-operator.ts';
 import { ReconcilerCluster, rounds, SLOW, STATUS, settled, soon } from './support/reconciler-cluster.ts';
 
-const test = suite('credential provider reconciler as a process');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('everything', missing);
@@ -126,4 +125,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-test.run();

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { reconcile } from './support/reconcile-once.ts';
 
-const test = suite('credential provider reconciler');
 const MC = 'machineconfiguration.openshift.io/v1';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
 
@@ -248,5 +247,3 @@ table(
     assert.equal(configs.length, isRendered ? 1 : 0);
   },
 );
-
-test.run();

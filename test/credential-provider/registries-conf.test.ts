@@ -12,11 +12,10 @@ import {
 } from '../../runtime/core/mirrors/registries-conf.ts';
 import { pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { oracleSources } from './support/crio-oracle.ts';
 import { makeNode } from './support/node-double.ts';
 
-const test = suite('registries.conf');
 const IMAGE = 'a.example.com/team/app';
 const label = fc.constantFrom('a', 'b', 'c', 'example', 'mirror', 'com', 'org');
 const host = fc.array(label, { minLength: 2, maxLength: 3 }).map((labels) => labels.join('.'));
@@ -160,5 +159,3 @@ test('what else TOML allows is left to the parser', () => {
   ])
     assert.equal(whole(`${odd}\n${filler}`)[0]?.location, 'x.io', odd);
 });
-
-test.run();

@@ -8,11 +8,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingTool, ociLayout, push, scratch, startRegistry, USER } from '../registry/docker-registry.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { startApi } from './support/api-double.ts';
 import { authFiles, makeNode, pullSecret, requestFor, runOn, tokenFor } from './support/node-double.ts';
 
-const test = suite('pull through a mirror');
 const missing = missingTool();
 
 interface Pull extends Case {
@@ -142,4 +141,3 @@ async function withRegistry(): Promise<void> {
 
 if (missing === undefined) await withRegistry();
 else test.skip('everything', `${missing} is not installed`);
-test.run();

@@ -6,9 +6,7 @@ import type { CheckInput } from '../../runtime/diagnose/checks/installation.ts';
 import { AFTER_CHECKS, BEFORE_CHECKS } from '../../runtime/diagnose/checks/installed.ts';
 import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
 import type { Finding, Severity } from '../../runtime/diagnose/model/types.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('findings of check');
+import { type Case, table, test } from '../support/suite.ts';
 
 const NOTHING: CheckInput = {
   objects: [],
@@ -571,5 +569,3 @@ test('what reports by conditions counts: trouble fails, work in progress warns, 
   ]);
   assert.deepEqual(severities(), ['warning']);
 });
-
-test.run();

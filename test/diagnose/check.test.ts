@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright check');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-check-'));
 const fleet = join(folder, 'fleet.yaml');
 writeFileSync(
@@ -214,4 +213,3 @@ else {
 }
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

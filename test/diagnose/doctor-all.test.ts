@@ -10,9 +10,8 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { causeText } from '../../runtime/diagnose/model/types.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright doctor --all');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-doctor-all-'));
 const doctor = (...args: readonly string[]) => runInProcess(['doctor', ...args]);
 const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
@@ -329,4 +328,3 @@ table(
 );
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

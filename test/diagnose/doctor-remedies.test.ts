@@ -6,9 +6,7 @@ import { fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('doctor: remedies');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly owner?: { readonly apiVersion: string; readonly kind: string };
@@ -168,5 +166,3 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
     'Write imagePullSecrets: [{"name":"good"}] into the manifest of the pod, and create it again',
   );
 });
-
-test.run();

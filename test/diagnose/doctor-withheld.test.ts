@@ -5,9 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('pullwright doctor, of what is not given');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly giver?: object;
@@ -122,5 +120,3 @@ table(test, rows, async ({ giver, labels = {}, says }) => {
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(ran.stdout, says);
 });
-
-test.run();

@@ -9,10 +9,9 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { account, BRINGING, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
 
-const test = suite('pullwright doctor');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const missing = missingControlPlane();
 
@@ -209,5 +208,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('the effective keyring of a template');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-keyring-'));
 const body = JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('keyring', 'robot') } } });
@@ -184,4 +183,3 @@ test('doctor says what was seen', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

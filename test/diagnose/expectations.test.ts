@@ -3,9 +3,7 @@ import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { judgeExpectation, readExpectations } from '../../runtime/diagnose/commands/test.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('expectations');
+import { table, test } from '../support/suite.ts';
 
 const auth = (user: string): string => Buffer.from(`${user}:pw`).toString('base64');
 const source = (name: string, body: string) => ({ name, format: 'config.json', text: redact(body) }) as const;
@@ -155,5 +153,3 @@ test('every mistake of a file is told, with its path', () => {
     assert.equal(problems(document).length, 1);
   assert.deepEqual(problems({ tests: [{ image, expect: 'denied' }] }), []);
 });
-
-test.run();

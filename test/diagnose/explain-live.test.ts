@@ -10,9 +10,8 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pullwright explain in a cluster');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const missing = missingControlPlane();
 
@@ -142,5 +141,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

@@ -8,9 +8,8 @@ import { join } from 'node:path';
 import { certificates } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pullwright explain and its surroundings');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
 
@@ -113,4 +112,3 @@ test('a dump of 100,000 objects', async () => {
 });
 
 test.lastly('the work folder is removed', () => rmSync(folder, { recursive: true, force: true }));
-test.run();

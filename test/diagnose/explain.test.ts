@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pullwright explain');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-explain-'));
 
@@ -209,4 +208,3 @@ test('wrong use says what is wanted', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

@@ -4,10 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { idms } from './mirror-objects.ts';
 
-const test = suite('folders with several clusters');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-clusters-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -118,5 +117,3 @@ test('a kubeconfig is of one cluster', async () => {
   assert.equal(ran.code, 2);
   assert.match(ran.stderr, /--cluster chooses among the clusters of --from/);
 });
-
-test.run();

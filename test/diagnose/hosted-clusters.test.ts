@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { MAX_VERDICTS, pullStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { hostedClustersSaid, type SeenCluster } from '../../runtime/engine/hosted-status.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('hostedClustersSaid');
 const seen = (scope: string, state: SeenCluster['state'], code?: string): SeenCluster => ({
   scope,
   state,
@@ -67,5 +66,3 @@ test('a thousand that fail, with endless words, fit into the object', () => {
   assert.ok((said.conditions[0]?.message.length ?? 0) < 1000);
   assert.match(said.conditions[0]?.message ?? '', /and 997 more$/);
 });
-
-test.run();

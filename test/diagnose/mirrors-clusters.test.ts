@@ -4,10 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { idms, image, type MirrorsRow, machineConfig, set } from './mirror-objects.ts';
 
-const test = suite('mirrors of clusters');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-mirrors-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -229,5 +228,3 @@ test('--what-if says what nodes would do', async () => {
   assert.match(ran.stdout, /^change every node drains and reloads CRI-O: "quay\.io\/a" gets the mirror/);
   assert.match(ran.stdout, /1 {2}m\.example\.com\/a\/x:1/);
 });
-
-test.run();

@@ -4,9 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('mirrors --in-use');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-in-use-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -236,5 +235,3 @@ test('bad usage', async () => {
     assert.match(ran.stderr, /Cannot use --in-use: expected --what-if FILE, and no image/);
   }
 });
-
-test.run();

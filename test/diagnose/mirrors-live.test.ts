@@ -11,10 +11,9 @@ import { certificates, startServer, stopServers } from '../registry/https-server
 import { plantedAuth } from '../support/canary.ts';
 import { hostedCluster } from '../support/hypershift.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { idms, image, machineConfig } from './mirror-objects.ts';
 
-const test = suite('mirrors in a cluster');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const missing = missingControlPlane();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -200,5 +199,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('mirrors that are skipped');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-passed-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -69,5 +68,3 @@ test('verify names the mirror', async () => {
   const ran = await cli('verify', '--all-in-use', '--timeout', '2');
   assert.match(ran.stderr, PASSED);
 });
-
-test.run();

@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { idms } from './mirror-objects.ts';
 
-const test = suite('mirrors --probe with Secrets');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-probe-'));
 const ca = join(folder, 'ca.crt');
@@ -134,5 +133,3 @@ test.lastly('the server stops', () => {
   stopServers();
   rmSync(folder, { recursive: true, force: true });
 });
-
-test.run();

@@ -1,10 +1,9 @@
 /** `mirrors` over objects that the API server or the operator refuses: what nodes then have. */
 import assert from 'node:assert/strict';
 import { runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { idms, image, type MirrorsRow, machineConfig, ofCluster } from './mirror-objects.ts';
 
-const test = suite('mirrors of refused objects');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -71,5 +70,3 @@ table(test, ROWS, async (row) => {
   for (const says of row.says) assert.match(ran.stdout + ran.stderr, says);
   if (row.never !== undefined) assert.doesNotMatch(ran.stdout + ran.stderr, row.never);
 });
-
-test.run();

@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MirrorReport, mirrorText } from '../../runtime/diagnose/model/mirrors.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('mirrors');
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/team/app:1';
 
@@ -120,5 +119,3 @@ test('in a narrow terminal nothing stands beside a place', () => {
     '',
   ]);
 });
-
-test.run();

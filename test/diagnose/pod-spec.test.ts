@@ -1,9 +1,7 @@
 /** What is read out of pods and templates. */
 import assert from 'node:assert/strict';
 import { imagesOf } from '../../runtime/diagnose/model/pull.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('imagesOf()');
+import { test } from '../support/suite.ts';
 
 test('gives every image that the kubelet pulls, each once', () => {
   const spec = {
@@ -16,5 +14,3 @@ test('gives every image that the kubelet pulls, each once', () => {
   assert.deepEqual(imagesOf({ volumes: 'odd', containers: 7 }), []);
   assert.deepEqual(imagesOf(undefined), []);
 });
-
-test.run();

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pull requests');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-pull-request-'));
 const command = `${process.execPath} ${root}main.ts`;
@@ -228,4 +227,3 @@ test('SARIF and JUnit of synth tell what --check found, and nothing else', async
 });
 
 test.lastly('the repository is removed', () => rmSync(folder, { recursive: true }));
-test.run();

@@ -12,9 +12,8 @@ import { decodeObject } from '../../runtime/kube/decode.ts';
 import { missingTool, ociLayout, push, scratch, startRegistry, USER } from '../registry/docker-registry.ts';
 import { certificates } from '../registry/https-server.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('registryLookUp');
 const missing = missingTool();
 
 if (missing !== undefined) test.skip('against a real registry', `${missing} is not installed`);
@@ -140,5 +139,3 @@ else {
     rmSync(folder, { recursive: true });
   });
 }
-
-test.run();

@@ -7,10 +7,9 @@ import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
 import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
 import { findPlanted } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { HOSTILE, writeContainerdFolder, writeHostileFolder, writeLargeFolder } from './report-scene.ts';
 
-const test = suite('pullwright report');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-report-'));
 const run = (...args: readonly string[]): Promise<ProcessResult> =>
@@ -182,4 +181,3 @@ for (const part of ['build/report-page', 'test/browser'])
   });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

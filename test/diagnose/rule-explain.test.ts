@@ -6,9 +6,7 @@ import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
 import type { ExplainInput, ListedSecret } from '../../runtime/diagnose/model/types.ts';
 import { explanationText } from '../../runtime/diagnose/views/text.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('explainImage');
+import { table, test } from '../support/suite.ts';
 
 function source(name: string, users: Readonly<Record<string, string>>): AuthSource {
   const auths = Object.fromEntries(
@@ -260,5 +258,3 @@ table(test, STARS, ({ key, image, near, why }) => {
   assert.equal(unused?.near, near);
   assert.match(unused?.why ?? '', why);
 });
-
-test.run();

@@ -6,9 +6,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pullwright status --watch');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-watch-'));
 const children = new Set<ChildProcess>();
@@ -127,5 +126,3 @@ test('a file that breaks while it is watched is named, and read again once it is
   child.kill('SIGTERM');
   assert.equal(await ended, 1, said());
 });
-
-test.run();

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { expectPull, standInSecret } from '../../runtime/diagnose/commands/test.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('pullwright test');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-test-'));
 const file = join(folder, 'pull.test.yaml');
@@ -75,5 +74,3 @@ test('expectPull takes charts, alone and in a list, and names an argument that i
     /^TypeError: Cannot read argument 2 of expectPull: .*, got string$/,
   );
 });
-
-test.run();

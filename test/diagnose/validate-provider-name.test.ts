@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('a CRIOCredentialProviderConfig that is not called "cluster"');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-provider-name-'));
 writeFileSync(
@@ -24,4 +23,3 @@ test('validate names the path', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

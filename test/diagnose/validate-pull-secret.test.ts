@@ -3,9 +3,8 @@ import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { validateDockerConfig, validateSecret } from '../../runtime/diagnose/checks/docker-config.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('validate pull secrets');
 const AUTH = plantedAuth('validate');
 const one = (key: string, entry: string): string => `{"auths":{"${key}":${entry}}}`;
 const good = `{"auth":"${AUTH}"}`;
@@ -166,5 +165,3 @@ table(
     );
   },
 );
-
-test.run();

@@ -1,9 +1,7 @@
 /** What is said of a SidecarSet before it is applied. */
 import assert from 'node:assert/strict';
 import { sidecarSetProblems } from '../../runtime/diagnose/checks/documents.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('problems of SidecarSets');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly spec?: unknown;
@@ -127,5 +125,3 @@ table(test, rows, ({ spec, from, apiVersion = 'apps.kruise.io/v1beta1', says }) 
   const said = sidecarSetProblems(object).map(({ severity, code, path }) => `${severity} ${code} ${path}`);
   assert.deepEqual(said, says);
 });
-
-test.run();

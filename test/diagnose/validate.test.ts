@@ -4,9 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('pullwright validate');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-validate-'));
 
@@ -273,4 +272,3 @@ test('wrong use and a missing file', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

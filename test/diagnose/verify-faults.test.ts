@@ -4,10 +4,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { allow, asked, deployment, dump, LABEL, secret, tidy } from './verify-scene.ts';
-
-const test = suite('pullwright verify and faults');
 
 /** A token that has ended, as an `auth` field. */
 function endedToken(): string {
@@ -117,4 +115,3 @@ test('a registry that is silent is given up in time', async () => {
 });
 
 test.lastly('servers stop', tidy);
-test.run();

@@ -12,10 +12,9 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { ca, tidy } from './verify-scene.ts';
 
-const test = suite('pullwright verify in a cluster');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const missing = missingControlPlane();
 const OWN = 'pullwright-system';
@@ -174,4 +173,3 @@ else {
     tidy();
   });
 }
-test.run();

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import type { VerifyReport } from '../../runtime/diagnose/model/verification.ts';
 import { verifyText } from '../../runtime/diagnose/views/text.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('verifyText()');
+import { type Case, table, test } from '../support/suite.ts';
 
 const credential = {
   key: 'registry.example.com/team',
@@ -94,5 +92,3 @@ test('no line is wider than the terminal, but for names that are', () => {
   for (const line of text(40).split('\n').slice(0, -2))
     assert.ok(line.length <= 40 || !line.trim().includes(' '), line);
 });
-
-test.run();

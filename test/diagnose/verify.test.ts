@@ -8,7 +8,7 @@ import { missingTool, ociLayout, push, startRegistry, USER } from '../registry/d
 import { certificates, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   allow,
   asked,
@@ -22,8 +22,6 @@ import {
   verify,
   yaml,
 } from './verify-scene.ts';
-
-const test = suite('pullwright verify');
 
 const wants = (response: ServerResponse, challenge: string): void =>
   void response.writeHead(401, { 'www-authenticate': challenge, 'content-length': '0' }).end();
@@ -234,4 +232,3 @@ test('wrong use is said', async () => {
 });
 
 test.lastly('servers stop', tidy);
-test.run();

@@ -2,9 +2,8 @@
 import { join } from 'node:path';
 import { golden } from '../support/golden.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('words of commands');
 const root = join(import.meta.dirname, '../..');
 const DUMP = 'examples/troubled';
 const AT = ['--from', DUMP, '--cluster', 'clusters/shop-eu'];
@@ -28,5 +27,3 @@ for (const [name, args] of Object.entries(COMMANDS))
     const text = `$ pullwright ${args.join(' ')}\n${ran.stdout}${ran.stderr}exit code ${ran.code}\n`;
     golden(`words/${name}.txt`, text.replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, 'TIME'));
   });
-
-test.run();

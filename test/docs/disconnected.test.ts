@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('docs/registry-overrides.md, disconnected clusters');
 const blocks = docBlocks('docs/registry-overrides.md').filter(({ heading }) => /^\d\. /.test(heading));
 const work = mkdtempSync(join(tmpdir(), 'pullwright-disconnected-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -34,5 +33,3 @@ test('the commands do what they say', async () => {
     /in use 1 image: 1 changes, 0 lose their last place, 0 gain a mirror without a credential/,
   );
 });
-
-test.run();

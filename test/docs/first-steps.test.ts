@@ -12,10 +12,9 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { emptyCluster, tidy } from '../commands/output-scene.ts';
 import { docBlock, docBlocks, putProgram, runBlock, saveBlock } from '../support/doc-blocks.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
 const PAGE = 'docs/first-steps.md';
-const test = suite(PAGE);
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-first-steps-'));
 const prefix = join(work, 'npm');
@@ -99,4 +98,3 @@ test.lastly('the work folder is removed', () => {
   tidy();
   rmSync(work, { recursive: true, force: true });
 });
-test.run();

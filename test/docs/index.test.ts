@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('index of the documentation');
 const root = new URL('../..', import.meta.url).pathname;
 
 /** Targets of the relative links of a page, code left out. */
@@ -54,5 +53,3 @@ test('relative links lead to a file, and to a heading of it', () => {
   );
   assert.deepEqual(wrong, []);
 });
-
-test.run();

@@ -7,9 +7,8 @@ import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { docBlock, docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('docs/install.md');
 const root = new URL('../..', import.meta.url).pathname;
 const missing = missingControlPlane();
 
@@ -69,5 +68,3 @@ else {
     rmSync(work, { recursive: true });
   });
 }
-
-test.run();

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { commandPages, manPage, markdownReference } from '../../build/reference/cli.ts';
 import { docBlocks } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('reference of the command line');
 const pages = await commandPages();
 
 test('every flag is in both, once for each command', () => {
@@ -59,5 +58,3 @@ test('every command line of the documents names a command and flags that exist',
     }
   }
 });
-
-test.run();

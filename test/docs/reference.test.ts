@@ -5,9 +5,8 @@ import { join, relative } from 'node:path';
 import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
 import { FLEET_SCHEMA, REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
 import { fleetSchemaText } from '../../charts/fleet-schema.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('references');
 const root = join(import.meta.dirname, '../..');
 if (process.env['UPDATE_GOLDEN'] === '1') await writeReference();
 const pages = await referencePages();
@@ -102,5 +101,3 @@ test('every field of the fleet file is described', () => {
     .map(({ path }) => path);
   assert.deepEqual([...new Set(bare)], []);
 });
-
-test.run();

@@ -7,9 +7,8 @@ import { deadLinks } from '../../site/links.ts';
 import { stage } from '../../site/stage.ts';
 import { versionsIn, writeVersions } from '../../site/versions.ts';
 import { ALLOWED } from '../architecture/licences.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('documentation site');
 const root = new URL('../..', import.meta.url).pathname;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-site-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -89,5 +88,3 @@ test('versions stand newest first, and the page above them leads to the newest',
   const said = readFileSync(join(site, 'versions.js'), 'utf8');
   assert.match(said, /"version":"0\.2\.0","path":"\/docs\/0\.2\.0\/","pages":\["index\.html"\]/);
 });
-
-test.run();

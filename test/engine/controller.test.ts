@@ -12,9 +12,7 @@ import { systemQueueClock } from '../../runtime/engine/queue.ts';
 import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import { EventRecorder } from '../../runtime/kube/events.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('Controller');
+import { test } from '../support/suite.ts';
 
 const MANAGER = 'pullwright-copier';
 
@@ -270,5 +268,3 @@ test('a controller that stops takes its gauges with it', async () => {
   );
   assert.doesNotMatch((await kept.render()).text, /^pullwright_test\{/m);
 });
-
-test.run();

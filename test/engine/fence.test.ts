@@ -10,9 +10,8 @@ import { openCluster } from '../../runtime/commands/reconcile/live.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { Authority } from '../control-plane/x509.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('writes of who leads no more');
 const authority = new Authority('fence');
 const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1'] });
 
@@ -147,5 +146,3 @@ table(test, rows, async ({ loses, act, code, arrive }) => {
     server.close();
   }
 });
-
-test.run();

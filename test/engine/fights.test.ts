@@ -4,9 +4,8 @@ import { commit } from '../../runtime/engine/apply.ts';
 import type { Author, ChangeSet } from '../../runtime/engine/changes.ts';
 import { type Cluster, FightBreaker } from '../../runtime/engine/cluster.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('commit() and whoever undoes it');
 const AUTHOR: Author = { reconciler: 'global-pull-secret', key: { scope: 'local', name: 'global' } };
 const metadata = { name: 'a', namespace: 'web', labels: { 'pullwright.dev/owner': AUTHOR.reconciler } };
 const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, uid: 'u' } };
@@ -85,5 +84,3 @@ table<Row>(
     assert.equal(became, last);
   },
 );
-
-test.run();

@@ -5,9 +5,8 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import { type DiscoveryOptions, type Follower, HostedReport } from '../../runtime/engine/hosted-clusters.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('HostedReport');
 const DOWN = new PullwrightError('Cannot list "Secret": connection refused', { code: 'Unreachable' });
 const GONE = new PullwrightError('Cannot apply: not found', { code: 'NotFound' });
 
@@ -207,5 +206,3 @@ test('a refusal is logged once, stops nothing, and is tried again', async () => 
   await seen.look(3);
   assert.deepEqual(seen.says(), ['True HostedClustersServed']);
 });
-
-test.run();

@@ -13,9 +13,8 @@ import { decodeObject, digestObject } from '../../runtime/kube/decode.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('fields that cannot be changed in place');
 const missing = missingControlPlane();
 const AUTHOR = { reconciler: 'global-pull-secret', key: { scope: 'local', name: 'x' } };
 
@@ -226,5 +225,3 @@ else {
 function never(): never {
   throw new Error('it did not fail');
 }
-
-test.run();

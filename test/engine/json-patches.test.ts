@@ -4,9 +4,8 @@ import { commitAction } from '../../runtime/engine/apply.ts';
 import { type Cluster, FightBreaker } from '../../runtime/engine/cluster.ts';
 import type { Action, ReconcileError, Ref } from '../../runtime/engine/contract.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('JSON patches');
 const ref: Ref = {
   role: 'hosted',
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -97,5 +96,3 @@ test('a patch that does not get through counts for nothing', async () => {
   assert.deepEqual(await one.run(replace(20)), []);
   assert.equal(one.sent, 21);
 });
-
-test.run();

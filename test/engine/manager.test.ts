@@ -12,9 +12,7 @@ import { systemQueueClock } from '../../runtime/engine/queue.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { EventRecorder } from '../../runtime/kube/events.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('Manager');
+import { test } from '../support/suite.ts';
 
 const CONFIG_MAP: KubeObject = {
   apiVersion: 'v1',
@@ -100,5 +98,3 @@ test('a removal waits for the last write, breaks it off where nobody answers, an
   assert.equal(server.isClosed, true);
   assert.equal(management.isClosed, false);
 });
-
-test.run();

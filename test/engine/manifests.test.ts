@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('parseManifests()');
+import { type Case, table, test } from '../support/suite.ts';
 
 const map = (name: string, kind = 'ConfigMap'): string =>
   `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n`;
@@ -210,5 +208,3 @@ test('property: total on any text', () => {
     ),
   );
 });
-
-test.run();

@@ -12,9 +12,8 @@ import type {
 import { folderOf } from '../../runtime/engine/offline/manifests.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('runOffline()');
 const SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 const NOW = new Date(0);
 
@@ -199,5 +198,3 @@ test('a dump that holds an object twice is refused with both places', () => {
     },
   ]);
 });
-
-test.run();

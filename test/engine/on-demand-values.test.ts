@@ -8,9 +8,8 @@ import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtim
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { compose } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('what is kept of Secrets');
 const KEY = '.dockerconfigjson';
 
 function secret(place: string, size: number, metadata: Partial<KubeObject['metadata']> = {}): SecretObject {
@@ -174,5 +173,3 @@ test('a value that is needed is read by name, once, and let go when it is not ne
   assert.equal(seen()?.data, undefined);
   cache.close();
 });
-
-test.run();

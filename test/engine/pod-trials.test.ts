@@ -5,9 +5,8 @@ import { RefusedWrites } from '../../runtime/engine/apply.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { AdmissionDryRun } from '../../runtime/engine/contract.ts';
 import { PodTrials } from '../../runtime/engine/lookups.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('trials of pods');
 const TRIAL: AdmissionDryRun = {
   role: 'hosted',
   pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'trial', namespace: 'shop' } },
@@ -108,5 +107,3 @@ test('a lasting refusal of a write is known until one goes through; what passes 
   assert.equal(refused.learn([{ verb: 'created', ref }]), true);
   assert.equal(refused.get(ref), undefined);
 });
-
-test.run();

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type QueueClock, WorkQueue } from '../../runtime/engine/queue.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('WorkQueue');
+import { test } from '../support/suite.ts';
 
 class ManualClock implements QueueClock {
   #now = 0;
@@ -148,5 +146,3 @@ test('property: every added key is worked on, and none by two workers at once', 
     { numRuns: 60 },
   );
 });
-
-test.run();

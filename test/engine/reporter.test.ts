@@ -5,9 +5,7 @@ import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { ReconcileError } from '../../runtime/engine/contract.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { type Next, Reporter } from '../../runtime/engine/reporter.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('Reporter');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly problems: readonly ReconcileError[];
@@ -85,5 +83,3 @@ test('no log line shows user info of a registry or a URL', () => {
     assert.doesNotMatch(lines.join(), /canary/);
   }
 });
-
-test.run();

@@ -6,9 +6,7 @@ import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('ClusterCache.sharedSource()');
+import { test } from '../support/suite.ts';
 
 const FAST = { backOff: { firstMs: 1, maxMs: 5 }, missingMs: 5 };
 const NAMES = Array.from({ length: 10 }, (_, at) => `clusters-${at}`);
@@ -157,5 +155,3 @@ test('the shared watch ends with its last reader', async () => {
   await eventually(() => assert.deepEqual(server.watched, []));
   cache.close();
 });
-
-test.run();

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('ObjectStore');
 const KIND = { apiVersion: 'v1', kind: 'ConfigMap' };
 
 // Names that sort differently with a separator between them than without one.
@@ -95,5 +94,3 @@ test('forgets an owner with its last object', () => {
   store.delete({ ...KIND, name: 'x' });
   assert.deepEqual(store.owned('demo', 'k'), []);
 });
-
-test.run();

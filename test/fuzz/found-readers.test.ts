@@ -8,11 +8,9 @@ import { parseRequest } from '../../runtime/credential-provider/plugin/request.t
 import { parseManifests, shapeFault } from '../../runtime/engine/offline/manifests.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { loadedService } from '../../runtime/node/systemd.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
 import { CLUSTER_PARSERS } from './parsers-cluster.ts';
-
-const test = suite('what fuzzing the readers found');
 
 /** No text and no number can be made of it. */
 const ODD = { toString: 1 };
@@ -176,5 +174,3 @@ table(
     assert.equal(await wrongWith(parser, text), undefined);
   },
 );
-
-test.run();

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { describeError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
 import { PARSERS } from './parsers.ts';
-
-const test = suite('what fuzzing found');
 
 interface Row extends Case {
   readonly parser: string;
@@ -253,5 +251,3 @@ table(test, rows, async ({ parser: name, text, says }) => {
     .then((value) => (typeof value === 'string' ? value : inspect(value, { depth: 8 })), describeError);
   assert.match(said, says);
 });
-
-test.run();

@@ -4,11 +4,10 @@ import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { counted } from '../support/counted.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { fuzz, wrongWith } from './fuzz.ts';
 import { PARSERS } from './parsers.ts';
 
-const test = suite('fuzzing');
 const CASES = 1000;
 const warnings: string[] = [];
 process.on('warning', ({ name }) => warnings.push(name));
@@ -82,5 +81,3 @@ test('the check itself sees an untyped error, a shown secret and a broken round 
   assert.match((await wrongWith(fails(new PullwrightError(password, { code: 'X' })), '')) ?? '', /planted/);
   assert.equal(await wrongWith(fails(new PullwrightError('Cannot', { code: 'X' })), ''), undefined);
 });
-
-test.run();

@@ -8,7 +8,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { docBlock } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { ArgoCd } from './argo-cd.ts';
 import { missingArgo } from './build.ts';
 import { GitServer } from './git-server.ts';
@@ -26,7 +26,6 @@ import {
   within,
 } from './steps.ts';
 
-const test = suite('Argo CD');
 const missing = missingArgo() ?? missingControlPlane();
 
 const [PROD, LAB] = ['pullwright-prod', 'pullwright-lab'] as const;
@@ -135,5 +134,3 @@ else {
     await Promise.all([prod.stop(), lab.stop()]);
   });
 }
-
-test.run();

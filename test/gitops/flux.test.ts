@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { changes } from '../node/machine/snapshot.ts';
 import { docBlock } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingFlux } from './build.ts';
 import { Flux } from './flux.ts';
 import { objectNames, writtenBy } from './objects.ts';
@@ -24,7 +24,6 @@ import {
   within,
 } from './steps.ts';
 
-const test = suite('Flux');
 const missing = missingFlux() ?? missingControlPlane();
 
 /** The Kustomization of the overlay with the profile. */
@@ -127,5 +126,3 @@ else {
     await Promise.all([prod.stop(), lab.stop()]);
   });
 }
-
-test.run();

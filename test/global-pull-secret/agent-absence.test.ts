@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { configOf as config, TaskNode } from './support/task-node.ts';
 
-const test = suite('node agent without secrets');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-absence-'));
 
 test('neither secret: nothing is wanted, all is well, and the file of others stays', () => {
@@ -79,5 +78,3 @@ test('a mount that is missing is no absence: nothing is taken from the node', ()
 });
 
 test('clean up', () => rmSync(root, { recursive: true }));
-
-test.run();

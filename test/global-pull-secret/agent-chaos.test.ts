@@ -14,10 +14,8 @@ import { OLD, scene, secret } from '../support/agent-scene.ts';
 import { counted } from '../support/counted.ts';
 import type { TestNode } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
-
-const test = suite('node agent, killed at random instants');
 
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
@@ -130,5 +128,3 @@ scene(test, `${KILLS} kills, seed ${SEED}`, async (node) => {
     },
   );
 });
-
-test.run();

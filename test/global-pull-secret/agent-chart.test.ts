@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { agentOptions } from '../../runtime/global-pull-secret/agent/command.ts';
 import { agentCommand } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('agent command of the charts');
+import { test } from '../support/suite.ts';
 
 test('the least and the most that can be said', () => {
   const [, name, ...least] = agentCommand({ image: 'i' });
@@ -33,5 +31,3 @@ test('the least and the most that can be said', () => {
     [1234, 'on-removal', 'keep', 90_000, 'debug', '/etc/crio/auth'],
   );
 });
-
-test.run();

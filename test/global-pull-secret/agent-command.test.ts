@@ -20,10 +20,9 @@ import { makeCertificates } from '../support/certificates.ts';
 import { executable } from '../support/executable.ts';
 import { RunningAgent, SecretMount } from '../support/node-agent.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { until } from '../support/systemd.ts';
 
-const test = suite('pullwright agent');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-agent-command-'));
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const NEW = JSON.stringify({ auths: { 'registry.example.com': { auth: plantedAuth('command') } } });
@@ -265,4 +264,3 @@ test('nothing of the folder is world-readable', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { wantedDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';
 
-const test = suite('agent document');
 const planted = plantedPassword('document');
 
 interface Same extends Case {
@@ -233,5 +232,3 @@ test('an entry that turns bad stays as it was last good, and the others go on', 
     assert.equal(text(next.document), '{"auths":{"a":{"auth":"YToy"},"b":{"auth":"Yjox"}}}');
   }
 });
-
-test.run();

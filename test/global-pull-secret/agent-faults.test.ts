@@ -4,10 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NEW, OLD, restarting, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, kubeletUnit, until } from '../support/systemd.ts';
-
-const test = suite('node agent under faults');
 
 settledScene(test, 'bus killed before the call', async (node, agent) => {
   node.machine.signalBus('SIGKILL');
@@ -119,5 +117,3 @@ settledScene(
     assert.ok(!threads.includes('mi-scavenger'), threads.join());
   },
 );
-
-test.run();

@@ -17,10 +17,8 @@ import { inSync, NEW, OLD, scene, secret, settled, settledScene } from '../suppo
 import { plantedPassword } from '../support/canary.ts';
 import type { LogLine, TestNode } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
-
-const test = suite('node agent and its files');
 
 settledScene(
   test,
@@ -246,5 +244,3 @@ scene(
     assert.equal(node.machine.starts().at(-1), digestOf(NEW));
   },
 );
-
-test.run();

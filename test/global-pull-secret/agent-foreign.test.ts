@@ -6,10 +6,8 @@ import {
   mergeThreeWays,
   wantedDocument,
 } from '../../runtime/global-pull-secret/agent/document.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';
-
-const test = suite('node agent and entries of others');
 
 test('keep: what others put there stays, what we put there goes, and the bytes are the same each time', () => {
   const first = wantedDocument(read('{"auths":{"ours":{"auth":"MTo="},"gone":{"auth":"Mjo="}}}'), undefined, {
@@ -99,5 +97,3 @@ test('three ways: ours win, theirs stay, and merging twice changes nothing', () 
     }),
   );
 });
-
-test.run();

@@ -7,10 +7,9 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { stateOf } from '../../runtime/node/task.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { configOf, TaskNode } from './support/task-node.ts';
 
-const test = suite('node agent and removals');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-removals-'));
 const FOUR = ['a.io', 'b.io', 'c.io', 'd.io'];
 const mark = (text: string): string => judgedMark(redact(text));
@@ -190,5 +189,3 @@ test('a held removal is told: ready, a condition, a warning, and no credential',
 });
 
 test('clean up', () => rmSync(root, { recursive: true }));
-
-test.run();

@@ -13,10 +13,8 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, settled } from '../support/agent-scene.ts';
 import { TestNode } from '../support/node-agent.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
-
-const test = suite('reports of the node agent');
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
 
@@ -135,5 +133,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { gaveUp, inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { plantedAuth } from '../support/canary.ts';
 import type { TestNode } from '../support/node-agent.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, kubeletUnit, until } from '../support/systemd.ts';
-
-const test = suite('node agent on a real systemd');
 
 function leavesNothingBehind(node: TestNode): void {
   assert.deepEqual(
@@ -246,5 +244,3 @@ settledScene(
     assert.deepEqual(node.machine.starts(), [OLD, NEW, OLD].map(digestOf));
   },
 );
-
-test.run();

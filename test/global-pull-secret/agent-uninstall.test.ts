@@ -5,10 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gaveUp, inSync, NEW, OLD, scene, secret, settledScene } from '../support/agent-scene.ts';
 import type { RunningAgent, TestNode } from '../support/node-agent.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { digestOf, until } from '../support/systemd.ts';
-
-const test = suite('agent --uninstall');
 
 const stateOf = (node: TestNode): string => join(node.machine.state, '.pullwright');
 const config = (node: TestNode): string => readFileSync(node.machine.config, 'utf8');
@@ -75,5 +73,3 @@ settledScene(test, 'it waits for an agent that still works on the node', async (
   await first.stop();
   await uninstalled(node, agent);
 });
-
-test.run();

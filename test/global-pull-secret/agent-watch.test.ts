@@ -13,10 +13,9 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../support/node-agent.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
 
-const test = suite('watch and turns of the node agent');
 const missing = systemdMissing() ?? missingControlPlane();
 
 if (missing !== undefined) test.skip('three nodes', missing);
@@ -171,5 +170,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

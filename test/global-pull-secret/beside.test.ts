@@ -25,9 +25,8 @@ import {
 import { startTwoPlanes } from '../reconcile/two-planes.ts';
 import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
 import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite("beside HyperShift's operator, live");
 const missing = missingControlPlane();
 
 type Mode = 'auto' | 'observe' | 'own';
@@ -275,5 +274,3 @@ else {
     await Promise.all([management.stop(), hosted.stop()]);
   });
 }
-
-test.run();

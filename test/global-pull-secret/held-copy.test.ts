@@ -4,11 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reveal } from '../../runtime/core/redacted.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { additional, auth, config, type Fleet, fleet, NOW, platform } from './fleet.ts';
 import { TaskNode } from './support/task-node.ts';
 
-const test = suite('a removal whose copy is deleted');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-held-'));
 
 const FOUR = ['quay.io', 'a.io', 'b.io', 'c.io'];
@@ -112,4 +111,3 @@ test('a copy that is deleted while nothing is held is made again as it was', () 
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

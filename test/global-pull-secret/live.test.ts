@@ -21,9 +21,8 @@ import {
   touched,
 } from '../reconcile/scene.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('global-pull-secret, live');
 const missing = missingControlPlane();
 
 interface ComesBack extends Case {
@@ -342,5 +341,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

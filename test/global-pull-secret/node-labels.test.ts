@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applied } from '../../runtime/kube/drift.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { type Fleet, fleet, PLATFORM } from './fleet.ts';
 
-const test = suite('node eligibility labels');
 const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 const MANAGER = 'pullwright-global-pull-secret';
 
@@ -220,5 +219,3 @@ test('two Machines that name one node are told, and its label stays as it is', (
     assert.match(said?.message ?? '', /^Machines left-over and m both name it/);
   }
 });
-
-test.run();

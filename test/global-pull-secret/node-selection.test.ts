@@ -4,10 +4,9 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { NOW, PLATFORM, secret } from './fleet.ts';
 
-const test = suite('which nodes take part');
 const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 
 function node(name: string, labels: Readonly<Record<string, string>>, mco = false): KubeObject {
@@ -104,5 +103,3 @@ test('a selector that is none is refused with the other options', () => {
     message: /nodes\.matchExpressions\[0\]\.operator: /,
   });
 });
-
-test.run();

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { nodesRow } from '../../runtime/diagnose/checks/status.ts';
 import type { NodeState } from '../../runtime/node/task.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { additional, auth, config, PLATFORM, platform } from './fleet.ts';
 import { eligible as node, ReportingNodes } from './support/reporting-nodes.ts';
 
-const test = suite('what nodes report');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-truth-'));
 
 class Nodes extends ReportingNodes {
@@ -180,5 +179,3 @@ test('status believes the reports, however many pods are ready', () => {
 });
 
 test.lastly('the folder goes', () => rmSync(root, { recursive: true }));
-
-test.run();

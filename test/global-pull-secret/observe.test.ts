@@ -23,9 +23,8 @@ import {
   touched,
 } from '../reconcile/scene.ts';
 import { OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('global-pull-secret beside HyperShift');
 const missing = missingControlPlane();
 const OPERATOR = 'hosted-cluster-config-operator-manager';
 
@@ -132,5 +131,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -1,10 +1,9 @@
 /** Beside HyperShift's own operator: what is reported is what it made, and what nobody says is not guessed. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
-const test = suite('beside the operator of HyperShift');
 const OPERATOR = [{ manager: 'hosted-cluster-config-operator-manager', operation: 'Update', fieldsV1: {} }];
 
 function theirs(name: string, text: string): KubeObject {
@@ -109,5 +108,3 @@ test('objects of a dump without managedFields tell nobody whose they are: nothin
   assert.deepEqual([...new Set(objects.map(({ ref }) => ref.kind))], ['PullStatus']);
   assert.equal(one.condition('original', 'ManagedElsewhere'), 'True OwnershipUnknown');
 });
-
-test.run();

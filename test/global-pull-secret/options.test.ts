@@ -1,9 +1,7 @@
 /** What `reconcile --config` refuses of the options of this system, and what it says. Nothing wrong reaches a DaemonSet. */
 import assert from 'node:assert/strict';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('options of the global pull secret');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly agent: unknown;
@@ -113,5 +111,3 @@ test('all mistakes are named at once, those of a single cluster too', () => {
   );
   assert.throws(() => parseOptions({ clusters: { a: {} } }), /clusters\["a"\]: .* <namespace>\/<name>/);
 });
-
-test.run();

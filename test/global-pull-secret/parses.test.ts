@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { Session } from 'node:inspector/promises';
 import { worldView } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { additional, auth, config, fleet, NOW, PLATFORM } from './fleet.ts';
 
-const test = suite('parses of pull secrets');
 const TENANT = config({ 'tenant.example.com': auth('tenant') });
 
 /** Calls of the parser while `run` runs, counted by V8. */
@@ -48,5 +47,3 @@ test('a steady pass parses each of the four Secrets once, and none that it has s
   settled.hosted.set(additional(config({ 'tenant.example.com': auth('other') })));
   assert.equal(await parsesOf(pass), 2);
 });
-
-test.run();

@@ -6,10 +6,9 @@ import {
   addedEntries,
   planPullSecrets,
 } from '../../runtime/global-pull-secret/reconciler/plan.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
 
-const test = suite('planPullSecrets');
 const ENTRIES = ['quay.io', 'tenant.example.com'];
 const MERGED = config({ 'quay.io': auth('platform'), 'tenant.example.com': auth('tenant') });
 
@@ -95,5 +94,3 @@ test('one that had a pull secret misses it, and so does a hosted cluster', () =>
     );
   }
 });
-
-test.run();

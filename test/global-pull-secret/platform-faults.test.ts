@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { additional, auth, config, type Fleet, fleet, NOW, platform } from './fleet.ts';
 
-const test = suite('faults of the platform pull secret');
 const planted = plantedPassword('platform-fault');
 
 const BEFORE = config({ 'quay.io': auth('quay'), 'registry.example.com': auth('example') });
@@ -294,5 +293,3 @@ test('11,000 entries of a tenant leave the annotations small, and each is known 
   one.reconcile();
   assert.deepEqual(one.auths('global-pull-secret'), before);
 });
-
-test.run();

@@ -22,9 +22,8 @@ import {
   STATUS,
   secretOf,
 } from '../reconcile/scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite("the platform's pull secret, live");
 const missing = missingControlPlane();
 const PLATFORM_STATUS = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
 const WORKER: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } };
@@ -164,5 +163,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -5,10 +5,9 @@ import type { ClusterPair } from '../../runtime/engine/contract.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { additional, auth, config, eligibleNode, NOW, secret } from './fleet.ts';
 
-const test = suite('a platform pull secret that is not there');
 const BEFORE = config({ 'quay.io': auth('quay') });
 const TENANT = config({ 'tenant.example.com': auth('tenant') });
 
@@ -42,5 +41,3 @@ test('faults are counted: none where there is nothing yet in a stand-alone clust
     [0, 0, 1, 1],
   );
 });
-
-test.run();

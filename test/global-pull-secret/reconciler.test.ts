@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { reveal } from '../../runtime/core/redacted.ts';
-import { type Case, suite } from '../support/suite.ts';
+import { type Case, test } from '../support/suite.ts';
 import { additional, auth, config, fleet, PLATFORM, platform, secret } from './fleet.ts';
-
-const test = suite('globalPullSecretReconciler()');
 
 test('copies the platform secret byte for byte and makes no merge without an additional one', () => {
   const pretty = `${JSON.stringify({ auths: { 'quay.io': auth('p') }, credHelpers: { 'x.example': 'x' } }, null, 2)}\n`;
@@ -264,5 +262,3 @@ test('a copy that fills a Secret goes without the mark', () => {
   one.reconcile();
   assert.deepEqual(Object.keys(one.secret('original-pull-secret')?.data ?? {}), ['.dockerconfigjson']);
 });
-
-test.run();

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
-const test = suite('taking over');
 const OPERATOR = 'hosted-cluster-config-operator-manager';
 const STALE = config({ 'quay.io': auth('stale'), 'stale.example.com': auth('stale') });
 const IMAGE = { 'f:image': {} };
@@ -252,5 +251,3 @@ table(
     assert.equal(daemonSetOf(one)?.metadata.labels?.['pullwright.dev/owner'], undefined);
   },
 );
-
-test.run();

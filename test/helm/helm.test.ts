@@ -8,13 +8,12 @@ import { parse, parseAllDocuments } from 'yaml';
 import { type FleetInput, readFleet, renderChart, renderCluster, writeTree } from '../../charts/mod.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { helmProgram, missingHelm } from './build.ts';
 
 type Cluster = FleetInput['clusters'][number];
 type Objects = ReadonlyMap<string, unknown>;
 
-const test = suite('synth --format helm');
 const IMAGE = 'registry.example.com/team/pullwright:1.2.3';
 const adapter = {
   api: 'https://api.example.com',
@@ -93,8 +92,6 @@ else {
 
   test.lastly('the folder is removed', () => rmSync(work, { recursive: true }));
 }
-
-test.run();
 
 /** What `synth` renders without definitions, with the annotation that a chart adds. */
 function synth(input: FleetInput): Objects {

@@ -12,9 +12,7 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('addresses');
+import { table, test } from '../support/suite.ts';
 
 const METADATA: readonly (readonly [address: string, whose: string])[] = [
   ['169.254.169.254', 'AWS, Azure, Google, OpenStack and others'],
@@ -221,5 +219,3 @@ test('verify asks nobody inside the cluster for an image that a pod names, and s
 });
 
 test.lastly('servers and folders', () => tidy());
-
-test.run();

@@ -8,9 +8,8 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('names in paths of the API');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const STEPS: readonly string[] = ['', '.', '..', '../../kube-system/secrets/other', 'a%2fb', '%2e%2e', 'a/b'];
@@ -101,5 +100,3 @@ else
       await plane.stop();
     }
   });
-
-test.run();

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { RegistryError } from '../../runtime/registry/transport.ts';
 import { client, image } from '../registry/asker.ts';
 import { startServer, stopServers } from '../registry/https-server.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('bombs of registries');
 interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
@@ -64,5 +63,3 @@ table(
 );
 
 test.lastly('the servers are stopped', stopServers);
-
-test.run();

@@ -13,9 +13,8 @@ import { openHttpClient } from '../../runtime/http/open.ts';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('bombs');
 const root = new URL('../..', import.meta.url).pathname;
 const MIB = 1024 * 1024;
 const HUGE = Buffer.alloc(64 * MIB);
@@ -131,5 +130,3 @@ test('nothing else unpacks', () => {
   );
   assert.deepEqual(found.sort(), UNPACKING);
 });
-
-test.run();

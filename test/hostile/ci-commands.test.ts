@@ -9,11 +9,9 @@ import { forPeople } from '../../runtime/cli/terminal.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { CI_COMMAND, dump } from './evil-words.ts';
-
-const test = suite('commands to CI systems');
 
 /** GitHub trims a line first, and finds the second form anywhere in it; so does Azure. */
 const OBEYED = /^\s*::|##\w*\[/mu;
@@ -90,5 +88,3 @@ for (const format of ['json', 'logfmt'] as const)
       assert.ok(said.includes(`"a\\u${code}b"`), said);
     }
   });
-
-test.run();

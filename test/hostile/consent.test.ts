@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { namespace, profile, scene, source, teams, teamsWith } from '../pull-secret-injection/scene.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('consent to a copy');
+import { test } from '../support/suite.ts';
 
 const quay = source('platform/quay', ['quay.io'], '');
 const grant = (place: string): KubeObject => ({
@@ -28,5 +26,3 @@ for (const [name, objects, copies] of CASES)
     const seen = scene([namespace('platform'), ...teams(1), profile('team', { secrets }), ...objects]);
     assert.equal(teamsWith(seen, 'reg', 1), copies);
   });
-
-test.run();

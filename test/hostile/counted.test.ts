@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { counted } from '../support/counted.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('random harm that is counted');
 const root = new URL('../..', import.meta.url).pathname;
 
 /** Whatever draws by chance, or takes how often from outside, is of the kind. */
@@ -95,5 +94,3 @@ table(
     else assert.throws(run, says);
   },
 );
-
-test.run();

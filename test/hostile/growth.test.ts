@@ -7,9 +7,8 @@ import assert from 'node:assert/strict';
 import { PARSERS } from '../fuzz/parsers.ts';
 import { PLANTED } from '../fuzz/planted.ts';
 import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('growth of work');
 const counter = new WorkCounter([
   new URL('../../runtime/', import.meta.url).href,
   new URL('../../charts/', import.meta.url).href,
@@ -33,4 +32,3 @@ for (const parser of PARSERS)
   });
 
 test.lastly('counting ends', () => counter.stop());
-test.run();

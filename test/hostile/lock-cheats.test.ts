@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockProblems } from '../../build/release-problems.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('lock file: cheats');
+import { type Case, table, test } from '../support/suite.ts';
 
 type Packages = Record<string, Record<string, unknown>>;
 interface Row extends Case {
@@ -95,5 +93,3 @@ for (const lock of [null, [], 'x', { packages: { a: {} } }, { lockfileVersion: 1
   test(`no lock file at all: ${JSON.stringify(lock)}`, () => {
     assert.match(lockProblems(lock).join(), /lockfileVersion 3/);
   });
-
-test.run();

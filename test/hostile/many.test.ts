@@ -23,9 +23,8 @@ import type { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('growth of work with what is many');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-many-'));
 const counter = new WorkCounter([
   new URL('../../runtime/', import.meta.url).href,
@@ -271,5 +270,3 @@ test('whoever looks briefly gets the entries that are near, and the number of th
     assert.deepEqual({ ...brief, kubelet: { ...kubelet, unused: whole.kubelet.unused } }, whole, name);
   }
 });
-
-test.run();

@@ -18,10 +18,9 @@ import {
   startReconciler,
 } from '../pull-secret-injection/live.ts';
 import { executable } from '../support/executable.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { heavyName, makeHeavy, peakOf } from './heavy-secrets.ts';
 
-const test = suite('memory by tenant weight');
 const missing = missingControlPlane();
 const HEAVY = 300;
 /** None of them is read, until somebody asks for it: the rest is what the collector has not taken yet. */
@@ -95,5 +94,3 @@ else {
   });
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

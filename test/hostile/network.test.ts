@@ -10,10 +10,8 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { NetworkSettings } from '../../runtime/core/kubernetes/objects.ts';
 import { isRecord } from '../../runtime/core/record.ts';
 import { podSpecIn } from '../../runtime/diagnose/model/pull.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { CLUSTERS, madeAtRunTime, renderedBy, WORKLOAD_IMAGE } from '../support/workload-fleets.ts';
-
-const test = suite('networks');
 
 interface Rule {
   readonly ports?: readonly { readonly port: number | string }[];
@@ -164,5 +162,3 @@ table(
     assert.throws(() => ruled(network), FleetError);
   },
 );
-
-test.run();

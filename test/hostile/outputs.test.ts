@@ -20,9 +20,8 @@ import { join } from 'node:path';
 import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('folders that commands write to');
 const root = new URL('../..', import.meta.url).pathname;
 const FILE = 'hosted/kube-system/secret-global-pull-secret.yaml';
 const INDEX = '.pullwright-reconcile';
@@ -294,5 +293,3 @@ test('synth --overwrite takes the place of a link, and leaves alone what is behi
     assert.match(readFileSync(join(to, 'a/precious.yaml'), 'utf8'), /kind: X/);
     return Promise.resolve();
   }));
-
-test.run();

@@ -11,11 +11,10 @@ import { toYaml } from '../../runtime/kube/yaml.ts';
 import { source } from '../pull-secret-injection/scene.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump } from './evil-words.ts';
 
-const test = suite('what is pasted');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-pasted-'));
 test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
 
@@ -101,5 +100,3 @@ test('the YAML of doctor gives the account of a tenant what its pods list, by na
     { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['default'], verbs: ['get'] },
   ]);
 });
-
-test.run();

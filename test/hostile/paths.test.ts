@@ -18,9 +18,8 @@ import {
   recordName,
 } from '../../runtime/pull-secret-adapter/names.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('names as paths');
 const root = new URL('../..', import.meta.url).pathname;
 
 const LEADS_ELSEWHERE = [
@@ -167,5 +166,3 @@ test('paths are put together of names in the one function, or of names that the 
     'runtime/global-pull-secret/secret-source.ts',
   ]);
 });
-
-test.run();

@@ -8,9 +8,8 @@ import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { parse } from 'acorn';
 import { analyse } from 'scslre';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('patterns');
 const root = new URL('../..', import.meta.url).pathname;
 
 interface Pattern {
@@ -117,5 +116,3 @@ test('patterns that are put together when their file is loaded do not backtrack 
   );
   assert.deepEqual(wrong, []);
 });
-
-test.run();

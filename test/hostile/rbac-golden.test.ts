@@ -4,10 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { defaultFleet, type FleetInput, readFleet, renderFleet } from '../../charts/mod.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { discovery, full, hub, named } from './rights-fleets.ts';
 
-const test = suite('rendered RBAC and admission policies');
 const KINDS = /^(ServiceAccount|(Cluster)?Role(Binding)?|(Validating|Mutating)AdmissionPolicy(Binding)?)$/;
 
 interface Fleet extends Case {
@@ -40,5 +39,3 @@ table(test, FLEETS, (fleet) => {
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(path, rendered);
   assert.equal(rendered, readFileSync(path, 'utf8'), 'look at it, then run with UPDATE_GOLDEN=1');
 });
-
-test.run();

@@ -13,7 +13,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Answer, Requester } from '../control-plane/request.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
 import { agentThefts } from './rights-live-agents.ts';
 import { deploymentThefts } from './rights-live-deployments.ts';
@@ -21,7 +21,6 @@ import { nodeThefts } from './rights-live-nodes.ts';
 import { furnish, stolenToken } from './rights-live-plane.ts';
 import { walked } from './rights-walk.ts';
 
-const test = suite('a stolen token');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-stolen-'));
 test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
 
@@ -232,5 +231,3 @@ else {
     });
   });
 }
-
-test.run();

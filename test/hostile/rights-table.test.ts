@@ -9,13 +9,12 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Requester } from '../control-plane/request.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { attacksOn, FOREIGN, NAMESPACES, type Present } from './rights-attacks.ts';
 import { discovery, full, hub } from './rights-fleets.ts';
 import { stolenToken } from './rights-live-plane.ts';
 import { type Attack, described, taken } from './rights-requests.ts';
 
-const test = suite('all that a stolen token tries');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-table-'));
 test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
 
@@ -191,5 +190,3 @@ async function attacked(plane: ControlPlane, name: string, expected: number): Pr
     assert.equal(text, readFileSync(path(kind), 'utf8'), 'run it with UPDATE_GOLDEN=1');
   }
 }
-
-test.run();

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { ImageLayout } from '../../build/image/layout.ts';
 import { envelope, provenance, signatureOf, signImage, signingKey } from '../../build/sign.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('signatures');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-signatures-'));
 
 /** A key of its own for each run, as openssl makes it. */
@@ -156,4 +155,3 @@ function carried(
 }
 
 test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true, force: true }));
-test.run();

@@ -15,9 +15,7 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer, type TestServer } from '../registry/https-server.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('spellings of an address');
+import { test } from '../support/suite.ts';
 
 /** Of this host's loopback address, each with the port of a server. */
 const LOOPBACK: readonly string[] = [
@@ -217,5 +215,3 @@ test('a kubeconfig whose name leads here is refused behind a proxy too, which co
 });
 
 test.lastly('servers and folders', () => tidy());
-
-test.run();

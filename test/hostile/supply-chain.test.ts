@@ -20,9 +20,8 @@ import {
 import { lockProblems } from '../../build/release-problems.ts';
 import { packagePath } from '../../build/sbom.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('supply chain');
 const root = join(import.meta.dirname, '../..');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-supply-'));
 test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));
@@ -140,5 +139,3 @@ test('the bill lists the packages whose modules are in the executable: another b
   const billed = new Set(bundledModules(root).flatMap((module) => packagePath(module) ?? []));
   assert.deepEqual([...billed].sort(), names.sort());
 });
-
-test.run();

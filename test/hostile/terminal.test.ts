@@ -7,11 +7,9 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump, EVIL } from './evil-words.ts';
-
-const test = suite('control characters');
 
 const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
@@ -134,5 +132,3 @@ test('our own sequences stay, and those of others do not', () => {
   forPeople(io).stdout.write(`${control('\u001b[31m')}red \u001b[32m${control('\u001b[39m')}\n`);
   assert.equal(seen, '\u001b[31mred \\u001b[32m\u001b[39m\n');
 });
-
-test.run();

@@ -9,11 +9,10 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { withoutUserInfo } from '../../runtime/core/text.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump } from './evil-words.ts';
 
-const test = suite('user info in registry keys');
 const PASSWORD = plantedPassword('key');
 const KEYS = [
   `https://robot:${PASSWORD}@quay.io`,
@@ -182,5 +181,3 @@ test('a PullStatus shows none, and says to remove it', () => {
   assert.match(seen, /of https:\/\/quay\.io and \\"team\.example\.com\\"/);
   assert.equal(findPlanted(seen), undefined);
 });
-
-test.run();

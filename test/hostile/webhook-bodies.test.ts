@@ -9,9 +9,8 @@ import { connect } from 'node:tls';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { type AdmissionRequest, serveWebhook } from '../../runtime/pull-secret-injection/webhook/server.ts';
 import { Authority } from '../control-plane/x509.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('bodies of the webhook');
 const MIB = 2 ** 20;
 const work = mkdtempSync(join(tmpdir(), 'pullwright-webhook-bodies-'));
 const { certificate, key } = new Authority('bodies').issue({ commonName: 'x', hosts: ['127.0.0.1'] });
@@ -117,5 +116,3 @@ test('chunks without end are read to the bound, and then the connection ends', a
       await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
   assert.ok(sent < 4000, 'it was read on and on');
 });
-
-test.run();

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('HttpClient under Bun');
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
 const bun = new URL(`../../node_modules/@oven/bun-linux-${arch}/bin/bun`, import.meta.url).pathname;
 
@@ -16,5 +15,3 @@ else
     assert.equal(ran.code, 0, ran.stdout.slice(-3000) + ran.stderr.slice(-1000));
     assert.match(ran.stdout, /over node:https[^]*over fetch/);
   });
-
-test.run();

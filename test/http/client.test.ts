@@ -7,7 +7,7 @@ import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
 import { makeCertificates } from '../support/certificates.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { test as add, type Case, type TestBody, table } from '../support/suite.ts';
 import { certificates, rawServer } from './raw-server.ts';
 
 const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
@@ -131,7 +131,7 @@ const rows: readonly Row[] = [
 ];
 
 for (const [engineName, engine] of Object.entries(engines)) {
-  const test = suite(`HttpClient over ${engineName}`);
+  const test = (name: string, body: TestBody): void => add(`${engineName}: ${name}`, body);
   const make = (route: Route = { ca: certificates.ca }): HttpClient => new HttpClient(engine(route));
 
   table(test, rows, async ({ pieces, text, failure }) => {
@@ -272,6 +272,4 @@ for (const [engineName, engine] of Object.entries(engines)) {
     client.close();
     server.close();
   });
-
-  test.run();
 }

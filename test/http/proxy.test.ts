@@ -1,9 +1,7 @@
 /** Which requests go through a proxy. */
 import assert from 'node:assert/strict';
 import { proxyFor } from '../../runtime/http/proxy.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('proxyFor()');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly url?: string;
@@ -64,5 +62,3 @@ const ROWS: readonly Row[] = [
 table(test, ROWS, ({ url = 'https://api.example.com:6443', env, without = '', proxy }) => {
   assert.equal(proxyFor(url, env ?? { HTTPS_PROXY: P, NO_PROXY: without }), proxy);
 });
-
-test.run();

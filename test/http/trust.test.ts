@@ -9,9 +9,7 @@ import { addressKind, isNetwork, networksOf } from '../../runtime/http/addresses
 import { HttpClient, redirectOf, retry, retryAfterMs } from '../../runtime/http/client.ts';
 import { HttpsEngine } from '../../runtime/http/engine.ts';
 import { Authority } from '../control-plane/x509.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('what a request carries, and where');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Redirect extends Case {
   readonly location?: string;
@@ -165,5 +163,3 @@ test('isNetwork(), networksOf(), addressKind(): what is no address leads nowhere
   assert.equal(networksOf(['fd00::/8']).check('fd12::1', 'ipv6'), true);
   assert.equal(networksOf(['10.1.2.3']).check('10.1.2.4', 'ipv4'), false);
 });
-
-test.run();

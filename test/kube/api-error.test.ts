@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { describeError } from '../../runtime/core/errors.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('apiErrorOf()');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly status: number;
@@ -157,5 +155,3 @@ table(test, ROWS, ({ status, body, says, retryPolicy }) => {
   assert.equal(error.retryPolicy, retryPolicy);
   assert.equal(describeError(error).includes(SECRET), false);
 });
-
-test.run();

@@ -4,9 +4,8 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { applied, drift } from '../../runtime/kube/drift.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('drift()');
 const ME = 'pullwright-test';
 
 const object = (fields: Record<string, unknown>): KubeObject => ({
@@ -205,5 +204,3 @@ test('property: after applied() there is no drift, and applying again changes no
     }),
   );
 });
-
-test.run();

@@ -4,9 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { type EventInput, EventRecorder } from '../../runtime/kube/events.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('EventRecorder');
+import { test } from '../support/suite.ts';
 
 interface Sent {
   readonly created: KubeObject[];
@@ -94,5 +92,3 @@ test('a note is at most 1024 characters long', async () => {
   await events.record(input('x'.repeat(5000)));
   assert.equal(String(sent.created[0]?.['note']).length, 1024);
 });
-
-test.run();

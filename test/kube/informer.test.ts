@@ -5,10 +5,8 @@ import { PullwrightError } from '../../runtime/core/errors.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { events, expired, FAST, object, page, quiet, run, type Script } from './scripted-server.ts';
-
-const test = suite('Informer');
 
 test('lists in pages and watches from where the list was taken', async () => {
   const { sink, informer, watchedFrom, limits } = run({
@@ -216,5 +214,3 @@ test('a kind that is not served is named once and looked for again', async () =>
     ['missing', 'synced'],
   );
 });
-
-test.run();

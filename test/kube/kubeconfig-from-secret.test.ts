@@ -4,9 +4,7 @@ import { PullwrightError } from '../../runtime/core/errors.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('connectionFromSecret()');
+import { type Case, table, test } from '../support/suite.ts';
 
 function kubeconfig(cluster: object, user: object): string {
   return JSON.stringify({
@@ -116,5 +114,3 @@ test('insecure-skip-tls-verify: false says nothing, and is taken', () => {
     CLUSTER.server,
   );
 });
-
-test.run();

@@ -7,9 +7,8 @@ import { UsageError } from '../../runtime/core/errors.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('loadConnection()');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-kubeconfig-'));
 const home = join(folder, 'home');
 mkdirSync(join(home, '.kube'), { recursive: true });
@@ -284,5 +283,3 @@ test.lastly('leaves nothing behind', () => {
   assert.ok(own.endsWith('config'));
   rmSync(folder, { recursive: true });
 });
-
-test.run();

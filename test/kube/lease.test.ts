@@ -4,9 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { LeaderElection, type LeaseClock } from '../../runtime/kube/lease.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('LeaderElection');
+import { test } from '../support/suite.ts';
 
 class Clock implements LeaseClock {
   wall = 1_700_000_000_000;
@@ -167,5 +165,3 @@ test('a renewal counts from before it was sent', async () => {
   clock.mono += 1000;
   assert.equal(leader.isLeader(), false, 'others may have counted from then');
 });
-
-test.run();

@@ -1,9 +1,7 @@
 /** Lines of a watch, in pieces of every size. */
 import assert from 'node:assert/strict';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('jsonLines()');
+import { test } from '../support/suite.ts';
 
 async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
@@ -30,5 +28,3 @@ test('what came before a damaged line is taken, and nothing after it', async () 
   );
   assert.deepEqual(seen, [{ a: 1 }]);
 });
-
-test.run();

@@ -7,9 +7,8 @@ import { ClusterCache } from '../../runtime/engine/cache.ts';
 import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import { Outage } from '../../runtime/kube/requester.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('outage of a cluster');
 const LISTS = 45;
 const LOST = new PullwrightError('Cannot list', { code: 'ConnectionLost' });
 const REFUSED = new PullwrightError('Cannot list', { code: 'Forbidden' });
@@ -147,5 +146,3 @@ test('the lists of one cache share it, and are all there when the cluster is', a
   await eventually(() => assert.equal(open, LISTS), { withinMs: 5000 });
   cache.close();
 });
-
-test.run();

@@ -5,9 +5,8 @@ import { drift, plainPatch } from '../../runtime/kube/drift.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('plainPatch');
 const MANAGER = 'pullwright-demo';
 
 function configMap(data: Record<string, string>, metadata: object = {}): KubeObject {
@@ -154,5 +153,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

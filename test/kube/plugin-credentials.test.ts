@@ -12,9 +12,8 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('credentials of plugins');
 const MAPS = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' };
 const READ = { default: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }] };
 
@@ -133,4 +132,3 @@ async function withPlane(): Promise<void> {
 const missing = missingControlPlane();
 if (missing === undefined) await withPlane();
 else test.skip('everything', missing);
-test.run();

@@ -9,9 +9,8 @@ import type { Connection } from '../../runtime/kube/client.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { Requester } from '../../runtime/kube/requester.ts';
 import { Authority } from '../control-plane/x509.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('requests of a Kubernetes client');
 const authority = new Authority('requests');
 const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1', 'localhost'] });
 
@@ -215,5 +214,3 @@ for (const [what, status, ask, code] of [
     client.close();
     server.close();
   });
-
-test.run();

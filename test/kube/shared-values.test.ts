@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { decodeObject, leanObject } from '../../runtime/kube/decode.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('values that many objects share');
 const BODY = Buffer.from('x'.repeat(200)).toString('base64');
 
 function copyIn(namespace: string, body: string): SecretObject {
@@ -39,5 +38,3 @@ test('another body is another one, however many came in between', () => {
     assert.equal(reveal(value), body);
   }
 });
-
-test.run();

@@ -10,9 +10,8 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('transports');
 const missing = missingControlPlane();
 const bun = new URL('../../node_modules/@oven/bun-linux-x64/bin/bun', import.meta.url).pathname;
 const program = new URL('client-program.ts', import.meta.url).pathname;
@@ -104,5 +103,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { parseYaml, toYaml } from '../../runtime/kube/yaml.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('YAML for Kubernetes');
+import { table, test } from '../support/suite.ts';
 
 const READ = [
   ['yes', true, 'a boolean to the kubelet: a provider with such an env value stops it from starting'],
@@ -93,5 +91,3 @@ test('parseManifests() refuses a label that kubectl would refuse', () => {
   );
   assert.match(problems[0]?.message ?? '', /metadata\.labels\["pull"\] must be a string: quote it/);
 });
-
-test.run();

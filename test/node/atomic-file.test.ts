@@ -21,9 +21,8 @@ import { PullwrightError } from '../../runtime/core/errors.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../../runtime/node/atomic-file.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('atomic file');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-atomic-'));
 const isRoot = process.getuid?.() === 0;
 
@@ -239,4 +238,3 @@ test('a reader never sees anything but one of the whole contents, however often 
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

@@ -4,9 +4,8 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import type { Clock } from '../../runtime/node/clock.ts';
 import { BookedTurns } from '../../runtime/node/restart-leases.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('BookedTurns');
 const NOW = 1_700_000_000_000;
 const DAY = 86_400_000;
 const LEASE = {
@@ -101,5 +100,3 @@ table(test, ROWS, async ({ nextInMs, jumpMs, requestMs, waitsMs }) => {
   assert.equal(turns.granted(signal), true);
   assert.equal(slept.at(-1), waitsMs);
 });
-
-test.run();

@@ -12,14 +12,13 @@ import { credentialProviderReconciler } from '../../runtime/credential-provider/
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { clusterObjects, worldOf } from '../credential-provider/support/world-double.ts';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
+import { test } from '../support/suite.ts';
 import { rollPool } from './machine/machine-configs.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
 import { furnish, kubeletConfig, OPERATOR_CRDS, PLUGIN, PLUGINS, WORKER_POOL } from './machine/plugins.ts';
 import { IMAGE, pushProduct } from './machine/product.ts';
 import { changes, nodeFiles } from './machine/snapshot.ts';
+import { inMachine } from './machine/steps.ts';
 
 const UNIT = 'pullwright-credential-provider.service';
 
@@ -43,17 +42,9 @@ function hostedConfig(): TestObject {
   return JSON.parse((applied.object['data'] as { readonly config: string }).config) as TestObject;
 }
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('credential provider on a node of OpenShift');
-  if (missing !== undefined) test.skip('the journey', missing);
-  else await journey(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the journey', journey);
 
-async function journey(test: ReturnType<typeof suite>): Promise<void> {
+async function journey(): Promise<void> {
   const node = await NodeMachine.start({
     layout: 'openshift',
     registries: { 'mirror.example.com': 'mirror' },

@@ -5,13 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
+import { test } from '../support/suite.ts';
 import { NodeMachine } from './machine/node.ts';
 import { IMAGE, ok, pushProduct } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 import { outageSteps } from './provider-outage.ts';
 import { DROP_IN, MIRROR, PLUGIN, ProviderScene } from './provider-scene.ts';
 import { troubleSteps } from './provider-trouble.ts';
@@ -49,23 +47,14 @@ const LEFT_ON_NODE = [
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ (default|app|other)$|Secret team-a (mirror|named)$)/;
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('credential provider on a node');
-  if (missing !== undefined) test.skip('the journey', missing);
-  else await journey(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the journey', journey);
 
-async function journey(test: ReturnType<typeof suite>): Promise<void> {
+async function journey(): Promise<void> {
   const node = await NodeMachine.start({ registries: { [MIRROR]: 'mirror' } });
   const { plane } = node;
   const scene = new ProviderScene(node);
   const mirror = node.registry(MIRROR);
   node.image(MIRROR, 'acme/web', '1');
-  const step = steps(test);
   writeFileSync('/etc/containers/registries.conf.d/10-mirrors.conf', MIRRORS);
   writeFileSync('/var/lib/kubelet/config.json', node.registry('registry.example.com').config());
   const [files, objects] = [nodeFiles(node), await clusterObjects(node)];

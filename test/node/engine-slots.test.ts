@@ -8,9 +8,8 @@ import { NodeEngine, type Rest } from '../../runtime/node/engine.ts';
 import type { Turns } from '../../runtime/node/restart-leases.ts';
 import { StateFolder } from '../../runtime/node/state.ts';
 import type { Systemd } from '../../runtime/node/systemd.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('turns of the engine');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-turns-'));
 const WANTED = '{"auths":{"quay.example.com":{"auth":"YTpi"}}}';
 
@@ -166,4 +165,3 @@ test('a write that fails gives the turn back', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

@@ -11,11 +11,9 @@ import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { grantObject } from '../pull-secret-injection/live.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { clockSteps } from './faults-of-clocks.ts';
-import { missingNode } from './machine/build.ts';
 import { ContainersOf } from './machine/containers.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import {
   grantImage,
@@ -27,22 +25,14 @@ import {
   TEAM_FLEET,
   TEAM_PROFILE,
 } from './machine/product.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const FILLER = '/var/lib/kubelet/filler';
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('faults of a node');
-  if (missing !== undefined) test.skip('each of them', missing);
-  else await faults(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'each of them', faults);
 
-async function faults(test: ReturnType<typeof suite>): Promise<void> {
+async function faults(): Promise<void> {
   const node = await NodeMachine.start({
     layout: 'openshift',
     registries: { 'quay.example.com': 'tenant', 'team.example.com': 'robot' },
@@ -54,7 +44,6 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
   const team = node.registry('team.example.com');
   const image = node.image('quay.example.com', 'acme/web', '1');
   const teamImage = node.image('team.example.com', 'team/web', '1');
-  const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 180_000, everyMs: 250 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);

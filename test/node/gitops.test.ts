@@ -7,14 +7,12 @@ import assert from 'node:assert/strict';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { missingFlux } from '../gitops/build.ts';
 import { PROFILE } from '../gitops/scene.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { GitOpsScene, type Owner } from './gitops-scene.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME } from './machine/node.ts';
 import { IMAGE, ok } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const BASE = 'pullwright-prod';
@@ -27,22 +25,13 @@ const SYNCER: TestObject = {
   metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
 };
 
-const missing = missingNode() ?? missingFlux();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('GitOps on a node');
-  if (missing !== undefined) test.skip('the journey', missing);
-  else await journey(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the journey', journey, missingFlux());
 
-async function journey(test: ReturnType<typeof suite>): Promise<void> {
+async function journey(): Promise<void> {
   const scene = await GitOpsScene.start();
   const { node, flux, repository } = scene;
   const { plane } = node;
   const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
-  const step = steps(test);
   const agentOf = async (): Promise<{ image: string; command: readonly string[] }> =>
     (await plane.get(SYNCER))?.['spec'].template.spec.containers[0];
   /** Both say that everything which git holds is there and healthy. */

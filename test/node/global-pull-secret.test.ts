@@ -8,13 +8,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
+import { test } from '../support/suite.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import { IMAGE, pullSecretOf, pushProduct, shell } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const SYNCER: TestObject = {
@@ -42,17 +40,9 @@ const THEIRS = [
   '+ ServiceAccount openshift-config default',
 ];
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('global pull secret on a node');
-  if (missing !== undefined) test.skip('the journey', missing);
-  else await journey(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the journey', journey);
 
-async function journey(test: ReturnType<typeof suite>): Promise<void> {
+async function journey(): Promise<void> {
   const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });
   const { plane } = node;
   const platform = node.registry('registry.example.com');
@@ -79,7 +69,6 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
       const [, broken] = /^ {2}broken +(\S+)/m.exec(stdout) ?? [];
       assert.deepEqual([code, broken], [link === undefined ? 0 : 1, link], stdout);
     });
-  const step = steps(test);
   let files: ReadonlySet<string>;
   let objects: ReadonlySet<string>;
 

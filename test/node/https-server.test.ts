@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('HttpsServer');
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
 const bun = new URL(`../../node_modules/@oven/bun-linux-${arch}/bin/bun`, import.meta.url).pathname;
 const scene = new URL('https-server-scene.ts', import.meta.url).pathname;
@@ -33,5 +32,3 @@ for (const [name, program] of [
       assert.equal(ran.stdout, SEEN, ran.stderr);
       assert.equal(ran.code, 0);
     });
-
-test.run();

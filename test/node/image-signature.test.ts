@@ -11,11 +11,10 @@ import type { Descriptor } from '../../build/image/layout.ts';
 import { envelope, signImage, signingKey } from '../../build/sign.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { docBlocks } from '../support/doc-blocks.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
 import { waiterImage } from './machine/registries.ts';
+import { inMachine } from './machine/steps.ts';
 
 const HOST = 'registry.example.com';
 const [POLICY, ATTACHMENTS] = ['"sigstoreSigned"', 'use-sigstore-attachments'].map(
@@ -66,63 +65,55 @@ const rows: readonly Row[] = [
   },
 ];
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('signatures of the image on a node');
-  if (missing !== undefined) test.skip('a node', missing);
-  else {
-    const node = await NodeMachine.start();
-    const { plane, folder } = node;
-    const registry = node.registry(HOST);
-    const pair = (): { readonly pem: string; readonly pub: string } => {
-      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      return {
-        pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-        pub: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
-      };
+await inMachine(import.meta.filename, 'a node', async () => {
+  const node = await NodeMachine.start();
+  const { plane, folder } = node;
+  const registry = node.registry(HOST);
+  const pair = (): { readonly pem: string; readonly pub: string } => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    return {
+      pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      pub: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     };
-    const [ours, another] = [pair(), pair()];
-    write(KEY, ours.pub);
-    write('/etc/containers/policy.json', POLICY);
-    write('/etc/containers/registries.d/pullwright.yaml', ATTACHMENTS);
-    await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type: 'kubernetes.io/dockerconfigjson',
-      metadata: { name: 'pull', namespace: 'default' },
-      stringData: { '.dockerconfigjson': registry.config() },
-    });
+  };
+  const [ours, another] = [pair(), pair()];
+  write(KEY, ours.pub);
+  write('/etc/containers/policy.json', POLICY);
+  write('/etc/containers/registries.d/pullwright.yaml', ATTACHMENTS);
+  await plane.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name: 'pull', namespace: 'default' },
+    stringData: { '.dockerconfigjson': registry.config() },
+  });
 
-    table(test, rows, async ({ repository, signed, by, as, refused }) => {
-      const name = `pullwright/${repository}`;
-      const [mine, theirs] = [repository, `${repository}-other`].map((mark) =>
-        waiterImage(folder, node.binaries.waiter, mark),
-      ) as [string, string];
-      registry.push(mine, `${name}:1`);
-      const signatures = join(folder, `signatures-${repository}`);
-      const digests = digestsIn(signed === 'another image' ? theirs : mine);
-      const key = signingKey(by === undefined ? ours.pem : another.pem);
-      signImage(
-        key,
-        { repository: as ?? `${HOST}/${name}`, digests, attestation: envelope(key, {}) },
-        signatures,
-      );
-      for (const [at, digest] of signed === 'nothing' ? [] : digestsIn(mine).entries())
-        registry.push(`${signatures}:${tagOf(digests[at] ?? '')}`, `${name}:${tagOf(digest)}`);
-      const pod = podOf(repository, `${HOST}/${name}:1`, 'default', { imagePullSecrets: [{ name: 'pull' }] });
-      await eventually(() => plane.apply(pod));
-      const wanted = refused ?? /"running"/;
-      await eventually(
-        async () => assert.match(JSON.stringify((await plane.get(pod))?.['status'] ?? {}), wanted),
-        { withinMs: 60_000 },
-      );
-    });
-    test.lastly('the machine stops', () => node.stop());
-  }
-  test.run();
-}
+  table(test, rows, async ({ repository, signed, by, as, refused }) => {
+    const name = `pullwright/${repository}`;
+    const [mine, theirs] = [repository, `${repository}-other`].map((mark) =>
+      waiterImage(folder, node.binaries.waiter, mark),
+    ) as [string, string];
+    registry.push(mine, `${name}:1`);
+    const signatures = join(folder, `signatures-${repository}`);
+    const digests = digestsIn(signed === 'another image' ? theirs : mine);
+    const key = signingKey(by === undefined ? ours.pem : another.pem);
+    signImage(
+      key,
+      { repository: as ?? `${HOST}/${name}`, digests, attestation: envelope(key, {}) },
+      signatures,
+    );
+    for (const [at, digest] of signed === 'nothing' ? [] : digestsIn(mine).entries())
+      registry.push(`${signatures}:${tagOf(digests[at] ?? '')}`, `${name}:${tagOf(digest)}`);
+    const pod = podOf(repository, `${HOST}/${name}:1`, 'default', { imagePullSecrets: [{ name: 'pull' }] });
+    await eventually(() => plane.apply(pod));
+    const wanted = refused ?? /"running"/;
+    await eventually(
+      async () => assert.match(JSON.stringify((await plane.get(pod))?.['status'] ?? {}), wanted),
+      { withinMs: 60_000 },
+    );
+  });
+  test.lastly('the machine stops', () => node.stop());
+});
 
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });

@@ -3,9 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeStaleAuthFiles } from '../../runtime/node/watch.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('removeStaleAuthFiles');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-janitor-'));
 const sha = 'a'.repeat(64);
 const NOW = 2_000_000_000_000;
@@ -51,4 +50,3 @@ test('a folder that is not there is fine', () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

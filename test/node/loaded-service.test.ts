@@ -1,9 +1,8 @@
 /** What the answers of systemd say of a service: as recorded from systemd 252, from older ones, and from none at all. */
 import assert from 'node:assert/strict';
 import { loadedService } from '../../runtime/node/systemd.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('loadedService');
 const value = <T>(given: T): { readonly value: T } => ({ value: given });
 const UNIT = {
   LoadState: value('loaded'),
@@ -60,5 +59,3 @@ test('no such unit, a masked one, and answers of other shapes are no service', (
     [[], [], [{ path: '', optional: false }]],
   );
 });
-
-test.run();

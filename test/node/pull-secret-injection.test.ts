@@ -9,14 +9,12 @@ import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { docBlocks, docCommands } from '../support/doc-blocks.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { webhookSteps } from './injection-webhook.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 
 const PAGE = 'docs/pull-secret-injection.md';
 const HOST = 'quay.example.com';
@@ -32,22 +30,13 @@ clusters:
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ default$|Secret \S+ (quay-robot|pullwright-registry|pullwright-webhook-tls)$|(CustomResourceDefinition <none> certificates|APIService <none> v1).cert-manager.io$)/;
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('injection on a node');
-  if (missing !== undefined) test.skip('the walk', missing);
-  else await walk(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the walk', walk);
 
-async function walk(test: ReturnType<typeof suite>): Promise<void> {
+async function walk(): Promise<void> {
   const node = await NodeMachine.start({ registries: { [HOST]: 'robot' } });
   const tenant = node.registry(HOST);
   const image = node.image(HOST, 'team/web', '1');
   const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
-  const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 120_000, everyMs: 250 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);

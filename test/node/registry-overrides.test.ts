@@ -20,14 +20,12 @@ import {
   variableOf,
 } from '../registry-overrides/live-objects.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
+import { test } from '../support/suite.ts';
 import { ADDRESS } from './machine/joining.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 
 const NAMESPACE = controlPlaneNamespace('prod');
 const READERS = ['control-plane-operator', 'ignition-server'] as const;
@@ -46,15 +44,7 @@ clusters:
     systems: { registry-overrides: { catalogs: false } }
 `;
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('registry overrides on a node');
-  if (missing !== undefined) test.skip('the journey', missing);
-  else await journey(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'the journey', journey);
 
 /** A Deployment as HyperShift makes it, whose program is there. */
 function running(name: string, image: string): TestObject {
@@ -77,11 +67,10 @@ interface Pods {
   }[];
 }
 
-async function journey(test: ReturnType<typeof suite>): Promise<void> {
+async function journey(): Promise<void> {
   const node = await NodeMachine.start({ crds: MANAGEMENT_CRDS.filter((name) => !/pullstatus/.test(name)) });
   const { plane } = node;
   const hosted = await startControlPlane({ nodeAddress: ADDRESS });
-  const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 120_000, everyMs: 250 });
   /** Of each Deployment the one pod that runs and is to stay: its UID and the variable that its program has. */

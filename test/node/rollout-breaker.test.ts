@@ -7,9 +7,8 @@ import {
   retryInMs,
   withoutBreaker,
 } from '../../runtime/node/checkpoint.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('rollout breaker');
 const MINUTE = 60_000;
 const fails = (before: Breakers, source: string, now = 0): Breakers =>
   opened(before, { source, kind: 'unit', now });
@@ -68,5 +67,3 @@ test('the newest are remembered, and one that fails again is new', () => {
 test('a source named like a member of Object has no breaker of its own', () => {
   assert.deepEqual([retryInMs({}, 'constructor', 0), isOpen({}, 'constructor', 0)], [0, false]);
 });
-
-test.run();

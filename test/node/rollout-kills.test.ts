@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { ABSENT } from '../../runtime/node/checkpoint.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { agentStep, restingNode } from './rollout-model.ts';
-
-const test = suite('rollout on a node that is killed');
 
 const content = fc.constantFrom('good-1', 'good-2', 'good-3', 'bad-1', 'bad-2', undefined);
 
@@ -42,5 +40,3 @@ test('bad content restarts the kubelet a bounded number of times, however long i
   assert.equal(node.restarts, 3 * (3 + 1), 'three rounds of three attempts and one recovery');
   assert.equal(node.runsWith, 'good-1');
 });
-
-test.run();

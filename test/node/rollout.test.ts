@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { NOW, policy, seen } from './rollout-model.ts';
 
-const test = suite('rollout');
 /** Steps until a rest or a wait; every step ends as `end` says. */
 function steps(
   start: Checkpoint,
@@ -276,5 +275,3 @@ test('a journal is read back as it was stored, and anything else is no journal',
   ])
     assert.equal(parseJournal(bad), undefined, JSON.stringify(bad));
 });
-
-test.run();

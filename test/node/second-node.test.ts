@@ -11,13 +11,11 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { inKubeSystem } from '../reconcile/scene.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
+import { test } from '../support/suite.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
 import { SECOND_NAME, startSecondNode } from './machine/second-node.ts';
-import { steps } from './machine/steps.ts';
+import { inMachine, step } from './machine/steps.ts';
 import type { NodeSystem } from './machine/system.ts';
 
 const FLEET = `
@@ -39,24 +37,15 @@ const TURNS: TestObject = {
   metadata: { name: 'global-pull-secret-syncer-turns', namespace: 'kube-system' },
 };
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('two nodes');
-  if (missing !== undefined) test.skip('share a budget', missing);
-  else await twoNodes(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'share a budget', twoNodes);
 
-async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
+async function twoNodes(): Promise<void> {
   const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });
   const { plane } = node;
   const tenant = node.registry('quay.example.com');
   const image = node.image('quay.example.com', 'acme/web', '1');
   const systems = new Map<string, NodeSystem>([[NODE_NAME, node.system]]);
   const names = [NODE_NAME, SECOND_NAME] as const;
-  const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 180_000, everyMs: 250 });
   const on = (name: string): NodeSystem => {

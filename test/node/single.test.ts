@@ -4,9 +4,8 @@ import { mkdtempSync, readdirSync, renameSync, rmSync, unlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Hold, takeSingle } from '../../runtime/node/state.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('takeSingle');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-single-'));
 const source = new URL('../../runtime/node/state.ts', import.meta.url).pathname;
 
@@ -76,4 +75,3 @@ test('many at once: exactly one gets it', async () => {
 });
 
 test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
-test.run();

@@ -3,9 +3,8 @@ import { PullwrightError } from '../../runtime/core/errors.ts';
 import { connectBus, systemdOverBus } from '../../runtime/node/systemd.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { type BusScript, scriptedBus } from '../support/scripted-bus.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('systemd over D-Bus');
 const never = new AbortController().signal;
 
 interface Job extends Case {
@@ -101,5 +100,3 @@ test('a socket that is not there is named, with what to mount', async () => {
 test('a path that a bus address cannot hold is refused before anything is opened', async () => {
   await assert.rejects(connectBus('/tmp/a:b', 1000), /holds one of : = , ; %/);
 });
-
-test.run();

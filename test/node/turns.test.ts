@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { bookTurn, RESTART_MS, restartBudget, restartWindowMs } from '../../runtime/node/checkpoint.ts';
 import { randomFrom } from '../support/seeded-random.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('turns');
+import { test } from '../support/suite.ts';
 
 const WINDOWS: readonly (readonly [nodes: number, atOnce: number, ms: number])[] = [
   [1, 1, 0],
@@ -96,5 +94,3 @@ test('nodes that ask again and again: never more of them restart at once than th
     assert.ok(again > 10, `${nodes} nodes: ${again} asks were not kept waiting`);
   }
 });
-
-test.run();

@@ -3,9 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { unitHealth } from '../../runtime/node/restart.ts';
 import { fakeClock } from '../support/fake-clock.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('unitHealth');
 const never = new AbortController().signal;
 
 async function serving(status: () => number, body: (url: string) => Promise<void>): Promise<void> {
@@ -67,5 +66,3 @@ test('the wait ends when the program is told to stop', async () => {
   });
   await assert.rejects(health.after(AbortSignal.abort()), { code: 'Stopped' });
 });
-
-test.run();

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { watchHeart } from '../../runtime/node/daemon.ts';
 import { fakeClock } from '../support/fake-clock.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('watchdog');
+import { test } from '../support/suite.ts';
 
 test('a heart that stands still is found within five seconds of its patience', async () => {
   const clock = fakeClock();
@@ -27,5 +25,3 @@ test('a heart that beats is left alone until the end', async () => {
   await watchHeart(heart, { ...clock, sleep }, end.signal);
   assert.ok(clock.monotonic() > 3_600_000);
 });
-
-test.run();

@@ -13,14 +13,13 @@ import { Authority } from '../control-plane/x509.ts';
 import { HyperfleetDouble } from '../pull-secret-adapter/doubles/hyperfleet-api.ts';
 import { SecretManagerDouble } from '../pull-secret-adapter/doubles/secret-manager.ts';
 import { pullSecret } from '../pull-secret-adapter/run-job.ts';
-import { suite } from '../support/suite.ts';
-import { missingNode } from './machine/build.ts';
+import { test } from '../support/suite.ts';
 import { ADDRESS } from './machine/joining.ts';
-import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
 import { expose, exposeTls } from './machine/services.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
+import { inMachine } from './machine/steps.ts';
 
 /** As docs/operations.md lists it: the last good file, and empty folders. */
 const LEFT_ON_NODE = [
@@ -30,17 +29,9 @@ const LEFT_ON_NODE = [
   '+ hash of  /var/lib/kubelet/config.json',
 ];
 
-const missing = missingNode();
-if (missing === undefined && machineFolder() === undefined)
-  process.exitCode = await runInside(import.meta.filename);
-else {
-  const test = suite('workloads on a node');
-  if (missing !== undefined) test.skip('every container', missing);
-  else await workloads(test);
-  test.run();
-}
+await inMachine(import.meta.filename, 'every container', workloads);
 
-async function workloads(test: ReturnType<typeof suite>): Promise<void> {
+async function workloads(): Promise<void> {
   const node = await NodeMachine.start();
   const [api, google, rabbit] = [
     await HyperfleetDouble.start(),

@@ -13,10 +13,9 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { bundleJudge, missingJudge } from './build.ts';
 
-const test = suite('a bundle for OLM');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-olm-'));
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
@@ -264,4 +263,3 @@ else
   });
 
 test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));
-test.run();

@@ -20,12 +20,11 @@ import { findPlanted } from '../support/canary.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
 import { randomFrom } from '../support/seeded-random.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingPods } from './container.ts';
 import { goodSpec } from './scene.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 
-const test = suite('adapter under kills');
 const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
 const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 9);
 const missing = missingPods() ?? missingRabbitMq();
@@ -212,5 +211,3 @@ else {
     await stage.close();
   });
 }
-
-test.run();

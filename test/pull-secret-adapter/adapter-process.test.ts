@@ -16,12 +16,11 @@ import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.
 import { Sentinel } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
 import { clientOf, eventFor, goodSpec } from './scene.ts';
 
-const test = suite('runAdapter');
 const NEVER = 1_000_000;
 const within = { withinMs: 90_000 };
 
@@ -350,5 +349,3 @@ test('who waits for its dependencies is counted for ten minutes, so that the nex
   assert.equal(await waiting(603), 1, 'another state is another wait');
   await api.close();
 });
-
-test.run();

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { adapterAlerts } from '../../charts/pull-secret-adapter/alerts.ts';
 import { type AlertCase, alertFaults, missingPromtool } from '../support/alert-rules.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('alerts of the pull secret adapter');
 const DEAD = 'pullwright_adapter_events_total{outcome="dead",pod="a"}';
 const ERRORS = 'controller_runtime_reconcile_total{controller="pull-secret-adapter",result="error"}';
 const POLLED = 'pullwright_sentinel_last_poll_timestamp_seconds';
@@ -177,5 +176,3 @@ test('every alert has a case in which it is up', () => {
     [],
   );
 });
-
-test.run();

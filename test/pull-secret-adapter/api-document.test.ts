@@ -1,9 +1,7 @@
 /** Both generations of the HyperFleet API: what we send fits its published document, and the double would notice if not. */
 import assert from 'node:assert/strict';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { eventFor, goodSpec, Scene } from './scene.ts';
-
-const test = suite('adapter and the document of the API');
 
 for (const generation of ['old', 'current'] as const)
   test(`the ${generation} API: its method is found out once, and everything fits its document`, async () => {
@@ -38,5 +36,3 @@ test('a wrong client or a wrong double is noticed', async () => {
   assert.match(scene.api.violations[1] ?? '', /answer 200 of GET \/clusters\/\{id\}: name/);
   await scene.close();
 });
-
-test.run();

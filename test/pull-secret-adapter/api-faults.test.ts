@@ -2,11 +2,9 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import type { ApiFault, HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { eventFor, goodSpec, Scene } from './scene.ts';
-
-const test = suite('adapter and a failing API');
 
 interface ApiFaultCase extends Case {
   /** Made when the case runs: a date in an answer counts from then. */
@@ -342,5 +340,3 @@ test('an API that fails for all is waited for, however long', async () => {
     assert.equal((await scene.handle(eventFor('cls-1', 'same'))).outcome, 'again');
   await scene.close();
 });
-
-test.run();

@@ -5,11 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { wantsPass } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
-
-const test = suite('lists of the API');
 
 test('a document that is too large, and identifiers that are none, are left out; all others come, on every page', async () => {
   const api = await HyperfleetDouble.start();
@@ -144,5 +142,3 @@ table(test, ROWS, ({ document, wanted }) => {
   assert.ok(read.ok);
   assert.equal(wantsPass(read.value, { adapterName: 'pullsecret' }), wanted);
 });
-
-test.run();

@@ -1,10 +1,9 @@
 // deadline: 480 s
 /** Pub/Sub over lines that break: `broken-broker.ts`. */
 import { missingPubSub, startPubSub } from '../brokers/pubsub-node.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { brokenBroker } from './broken-broker.ts';
 
-const test = suite('adapter and Sentinel with Pub/Sub over lines that break');
 const missing = await missingPubSub();
 
 if (missing !== undefined) test.skip('everything', missing);
@@ -20,5 +19,3 @@ else
       stop: () => server.stop(),
     };
   });
-
-test.run();

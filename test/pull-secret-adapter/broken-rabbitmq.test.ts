@@ -4,10 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missingRabbitMq, startRabbitMq } from '../brokers/rabbitmq-node.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { brokenBroker } from './broken-broker.ts';
 
-const test = suite('adapter and Sentinel with RabbitMQ over lines that break');
 const missing = missingRabbitMq();
 
 if (missing !== undefined) test.skip('everything', missing);
@@ -29,5 +28,3 @@ else
       },
     };
   });
-
-test.run();

@@ -9,14 +9,12 @@ import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingPods, NODE } from './container.ts';
 import { customerLiveCase } from './customer-live-case.ts';
 import { deletionLiveCases } from './deletion-live-cases.ts';
 import { pullSecret } from './run-job.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
-
-const test = suite('pull secret adapter end to end');
 
 async function until(holds: () => boolean | Promise<boolean>, withinMs = 90_000): Promise<void> {
   await eventually(async () => assert.ok(await holds()), { withinMs, everyMs: 100 });
@@ -217,5 +215,3 @@ else {
     await stage.close();
   });
 }
-
-test.run();

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { explainGcpError, GcpError, remedyFor } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('explainGcpError');
+import { test } from '../support/suite.ts';
 
 /** Reason of google.rpc.ErrorInfo, or a canonical code; the call; and what the Job says. */
 const ROWS: readonly (readonly [info: string, call: string, is: string, says: RegExp])[] = [
@@ -90,5 +88,3 @@ test('a remedy names the permission of the call, and no placeholder stays', () =
     /grant secretmanager\.versions\.add in project "cust"/,
   );
 });
-
-test.run();

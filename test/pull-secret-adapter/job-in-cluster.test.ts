@@ -1,14 +1,13 @@
 // deadline: 480 s
 /** The Job in a cluster, as a pod under Node, and compiled. */
 import { executable } from '../support/executable.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingPods } from './container.ts';
 import { CONTROLLER_CLUSTERS, jobControllerCases } from './job-controller-cases.ts';
 import { jobManagementCases } from './job-management-cases.ts';
 import { JobPlane } from './job-plane.ts';
 import { jobProgram } from './run-job.ts';
 
-const test = suite('job in a cluster');
 const missing = missingPods();
 
 if (missing !== undefined) test.skip('everything', missing);
@@ -19,5 +18,3 @@ else {
   jobManagementCases(test, cluster, run);
   test.lastly('everything stops', () => cluster.stop());
 }
-
-test.run();

@@ -13,13 +13,12 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { findPlanted } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
 
 /** Of the Deployment and of its Jobs: policies hold them to each other. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
-const test = suite('labels of a running Job');
 const missing = missingControlPlane();
 const NAMESPACE = 'hyperfleet-system';
 const within = { withinMs: 90_000 };
@@ -168,5 +167,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -7,9 +7,8 @@ import {
 } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('messages of Sentinel');
 const NOW = new Date('2026-01-02T00:00:00Z');
 
 function resource(
@@ -231,5 +230,3 @@ test('the pull secret of a cluster is nothing that an expression can reach', () 
   });
   assert.deepEqual(data(resource(), ''), { id: 'cls-1' });
 });
-
-test.run();

@@ -6,10 +6,8 @@ import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.t
 import { REVOKE_ANNOTATION } from '../../runtime/pull-secret-adapter/names.ts';
 import { OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/objects.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { cluster } from './reconcile-parts.ts';
-
-const test = suite('viewJob');
 
 const JOB: KubeObject = {
   apiVersion: 'batch/v1',
@@ -152,5 +150,3 @@ interface JobSpec {
     };
   };
 }
-
-test.run();

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { findPlanted } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { SecretManagerDouble } from './doubles/secret-manager.ts';
 import { type OfficialClient, officialClient, type Reply } from './official-client.ts';
 
@@ -90,8 +90,6 @@ function plain(value: unknown): unknown {
     ),
   );
 }
-
-const test = suite("double of Secret Manager under Google's client");
 
 if (missingClient !== undefined) test.skip('everything', missingClient);
 else {
@@ -426,5 +424,3 @@ else {
       assert.equal(findPlanted(error.message), undefined);
     }));
 }
-
-test.run();

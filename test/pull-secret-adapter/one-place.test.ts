@@ -4,10 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { type EventOutcome, eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
 import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { eventFor } from './scene.ts';
-
-const test = suite('places that one cluster has');
 
 interface Bench {
   readonly send: (cluster: string, event: string) => Promise<Handled>;
@@ -121,5 +119,3 @@ test('each cluster has a place of its own', async () => {
   const outcomes = (await Promise.all(sent)).map(({ outcome: result }) => result).sort();
   assert.deepEqual(outcomes, ['again', 'again', 'again', 'done', 'done', 'done']);
 });
-
-test.run();

@@ -7,13 +7,12 @@ import { missingPubSub, startPubSub } from '../brokers/pubsub-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { NODE } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
 import { goodSpec } from './scene.ts';
 
-const test = suite('pull secret adapter with Pub/Sub');
 const missing = await missingPubSub();
 /** What the first go over the clusters is told after the kill: only the message can bring the cluster back. */
 const NO_CLUSTERS = JSON.stringify({ page: 1, size: 100, total: 0, items: [] });
@@ -132,5 +131,3 @@ async function deadLetters(host: string): Promise<DeadLetters> {
     },
   };
 }
-
-test.run();

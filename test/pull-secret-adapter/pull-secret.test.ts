@@ -5,9 +5,8 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
 import { judgePullSecret, MAX_PULL_SECRET_BYTES } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 
-const test = suite('judgePullSecret');
 const auth = plantedAuth('judge');
 
 function base64(text: string): string {
@@ -134,5 +133,3 @@ test('nothing is accepted that the validator calls an error', () => {
   );
   assert.ok(accepted > 20, `only ${accepted} were accepted`);
 });
-
-test.run();

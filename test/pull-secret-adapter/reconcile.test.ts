@@ -3,12 +3,11 @@ import { reconcile } from '../../runtime/pull-secret-adapter/adapter/reconcile.t
 import type { AdapterStatus } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { findPlanted } from '../support/canary.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { RECONCILE_CASES } from './reconcile-cases.ts';
 import { DELETION_CASES } from './reconcile-deletion-cases.ts';
 import { cluster, failedJob, NOW, own, ownStored, READY, report } from './reconcile-parts.ts';
 
-const test = suite('reconcile');
 const NOTHING = { record: undefined, namespaces: {} };
 
 table(test, [...RECONCILE_CASES, ...DELETION_CASES], (row) => {
@@ -119,5 +118,3 @@ test('the three sources of a dependency are read, the most exact one first', () 
     'waiting',
   );
 });
-
-test.run();

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('runbook of the pull secret adapter');
 const page = readFileSync(new URL('../../docs/runbooks/pull-secret-adapter.md', import.meta.url), 'utf8');
 
 test('every reason is in the table', () => {
@@ -21,5 +20,3 @@ test('every reason is in the table', () => {
   for (const reason of [...Object.keys(OUTCOMES), ...own, ...final])
     assert.ok(table.includes(`\`${reason}\``), `${reason} is missing`);
 });
-
-test.run();

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/metrics.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('secret metrics');
+import { test } from '../support/suite.ts';
 
 async function scrape(secrets: SecretMetrics): Promise<readonly string[]> {
   const metrics = createMetrics();
@@ -54,5 +52,3 @@ test('only the leader speaks, and what other replicas did is in what it lists', 
   secrets.lead(false);
   assert.deepEqual(await scrape(secrets), []);
 });
-
-test.run();

@@ -6,9 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { redact } from '../../runtime/core/redacted.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { SecretManager } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('SecretManager, lists of versions');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   /** The token of the page after the one of this token; none after the last. */
@@ -58,5 +56,3 @@ table(
     server.close();
   },
 );
-
-test.run();

@@ -10,11 +10,10 @@ import {
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import { Sentinel, type SentinelCount } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
 
-const test = suite('Sentinel');
 class Stage {
   readonly api: HyperfleetDouble;
   readonly sentinel: Sentinel;
@@ -279,5 +278,3 @@ test('the process: exit code, log and metrics', async () => {
   assert.match(text, /pullwright_sentinel_last_poll_timestamp_seconds \d{10}/);
   await stage.end();
 });
-
-test.run();

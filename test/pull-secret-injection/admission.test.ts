@@ -16,11 +16,10 @@ import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { drawnProfiles, drawnSets, draws, pickFrom, profileOf } from './drawn-plans.ts';
 import { createPod, type PodInput, postPod, readyNamespace, startPlane } from './live.ts';
 
-const test = suite('admission of pods');
 const missing = missingControlPlane();
 const V1 = 'admissionregistration.k8s.io/v1';
 
@@ -246,5 +245,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

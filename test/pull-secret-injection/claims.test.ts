@@ -1,10 +1,9 @@
 /** Who has the name of a copy, and what a withdrawn, lost or forgotten consent does to it. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
 
-const test = suite('names of copies, and consent');
 const shop = namespace('shop', { team: 'a' });
 const brings = (name: string, from: string, more: Record<string, unknown> = {}): KubeObject =>
   profile(name, {
@@ -221,5 +220,3 @@ test('any profile may be meant', () => {
   ]);
   assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
 });
-
-test.run();

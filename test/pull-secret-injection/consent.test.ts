@@ -4,10 +4,9 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { namespaceObject, podObject, profileObject, sourceObject, startPlane } from './live.ts';
 
-const test = suite('consent and guard');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('all of it', missing);
@@ -161,5 +160,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

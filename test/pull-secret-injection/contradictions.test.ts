@@ -4,10 +4,9 @@ import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { judgeManifests } from '../../runtime/diagnose/checks/documents.ts';
 import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { conditionOf, namespace, profile, readyMessage, scene, source } from './scene.ts';
 
-const test = suite('contradictions, and what is said once');
 const sources = [{ namespace: 'platform', name: 'quay' }];
 const spec = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg', sources }] };
 
@@ -211,5 +210,3 @@ test('patterns of namespace names are warned about', () => {
   assert.deepEqual(judged(grant(['team-a'])), []);
   assert.deepEqual(judged(grant(['team-a', 'team-*'])), ['warning PatternIsNoConsent spec.namespaces']);
 });
-
-test.run();

@@ -5,7 +5,7 @@ import { aggregatedRoles } from '../../charts/pull-secret-injection/access.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   grantObject,
   namespaceObject,
@@ -18,7 +18,6 @@ import {
 } from './live.ts';
 import { conditionOf, hostsIn, listen, secretAt, waiter } from './live-scene.ts';
 
-const test = suite('distribution in the hands of others');
 const missing = missingControlPlane();
 const PROFILES = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';
 const GRANTS = '/apis/pullwright.dev/v1alpha1/namespaces/platform/pullsecretgrants';
@@ -202,5 +201,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

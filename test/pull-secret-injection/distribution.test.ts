@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CANARY_MARK, findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
 
-const test = suite('distribution');
 const shop = namespace('shop', { team: 'a' });
 const other = namespace('other');
 const platform = namespace('platform');
@@ -367,5 +366,3 @@ for (const [type, spec, says] of [
     const notes = seen.result.reports.flatMap((report) => report.events.map(({ note }) => note));
     assert.doesNotMatch(notes.join('\n'), /of \d+ namespaces?/);
   });
-
-test.run();

@@ -4,9 +4,8 @@ import {
   mergeImagePullSecrets,
   patchImagePullSecrets,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('imagePullSecrets');
 const names = fc.array(fc.constantFrom('a', 'b', 'c', 'd', ''), { maxLength: 6 });
 const references = (list: readonly string[]): { name: string }[] => list.map((name) => ({ name }));
 
@@ -44,5 +43,3 @@ test('patchImagePullSecrets() keeps fields that it does not know', () => {
     { op: 'add', path: '/spec/imagePullSecrets', value: [{ name: 'a', future: 1 }, { name: 'b' }] },
   ]);
 });
-
-test.run();

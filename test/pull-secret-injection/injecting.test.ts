@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   namespaceObject,
@@ -18,7 +18,6 @@ import {
 import { conditionOf, messageOf } from './live-scene.ts';
 import { freePort, webhookHost } from './webhook-host.ts';
 
-const test = suite('whether something injects');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('all of it', missing);
@@ -151,5 +150,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -6,10 +6,9 @@ import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
 } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { KRUISE, namespace, profile, ready, type Scene, scene } from './scene.ts';
 
-const test = suite('injection');
 const shop = namespace('shop', { team: 'a' });
 const team = profile('team', { secrets: [{ name: 'reg' }] });
 
@@ -253,5 +252,3 @@ test('where the webhook of Kruise is installed, SidecarSets are left to it', () 
   assert.deepEqual(setStatus(seen), []);
   assert.equal(ready(seen.status('PullStatus', 'sidecarset-log', 'pullwright-system')), 'True LeftToKruise');
 });
-
-test.run();

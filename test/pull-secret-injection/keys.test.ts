@@ -4,10 +4,9 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { Ref } from '../../runtime/engine/contract.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { namespace, PROFILE, profile, source, worldOf } from './scene.ts';
 
-const test = suite('keys of injection');
 const team = profile('team', {
   secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
 });
@@ -77,5 +76,3 @@ test('a Secret concerns the counts of the profiles that bring or use it, and of 
   assert.deepEqual(keysOf(source('b/reg-2', ['quay.io'])), ['b namespace', 'profile/other']);
   assert.deepEqual(keysOf(source('platform/hub', ['quay.io'])), ['a namespace', 'profile/other']);
 });
-
-test.run();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   grantObject,
@@ -18,7 +18,6 @@ import {
 } from './live.ts';
 import { conditionOf, hostsIn, messageOf, secretAt, waiter } from './live-scene.ts';
 
-const test = suite('contradictions, in a cluster');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('in a cluster', missing);
@@ -163,5 +162,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

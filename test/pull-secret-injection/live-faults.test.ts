@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   grantObject,
   namespaceObject,
@@ -15,7 +15,6 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, hostsIn, secretAt, waiter } from './live-scene.ts';
 
-const test = suite('distribution under strain');
 const missing = missingControlPlane();
 const MIB = 1024 * 1024;
 
@@ -174,5 +173,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -7,11 +7,10 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { readyNamespace, reconcilerUser, startPlane, startReconciler } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('the effective keyring in a cluster');
 const missing = missingControlPlane();
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const IMAGE = 'quay.io/team/web';
@@ -203,5 +202,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

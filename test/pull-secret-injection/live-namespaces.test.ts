@@ -12,7 +12,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { stolenToken } from '../hostile/rights-live-plane.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   grantObject,
@@ -24,7 +24,6 @@ import {
 } from './live.ts';
 import { hostsIn } from './live-scene.ts';
 
-const test = suite('injection in named namespaces');
 const missing = missingControlPlane();
 const SOURCES = [process.execPath, new URL('../../main.ts', import.meta.url).pathname];
 const ACCOUNT = { namespace: 'pullwright-system', name: 'pullwright-reconciler' };
@@ -176,5 +175,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

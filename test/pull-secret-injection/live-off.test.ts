@@ -5,7 +5,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   readyNamespace,
@@ -16,7 +16,6 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('injection, switched off');
 const missing = missingControlPlane();
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
@@ -100,5 +99,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -9,11 +9,10 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { createPod, readyNamespace, startCommand, startPlane } from './live.ts';
 import { applySource, conditionOf, messageOf, teamProfile } from './live-scene.ts';
 
-const test = suite('injection by a policy in v1beta1');
 const missing = missingControlPlane();
 const GROUP = 'admissionregistration.k8s.io';
 const KINDS = ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'];
@@ -76,5 +75,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   grantObject,
   namespaceObject,
@@ -16,7 +16,6 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, waiter } from './live-scene.ts';
 
-const test = suite('removals in a cluster');
 const missing = missingControlPlane();
 const TEAM = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/team';
 const MERGE = 'application/merge-patch+json';
@@ -171,5 +170,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

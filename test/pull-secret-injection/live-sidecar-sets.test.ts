@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   grantObject,
   namespaceObject,
@@ -16,7 +16,6 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, secretAt, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('service accounts and SidecarSets in a cluster');
 const missing = missingControlPlane();
 const INJECTED = 'pullwright.dev/injected-pull-secrets';
 const SETS = '/apis/apps.kruise.io/v1beta1/sidecarsets';
@@ -233,5 +232,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

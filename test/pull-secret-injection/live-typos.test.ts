@@ -10,7 +10,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   profileObject,
@@ -22,7 +22,6 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('slips in a profile, in a cluster');
 const missing = missingControlPlane();
 
 type Spec = Readonly<Record<string, unknown>>;
@@ -261,5 +260,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   grantObject,
@@ -17,7 +17,6 @@ import {
 } from './live.ts';
 import { conditionOf, hostsIn, secretAt, teamProfile, waiter } from './live-scene.ts';
 
-const test = suite('injection and distribution in a cluster');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('all of it', missing);
@@ -200,5 +199,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

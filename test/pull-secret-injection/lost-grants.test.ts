@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { KEY_ANNOTATION } from '../../runtime/engine/contract.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
   namespace,
@@ -19,7 +19,6 @@ import {
   worldOf,
 } from './scene.ts';
 
-const test = suite('grants that are unclear, and grants that are withdrawn');
 const MANY = 12;
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
 const everywhere = profile('team', {
@@ -230,5 +229,3 @@ test('the grants that name a profile are looked at when it comes or goes', () =>
   const keys = pullSecretInjection().requestsFor({ ...ref, name: 'team' }, worldOf(store));
   assert.ok(keys.some(({ name, namespace: where }) => name === 'grant/teams' && where === 'platform'));
 });
-
-test.run();

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
 import { peakOf } from '../hostile/heavy-secrets.ts';
 import { executable } from '../support/executable.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { CrowdedServer } from './crowded-server.ts';
 import {
   grantObject,
@@ -19,7 +19,6 @@ import {
   startCommand,
 } from './live.ts';
 
-const test = suite('2,000 namespaces');
 const NAMESPACES = 2000;
 const MOST_MIB = 140;
 const MEGABYTE = 2 ** 20;
@@ -125,5 +124,3 @@ test('what a tenant keeps in its Secrets is not asked for', async () => {
   assert.equal(server.looks - looks, 1, 'the source alone');
 });
 test.lastly('the server stops', () => server.stop());
-
-test.run();

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { namespace, profile, type Scene, scene, source } from './scene.ts';
-
-const test = suite('named namespaces');
 
 interface ReadRow extends Case {
   readonly options: Partial<InjectionOptions>;
@@ -118,5 +116,3 @@ test('a source that is not read takes nothing away, not for want of it either', 
   const status = after.status('PullSecretProfile', 'team') as { missingSources?: unknown } | undefined;
   assert.equal(status?.missingSources, undefined);
 });
-
-test.run();

@@ -12,9 +12,8 @@ import {
   type SourceSecret,
 } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('poison gate');
 const RUNS = 3000;
 
 const good = (host: string): object => ({ [host]: { auth: plantedAuth(host) } });
@@ -125,5 +124,3 @@ for (const count of [1, 2, 3])
 test('the random sources were of both sorts', () => {
   assert.ok(written > RUNS / 5 && held > RUNS / 5, `${written} written, ${held} held`);
 });
-
-test.run();

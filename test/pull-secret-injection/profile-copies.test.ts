@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
 
-const test = suite('spec.copies');
 const shop = namespace('shop', { team: 'a' });
 const quay = source('platform/quay', ['quay.io']);
 const ghcr = source('platform/ghcr', ['ghcr.io']);
@@ -190,5 +189,3 @@ test('a source that comes back is remembered no longer', () => {
   assert.deepEqual(missing(after), [{ source: 'platform/quay', since: '2026-11-21T00:00:00Z' }]);
   assert.deepEqual(missing(after.after([quay])), []);
 });
-
-test.run();

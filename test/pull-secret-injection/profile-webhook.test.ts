@@ -8,9 +8,8 @@ import {
   type Hook,
   mirroredHooks,
 } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('webhook for profiles');
 const notMirror = { name: 'not-mirror', expression: 'true' };
 const base: Hook = {
   name: BASE_HOOK,
@@ -97,5 +96,3 @@ test('SidecarSets count where one of them brings a container', () => {
   const lifted = injectionPlan([], [set([])], { withoutContainers: true });
   assert.equal(mirroredHooks(lifted, [base])?.length, 2);
 });
-
-test.run();

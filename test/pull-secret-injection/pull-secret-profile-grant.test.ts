@@ -5,9 +5,7 @@ import {
   type PullSecretGrant,
   readPullSecretGrant,
 } from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('namespaces of a grant');
+import { table, test } from '../support/suite.ts';
 
 function targets(spec: Record<string, unknown>, trustedKeys?: readonly string[]): PullSecretGrant {
   const object = {
@@ -102,5 +100,3 @@ test('globs agree with regular expressions', () => {
     }),
   );
 });
-
-test.run();

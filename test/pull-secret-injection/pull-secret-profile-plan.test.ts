@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { readSidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import { exemption, injectionPlan, planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('injection plan');
 const POD = { namespace: 'shop', labels: { app: 'web' }, annotations: {}, namespaceLabels: { team: 'a' } };
 
 /** A profile that adds the secret of its name. */
@@ -162,5 +161,3 @@ test('pods are left alone where they, or their namespace, or the kubelet say so'
   assert.equal(exemption({ ...POD, labels: { 'pullwright.dev/inject': 'true' } }, []), undefined);
   assert.equal(exemption({ ...POD, annotations: { 'kubernetes.io/config.mirror': 'x' } }, []), 'mirror');
 });
-
-test.run();

@@ -2,9 +2,7 @@
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('strict reading of profiles and grants');
+import { test } from '../support/suite.ts';
 
 const GOOD = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg' }] };
 
@@ -52,5 +50,3 @@ for (const [kind, whole] of Object.entries(WHOLE))
         readPullSecretGrant(object);
       }
   });
-
-test.run();

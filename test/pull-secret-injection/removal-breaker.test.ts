@@ -5,7 +5,7 @@ import {
   pullSecretInjection,
   reconcilers,
 } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
   namespace,
@@ -21,7 +21,6 @@ import {
   worldOf,
 } from './scene.ts';
 
-const test = suite('a removal of many copies');
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
 const team = profile('team', { secrets });
 const quay = source('platform/quay', ['quay.io']);
@@ -308,5 +307,3 @@ test('a namespace that gets its copy back is none of those that lost it', () => 
     assert.equal(copies(seen, 12), 12, `round ${round}`);
   }
 });
-
-test.run();

@@ -1,10 +1,9 @@
 /** ServiceAccounts that enforce mountable secrets: their pods are left out. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, scene, source } from './scene.ts';
 
-const test = suite('service accounts');
 const shop = namespace('shop', { team: 'a' });
 const quay = source('platform/quay', ['quay.io']);
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
@@ -82,5 +81,3 @@ test('pods of an account that is left out are not reported as lacking names: a n
     ['pod/default'],
   );
 });
-
-test.run();

@@ -7,9 +7,7 @@ import {
 } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import { injectionPlan, planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('pinned revisions of a SidecarSet');
+import { type Case, table, test } from '../support/suite.ts';
 
 function setWith(revision: object, update: object = {}): SidecarSet {
   return readSidecarSet({
@@ -111,5 +109,3 @@ test('Partial with a selector: pods outside of it get the pinned content, by pla
   assert.ok(compiled.ok);
   assert.match(JSON.stringify(compiled.policy.spec), /!\(\(\\"ring\\" in variables\.l/);
 });
-
-test.run();

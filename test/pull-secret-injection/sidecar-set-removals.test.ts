@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
   KRUISE,
@@ -18,7 +18,6 @@ import {
   worldOf,
 } from './scene.ts';
 
-const test = suite('removals of a SidecarSet');
 const COUNT = 12;
 const FROM = 'pullwright.dev/source-namespace';
 const CONFIRM = 'pullwright.dev/confirm-removal';
@@ -210,5 +209,3 @@ test('a restart in the middle of a confirmed removal lets the rest go', () => {
   assert.equal(conditions.find(({ type }) => type === 'RemovalHeld')?.reason, 'Confirmed');
   assert.equal(copies(held.after([])), 0);
 });
-
-test.run();

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source } from './scene.ts';
 
-const test = suite('what is said of SidecarSets');
 const shop = namespace('shop', { team: 'a' });
 const CONTAINERS = [{ name: 'c', image: 'registry.example.com/side:1' }];
 
@@ -183,5 +182,3 @@ test('`status` lists the sets that we report on, and grants', () => {
     ['SidecarSet/side Attention SourceMissing', 'PullSecretGrant/platform/teams Progressing SourceMissing'],
   );
 });
-
-test.run();

@@ -5,10 +5,9 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { namespaceObject, startPlane } from './live.ts';
 
-const test = suite('kinds of ours, read strictly');
 const missing = missingControlPlane();
 
 const PROFILE = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg' }] };
@@ -157,5 +156,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

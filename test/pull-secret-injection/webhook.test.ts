@@ -12,7 +12,7 @@ import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts'
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   createPod,
   type PodInput,
@@ -25,7 +25,6 @@ import {
 } from './live.ts';
 import { freePort, webhookHost } from './webhook-host.ts';
 
-const test = suite('webhook');
 const missing = missingControlPlane();
 const PODS = 1000;
 const AT_ONCE = 8;
@@ -317,5 +316,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -9,12 +9,11 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
 import { randomFrom } from '../support/seeded-random.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, furnish, GLOBAL, registriesOf, SYNCER } from './scene.ts';
 
-const test = suite('reconcile in two replicas');
 const missing = missingControlPlane();
 const LEASE: TestObject = {
   apiVersion: 'coordination.k8s.io/v1',
@@ -179,5 +178,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.run();

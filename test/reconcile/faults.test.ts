@@ -5,12 +5,11 @@ import { readFileSync } from 'node:fs';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, furnish, GLOBAL, registriesOf } from './scene.ts';
 
-const test = suite('reconcile survives');
 const missing = missingControlPlane();
 
 if (missing !== undefined) test.skip('faults of the API server', missing);
@@ -137,5 +136,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

@@ -9,11 +9,10 @@ import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { NODE_CONFINED, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, inKubeSystem, platform, registriesOf, SYNCER } from './scene.ts';
 
-const test = suite('dist/manifests and reconcile');
 const missing = missingControlPlane();
 const manifests = new URL('../../dist/manifests', import.meta.url).pathname;
 
@@ -104,5 +103,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

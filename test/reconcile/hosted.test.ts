@@ -7,13 +7,12 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, hostedControlPlane, inKubeSystem, pullSecret, registriesOf } from './scene.ts';
 import { startTwoPlanes } from './two-planes.ts';
 
-const test = suite('reconcile --discover');
 const missing = missingControlPlane();
 const SLOW = { withinMs: 60_000 };
 
@@ -233,5 +232,3 @@ function machine(): TestObject {
 }
 
 /** As small as the real definition allows. */
-
-test.run();

@@ -6,11 +6,10 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
 
-const test = suite('reconcile --discover with one cluster under two names');
 const missing = missingControlPlane();
 const SLOW = { withinMs: 90_000 };
 const REPORT: TestObject = {
@@ -192,5 +191,3 @@ else {
     await Promise.all([management.stop(), two.stop()]);
   });
 }
-
-test.run();

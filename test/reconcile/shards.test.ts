@@ -10,11 +10,10 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
 import { controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { pullSecret } from './scene.ts';
 
-const test = suite('shards of a management cluster');
 const missing = missingControlPlane();
 const SLOW = { withinMs: 90_000 };
 /** The stub answers for clusters of these names. */
@@ -158,5 +157,3 @@ function rendered(): readonly TestObject[] {
     path.endsWith('kustomization.yaml') ? [] : [parse(text) as TestObject],
   );
 }
-
-test.run();

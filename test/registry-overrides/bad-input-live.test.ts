@@ -10,7 +10,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { BAD_CATALOGS, GOOD_CATALOGS } from './bad-catalogs.ts';
 import { BAD_INPUTS, type BadInput, GOOD_PAIRS, samePairs } from './bad-inputs.ts';
 import {
@@ -24,7 +24,6 @@ import {
   variableOf,
 } from './live-objects.ts';
 
-const test = suite('registry-overrides bad input on an API server');
 const missing = missingControlPlane();
 /** Whoever made the Deployments claims their images. */
 const OWN = { 'pullwright.dev/registry-overrides-mode': 'own' };
@@ -174,5 +173,3 @@ function catalogDeployment(name: string): TestObject {
   };
   return { ...object, spec: { ...object.spec, template } };
 }
-
-test.run();

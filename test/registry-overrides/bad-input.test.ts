@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { BAD_INPUTS, GOOD_PAIRS, samePairs } from './bad-inputs.ts';
 import {
   after,
@@ -12,8 +12,6 @@ import {
   statusOf,
   variable,
 } from './world.ts';
-
-const test = suite('registry-overrides bad input');
 
 table(test, BAD_INPUTS, (row) => {
   const objects = row.object === undefined ? [] : [row.object];
@@ -45,5 +43,3 @@ test('a value that the kernel would refuse is not set; what was there stays', ()
   const third = run(after(second).filter((object) => object.metadata.name !== 'huge'));
   assert.equal(condition(third, 'Ready'), 'True Reconciled');
 });
-
-test.run();

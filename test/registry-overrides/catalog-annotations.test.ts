@@ -1,11 +1,9 @@
 /** Catalogs of hosted clusters whose annotations name mirrors or images, rightly and wrongly. */
 import assert from 'node:assert/strict';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { annotated, BAD_CATALOGS } from './bad-catalogs.ts';
 import { CATALOGS, DEPLOYMENTS, facts, GOOD, images, KNOWN, OTHER_STREAM, stream } from './catalog-world.ts';
 import { condition, deployment, deploymentOf, hostedCluster, podSpec, run, statusOf } from './world.ts';
-
-const test = suite('registry-overrides catalog annotations');
 
 test('follows the annotation with a registry, and asks at the mirror first', () => {
   const cluster = hostedCluster({
@@ -100,5 +98,3 @@ test('an annotation with empty pairs says which of them mean nothing', () => {
     ['c', '=d', 'e='],
   );
 });
-
-test.run();

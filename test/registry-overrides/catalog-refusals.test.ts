@@ -7,11 +7,10 @@ import { registryLookUp } from '../../runtime/diagnose/model/registries.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { certificates, startServer, stopServers, type TestServer } from '../registry/https-server.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { CATALOGS, DIGEST, images, OTHER_STREAM } from './catalog-world.ts';
 import { hostedCluster, run, statusOf } from './world.ts';
 
-const test = suite('catalogs behind a mirror that refuses');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-refusals-'));
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
@@ -72,5 +71,3 @@ test.lastly('the servers stop', () => {
   stopServers();
   rmSync(folder, { recursive: true, force: true });
 });
-
-test.run();

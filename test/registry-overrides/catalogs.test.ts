@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { NOT_ASKED } from '../../runtime/engine/lookups.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import {
   CATALOGS,
@@ -26,7 +26,6 @@ import {
   statusOf,
 } from './world.ts';
 
-const test = suite('registry-overrides catalogs');
 const ABSENT: LookupResult = { ok: false, reason: 'manifest unknown' };
 const DOWN: LookupResult = { ok: false, reason: 'the registry did not answer within 5 s' };
 
@@ -186,5 +185,3 @@ test('in guest placement too, what is in place stays while nothing is known', ()
   assert.equal([...second.hosted].length, 4);
   assert.equal(second.needs.length, 3);
 });
-
-test.run();

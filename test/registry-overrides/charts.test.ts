@@ -11,10 +11,8 @@ import type { Access } from '../../charts/shared/system.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
 import type { MirrorRule } from '../../runtime/core/mirrors/resolve.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { mirrorSet } from './mirror-set.ts';
-
-const test = suite('registry-overrides charts');
 
 const CLUSTER = {
   name: 'mgmt',
@@ -184,5 +182,3 @@ test('formatRegistriesConf() is read back as it was', () => {
     { numRuns: 500, seed: 8 },
   );
 });
-
-test.run();

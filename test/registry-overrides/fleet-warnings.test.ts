@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseFleet } from '../../charts/fleet.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('mirror sets of a fleet');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const SETS = `
@@ -71,5 +70,3 @@ test('synth and validate print what the linter finds, with the line of the entry
     rmSync(folder, { recursive: true, force: true });
   }
 });
-
-test.run();

@@ -10,7 +10,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   type Deployment,
   DISCOVERY,
@@ -24,7 +24,6 @@ import {
   variableOf,
 } from './live-objects.ts';
 
-const test = suite('registry-overrides on an API server');
 const missing = missingControlPlane();
 const NAMESPACE = controlPlaneNamespace('prod');
 
@@ -222,5 +221,3 @@ async function stands(read: (name: string) => Promise<Deployment>): Promise<void
     { withinMs: 25_000, everyMs: 200 },
   );
 }
-
-test.run();

@@ -9,7 +9,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   type Deployment,
   DISCOVERY,
@@ -20,7 +20,6 @@ import {
   variableOf,
 } from './live-objects.ts';
 
-const test = suite('registry-overrides with many hosted clusters');
 const missing = missingControlPlane();
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 const TARGETS = ['control-plane-operator', 'ignition-server'];
@@ -125,5 +124,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

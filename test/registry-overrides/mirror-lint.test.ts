@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import type { MirrorSet } from '../../charts/registry-overrides/chart.ts';
 import { lintMirrorSets } from '../../charts/registry-overrides/chart.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { mirrorSet } from './mirror-set.ts';
-
-const test = suite('lintMirrorSets');
 
 interface LintCase extends Case {
   readonly sets: readonly MirrorSet[];
@@ -162,5 +160,3 @@ table(test, LINT, (row) => {
   );
   for (const problem of problems) assert.match(problem.message, /^Image\w+\/[ab] spec\./);
 });
-
-test.run();

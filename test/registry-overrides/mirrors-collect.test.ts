@@ -6,9 +6,7 @@ import {
   mirrorProblem,
   sourceProblem,
 } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
-import { suite, table } from '../support/suite.ts';
-
-const test = suite('collectMirrors');
+import { table, test } from '../support/suite.ts';
 
 test('mergeOrders() keeps the order of every list that does not contradict another', () => {
   const letters = fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
@@ -155,5 +153,3 @@ test('sources and mirrors are judged as the CRDs judge them', () => {
     { numRuns: 20_000, seed: 8 },
   );
 });
-
-test.run();

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { catalogCandidates, catalogsOf } from '../../runtime/registry-overrides/olm-catalogs.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('catalogs of a release');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly version: string;
@@ -48,5 +46,3 @@ table(test, ROWS, ({ version, catalogs, tags }) => {
     tags,
   );
 });
-
-test.run();

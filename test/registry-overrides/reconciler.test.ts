@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { parseOverridesDocument } from './overrides-document.ts';
 import {
   after,
@@ -19,8 +19,6 @@ import {
   TAGS,
   variable,
 } from './world.ts';
-
-const test = suite('registry-overrides reconciler');
 
 const POLICY = mirrorSet('ImageContentSourcePolicy', 'legacy', [
   { source: 'quay.io/ocp', mirrors: ['old.example.com/ocp'] },
@@ -264,5 +262,3 @@ test('parseOptions() names every wrong field', () => {
     /mode: .*; catalogs: .*; tagMirrors: .*; extra: unknown field/,
   );
 });
-
-test.run();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   after,
   DEPLOYMENTS,
@@ -17,7 +17,6 @@ import {
   variable,
 } from './world.ts';
 
-const test = suite('the value of OPENSHIFT_IMG_OVERRIDES');
 const TARGET = 'ignition-server';
 const ORDERED = 'quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp';
 const SORTED = 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp';
@@ -105,5 +104,3 @@ test('the hash and the value change only with the meaning: objects split, rename
     { numRuns: 60, seed: 17 },
   );
 });
-
-test.run();

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('RegistryClient under Bun');
 const bun = new URL('../../node_modules/@oven/bun-linux-x64/bin/bun', import.meta.url).pathname;
 
 for (const file of ['client', 'client-faults', 'proxy']) {
@@ -19,5 +18,3 @@ for (const file of ['client', 'client-faults', 'proxy']) {
       assert.ok(Number(passed) > 5, `${passed} cases ran`);
     });
 }
-
-test.run();

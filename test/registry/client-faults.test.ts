@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { RegistryError } from '../../runtime/registry/transport.ts';
-import { suite, table } from '../support/suite.ts';
+import { table, test } from '../support/suite.ts';
 import { challenge, client, DIGEST, failure, give, image } from './asker.ts';
 import { type Seen, startServer, stopServers } from './https-server.ts';
-
-const test = suite('RegistryClient faults');
 
 interface Fault {
   readonly name: string;
@@ -201,5 +199,3 @@ for (const { digest, reason } of ELSEWHERE)
   });
 
 test.lastly('the servers are stopped', stopServers);
-
-test.run();

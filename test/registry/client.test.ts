@@ -5,11 +5,10 @@ import { credentialsOf } from '../../runtime/registry/token.ts';
 import { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { BASIC, challenge, client, DIGEST, failure, give, image } from './asker.ts';
 import { startServer, stopServers } from './https-server.ts';
 
-const test = suite('RegistryClient');
 test('answers Basic only after the registry asked for it', async () => {
   const registry = await startServer((request, response) =>
     request.authorization === BASIC ? give(response) : challenge(response, 'Basic realm="test"'),
@@ -168,5 +167,3 @@ test('a token service that answers nonsense is said, and nothing of its answer i
 });
 
 test.lastly('the servers are stopped', stopServers);
-
-test.run();

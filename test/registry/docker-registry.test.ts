@@ -7,7 +7,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mirrorDropIn } from '../../charts/registry-overrides/chart.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import {
   authFile,
   freePort,
@@ -21,7 +21,6 @@ import {
 } from './docker-registry.ts';
 import { certificates } from './https-server.ts';
 
-const test = suite('real registries');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = scratch();
 const registries: Registry[] = [];
@@ -172,5 +171,3 @@ function skopeo(conf: string, image: string): Promise<{ code: number; stdout: Bu
     );
   });
 }
-
-test.run();

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { HostMemory, type ProbeResult } from '../../runtime/registry/probe.ts';
-import { suite } from '../support/suite.ts';
-
-const test = suite('HostMemory');
+import { test } from '../support/suite.ts';
 
 const answer = (verdict: ProbeResult['verdict'], more: Partial<ProbeResult> = {}): ProbeResult => ({
   reference: 'r.example.com/a:1',
@@ -58,5 +56,3 @@ test('an answer, be it an error, is no silence', () => {
     known.set('r', 'a', answer('Unreachable', result));
   assert.equal(known.get('r', 'a'), undefined);
 });
-
-test.run();

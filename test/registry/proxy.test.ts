@@ -11,11 +11,9 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { BASIC, CREDENTIAL, challenge, DIGEST, failure, give, image } from './asker.ts';
 import { startServer, stopServers } from './https-server.ts';
-
-const test = suite('RegistryClient through a proxy');
 
 const NAME = 'registry.pullwright.test';
 const OWN: Certificates = makeCertificates({ hosts: [NAME] });
@@ -141,5 +139,3 @@ test('commands follow HTTPS_PROXY and NO_PROXY', async () => {
 });
 
 test.lastly('the servers are stopped', stopServers);
-
-test.run();

@@ -11,10 +11,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { missingTool, scratch } from './docker-registry.ts';
 
-const test = suite('candidates against skopeo');
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 /** Has nothing; knows what it was asked for. */
@@ -140,5 +139,3 @@ else {
     rmSync(folder, { recursive: true });
   });
 }
-
-test.run();

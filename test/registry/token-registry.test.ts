@@ -7,11 +7,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { authFile, freePort, missingTool, scratch, USER, untilListening } from './docker-registry.ts';
 import { certificates, startServer } from './https-server.ts';
 
-const test = suite('a registry with tokens');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = scratch();
 
@@ -112,5 +111,3 @@ function tokenFor(scope: string): string {
   const signature = sign('sha256', Buffer.from(head), rsa ? key : { key, dsaEncoding: 'ieee-p1363' });
   return `${head}.${signature.toString('base64url')}`;
 }
-
-test.run();

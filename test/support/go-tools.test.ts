@@ -4,9 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canBuild, type GoTools, goTools } from './go-tools.ts';
-import { suite } from './suite.ts';
+import { test } from './suite.ts';
 
-const test = suite('goTools');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-go-tools-'));
 const module = join(work, 'module');
 mkdirSync(module);
@@ -50,4 +49,3 @@ else {
 }
 
 test.lastly('the folder is removed', () => rmSync(work, { recursive: true, force: true }));
-test.run();

@@ -6,19 +6,16 @@ import { join } from 'node:path';
 import { plantedPassword } from './canary.ts';
 import { type FileResult, failureDetails, judge } from './judge.ts';
 import { runProcess } from './process.ts';
-import { type Case, suite, table } from './suite.ts';
+import { type Case, table, test } from './suite.ts';
 
-const test = suite('test runner');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-runner-'));
-const HEAD = `import { suite } from ${JSON.stringify(new URL('suite.ts', import.meta.url).pathname)};
+const HEAD = `import { test } from ${JSON.stringify(new URL('suite.ts', import.meta.url).pathname)};
 import assert from 'node:assert/strict';
-const test = suite('a thing');
 test('works', () => assert.ok(true));
 `;
 
-let count = 0;
 async function runFile(body: string, deadlineMs = 60_000, head = HEAD): Promise<FileResult> {
-  const file = join(folder, `${(count += 1)}.ts`);
+  const file = join(mkdtempSync(join(folder, 'case-')), 'a thing.test.ts');
   writeFileSync(file, head + body);
   const job = { file, command: [process.execPath, file], deadlineMs, check: false };
   const env = { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1' };
@@ -35,11 +32,11 @@ interface Row extends Case {
 }
 
 const ROWS: readonly Row[] = [
-  { name: 'all passes', reason: 'silence', body: 'test.run();', passed: 1, failed: 0, problem: undefined },
+  { name: 'all passes', reason: 'silence', body: '', passed: 1, failed: 0, problem: undefined },
   {
     name: 'a failing test',
     reason: 'it is named, and the reason is shown',
-    body: "test('adds', () => assert.equal(1 + 1, 3)); test.run();",
+    body: "test('adds', () => assert.equal(1 + 1, 3));",
     passed: 1,
     failed: 1,
     problem: /^1 failed\n +a thing > adds$/,
@@ -48,7 +45,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a failing test whose error has a cause',
     reason: 'a counterexample without its assertion says little',
-    body: "test('wraps', () => { throw new Error('outer', { cause: new Error('inner') }); }); test.run();",
+    body: "test('wraps', () => { throw new Error('outer', { cause: new Error('inner') }); });",
     passed: 1,
     failed: 1,
     problem: /a thing > wraps/,
@@ -57,7 +54,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a failing test that leaves a timer',
     reason: 'nobody waits for the deadline, and the failure is what is told',
-    body: "test('leaves', () => { setInterval(() => undefined, 1000); assert.fail('here'); }); test.run();",
+    body: "test('leaves', () => { setInterval(() => undefined, 1000); assert.fail('here'); });",
     passed: 1,
     failed: 1,
     problem: /^1 failed\n +a thing > leaves$/,
@@ -65,7 +62,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a test that hangs',
     reason: 'it is named',
-    body: "test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6))); test.run();",
+    body: "test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6)));",
     deadlineMs: 12_000,
     passed: 0,
     failed: 1,
@@ -74,7 +71,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a test that hangs after another one has failed',
     reason: 'the one that failed is often why the other hangs, and its reason is shown',
-    body: "test('adds', () => assert.equal(1 + 1, 3)); test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6))); test.run();",
+    body: "test('adds', () => assert.equal(1 + 1, 3)); test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6)));",
     deadlineMs: 12_000,
     passed: 0,
     failed: 1,
@@ -84,7 +81,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a test that turns in circles',
     reason: 'it does not hear that it is told to stop, and is ended all the same',
-    body: "test('turns', () => { for (;;); }); test.run();",
+    body: "test('turns', () => { for (;;); });",
     deadlineMs: 3000,
     passed: 0,
     failed: 1,
@@ -94,7 +91,7 @@ const ROWS: readonly Row[] = [
     name: 'a rejection that nobody handles',
     reason: 'the test in which it happened is named, and the error shown',
     body: `test('loses it', async () => { void Promise.reject(new Error('lost')); await new Promise((resolve) => setTimeout(resolve, 1e6)); });
-test.run();`,
+`,
     passed: 0,
     failed: 1,
     problem: /^ended with exit code 1 in "a thing > loses it" after /,
@@ -103,7 +100,7 @@ test.run();`,
   {
     name: 'a test that waits for nothing',
     reason: 'the process runs empty in the middle of it',
-    body: "test('waits', () => new Promise(() => undefined)); test.run();",
+    body: "test('waits', () => new Promise(() => undefined));",
     passed: 0,
     failed: 1,
     problem: /in "a thing > waits" after /,
@@ -118,18 +115,9 @@ test.run();`,
     output: /nowhere\.ts/,
   },
   {
-    name: 'a suite that is never run',
-    reason: 'forgotten',
-    body: '',
-    passed: 0,
-    failed: 1,
-    problem: /^ended with exit code 1 before its first test$/,
-    output: /suite "a thing" was never run: add test\.run\(\)/,
-  },
-  {
     name: 'a planted secret in the output',
     reason: 'it is not shown again',
-    body: `test('talks', () => console.log(${JSON.stringify(plantedPassword('runner'))})); test.run();`,
+    body: `test('talks', () => console.log(${JSON.stringify(plantedPassword('runner'))}));`,
     passed: 2,
     failed: 1,
     problem: /^printed a planted secret$/,
@@ -148,12 +136,12 @@ table(test, ROWS, async (row) => {
 const WITHOUT_TEST = HEAD.slice(0, HEAD.indexOf("test('works'"));
 
 test('a file without a test fails', async () => {
-  const result = await runFile('test.run();', undefined, WITHOUT_TEST);
+  const result = await runFile('', undefined, WITHOUT_TEST);
   assert.deepEqual([result.passed, result.failed, result.problem], [0, 1, 'has no test']);
 });
 
 test('a file of which this machine can run nothing is skipped, not failed', async () => {
-  const result = await runFile("test.skip('runs', 'needs qemu-user'); test.run();", undefined, WITHOUT_TEST);
+  const result = await runFile("test.skip('runs', 'needs qemu-user');", undefined, WITHOUT_TEST);
   assert.deepEqual([result.passed, result.failed, result.problem], [0, 0, undefined], result.output);
   assert.deepEqual(result.skips, ['a thing > runs: needs qemu-user']);
 });
@@ -167,11 +155,10 @@ test('a file whose last test leaves something open is told what', async () => {
 });
 
 test('a failure is told by its test, its assertion and its line', async () => {
-  const result = await runFile("test('is one', () => assert.equal(1, 2)); test.run();");
+  const result = await runFile("test('is one', () => assert.equal(1, 2));");
   const [name, ...details] = failureDetails(result).map((line) => line.trim());
   assert.equal(name, 'a thing > is one');
   assert.ok(details.includes('1 !== 2'), details.join('\n'));
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
-test.run();

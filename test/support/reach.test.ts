@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { pureOf, reachedBy } from './reach.ts';
-import { suite } from './suite.ts';
+import { test } from './suite.ts';
 
-const test = suite('reach of a change');
 const root = new URL('../..', import.meta.url).pathname;
 const tests = globSync('test/**/*.test.ts', { cwd: root });
 
@@ -40,5 +39,3 @@ test('pure tests start nothing', () => {
   assert.ok(!pure.includes('test/charts/apply.test.ts'));
   assert.ok(!pure.includes('test/diagnose/mirrors-clusters.test.ts'));
 });
-
-test.run();

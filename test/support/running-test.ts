@@ -9,10 +9,8 @@ const LINGER_MS = 30_000;
 const LINGER_AFTER_FAILURE_MS = 500;
 
 let running: { readonly name: string; readonly since: number } | undefined;
-let openSuites = 0;
 /** Of those that have run, with the reason: the framework prints them at the end, which a file that is stopped does not reach. */
 const failures: { readonly name: string; readonly reason: string }[] = [];
-let lingering: NodeJS.Timeout | undefined;
 
 function say(line: string): void {
   process.stdout.write(`\n${line}\n`);
@@ -44,17 +42,9 @@ process.once('SIGTERM', () => {
   process.exit(143);
 });
 
-/** A suite that has tests to run. */
-export function suiteOpened(): void {
-  openSuites += 1;
-  clearTimeout(lingering);
-}
-
-/** Its last test has ended. After the last suite the process is expected to end by itself. */
-export function suiteEnded(): void {
-  openSuites -= 1;
-  if (openSuites > 0) return;
-  lingering = setTimeout(endLingering, failures.length > 0 ? LINGER_AFTER_FAILURE_MS : LINGER_MS).unref();
+/** The last test has ended: the process is expected to end by itself. */
+export function testsEnded(): void {
+  setTimeout(endLingering, failures.length > 0 ? LINGER_AFTER_FAILURE_MS : LINGER_MS).unref();
 }
 
 /** Runs the body as the test of that name. */

@@ -8,10 +8,9 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE } from '../reconcile/process.ts';
 import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn, within } from './scene.ts';
 
-const test = suite('uninstall, live');
 const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
 const SYNCER = inKubeSystem('DaemonSet', 'global-pull-secret-syncer', 'apps/v1');
@@ -207,5 +206,3 @@ else {
     await plane.stop();
   });
 }
-
-test.run();

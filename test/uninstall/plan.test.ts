@@ -5,9 +5,7 @@ import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
 import { nodesToGo } from '../../runtime/commands/uninstall/carry-out.ts';
 import { nameOf, planUninstall, STAGES } from '../../runtime/commands/uninstall/plan.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('planUninstall()');
+import { type Case, table, test } from '../support/suite.ts';
 
 /** What systems render most of. */
 const SECTIONS: Readonly<Record<string, unknown>> = {
@@ -274,5 +272,3 @@ test('nodesToGo() waits for the controller, for new pods and for readiness', () 
   assert.equal(nodesToGo(daemonSet({ ...all, numberReady: 0 })), '0 of 2 nodes left');
   assert.equal(nodesToGo(daemonSet({ observedGeneration: 2 })), '');
 });
-
-test.run();

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { NODE } from '../reconcile/process.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('objects of other versions in a cluster');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
 const cluster = join(work, 'cluster');
 mkdirSync(cluster);
@@ -70,4 +69,3 @@ test('a configuration of a later version is refused with the name of what is not
 });
 
 test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));
-test.run();

@@ -7,9 +7,8 @@ import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
 import { NodeEngine } from '../../runtime/node/engine.ts';
 import { StateFolder } from '../../runtime/node/state.ts';
 import { NEW, OLD } from '../support/agent-scene.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
-const test = suite('state of other versions on a node');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
 
 type Document = Record<string, unknown>;
@@ -171,4 +170,3 @@ test('a saved copy of a later version is not misread', async () => {
 });
 
 test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));
-test.run();

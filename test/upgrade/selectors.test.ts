@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { suite } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
-const test = suite('selectors of rendered workloads');
 const root = new URL('../..', import.meta.url).pathname;
 const FOLDERS = ['test/golden', 'dist/manifests'];
 const FIXTURE = join(root, 'test/upgrade/fixtures/selectors.json');
@@ -51,5 +50,3 @@ test('are those of the version that was first stored', () => {
     );
   }
 });
-
-test.run();

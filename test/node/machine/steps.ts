@@ -1,17 +1,32 @@
-/** Tests that build on each other: after the first that fails, the others fail at once instead of waiting for what cannot come. */
-import type { TestBody, TestSuite } from '../../support/suite.ts';
+/** Tests of a file that has a machine of its own. */
+import { type TestBody, test } from '../../support/suite.ts';
+import { missingNode } from './build.ts';
+import { machineFolder, runInside } from './namespaces.ts';
 
-/** Adds tests to a suite in this way. */
-export function steps(test: TestSuite): (name: string, body: TestBody) => void {
-  let failed: string | undefined;
-  return (name, body) =>
-    test(name, async () => {
-      if (failed !== undefined) throw new Error(`"${failed}" has failed before`);
-      try {
-        await body();
-      } catch (error) {
-        failed = name;
-        throw error;
-      }
-    });
+/** Runs `file` again inside of a machine, where `register` adds the tests; skips them where there can be none. */
+export async function inMachine(
+  file: string,
+  title: string,
+  register: () => Promise<void>,
+  missing?: string,
+): Promise<void> {
+  const lacking = missingNode() ?? missing;
+  if (lacking !== undefined) test.skip(title, lacking);
+  else if (machineFolder() === undefined) process.exitCode = await runInside(file);
+  else await register();
+}
+
+let failed: string | undefined;
+
+/** Adds a test that builds on those before it: after the first that fails, the others fail at once instead of waiting for what cannot come. */
+export function step(name: string, body: TestBody): void {
+  test(name, async () => {
+    if (failed !== undefined) throw new Error(`"${failed}" has failed before`);
+    try {
+      await body();
+    } catch (error) {
+      failed = name;
+      throw error;
+    }
+  });
 }

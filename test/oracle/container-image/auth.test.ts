@@ -8,12 +8,11 @@ import {
 } from '../../../runtime/core/docker-config/containers-keyring.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { AUTH_QUESTION, type AuthQuestion } from './auth-questions.ts';
 import { askContainersImage } from './oracle.ts';
 
-const test = suite('auth files compared with containers/image');
 const cases = caseCount(1500);
 
 /** What one look-up gives: a credential (empty for none), a helper, or an error. */
@@ -94,5 +93,3 @@ else {
     }
   });
 }
-
-test.run();

@@ -16,13 +16,12 @@ import {
 } from '../../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { CONF_QUESTION, type ConfQuestion } from './conf-questions.ts';
 import { IMAGES, isDeliberate } from './deliberate.ts';
 import { askContainersImage } from './oracle.ts';
 
-const test = suite('registries.conf compared with containers/image');
 const cases = caseCount(600);
 
 interface Pull {
@@ -132,5 +131,3 @@ else {
     }
   });
 }
-
-test.run();

@@ -16,11 +16,10 @@ import {
 } from '../../../runtime/registry-overrides/machine-config/render.ts';
 import { planeResolver } from '../../../runtime/registry-overrides/planes.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
 
-const test = suite('mirror sets, three ways');
 const cases = caseCount(400);
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -166,5 +165,3 @@ else
     const mirrored = plans.filter(({ wanted }) => wanted.length > 1).length;
     assert.ok(refused > cases / 20 && mirrored > cases / 5, `${refused} refused, ${mirrored} with mirrors`);
   });
-
-test.run();

@@ -21,12 +21,11 @@ import {
 } from '../../../runtime/credential-provider/auth-file.ts';
 import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
 import { authsOf, PULL_QUESTION, type PullQuestion } from './pull-questions.ts';
 
-const test = suite('pulls compared with containers/image');
 const cases = caseCount(600);
 
 /** `user:password@host/path`, in the order in which they are asked. */
@@ -182,5 +181,3 @@ else {
     }
   });
 }
-
-test.run();

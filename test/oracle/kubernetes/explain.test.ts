@@ -8,11 +8,10 @@ import fc from 'fast-check';
 import { parseImageReference } from '../../../runtime/core/image-reference.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { runProcess } from '../../support/process.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { LOOKUP, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 
-const test = suite('explain compared with the kubelet');
 const cases = caseCount(12);
 const root = join(import.meta.dirname, '../../..');
 
@@ -124,4 +123,3 @@ const noGo = missingGo();
 const title = `${cases} random pods are told what the kubelet tries`;
 if (noGo === undefined) test(title, compareAll);
 else test.skip(title, noGo);
-test.run();

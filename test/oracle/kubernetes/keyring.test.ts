@@ -17,11 +17,10 @@ import { parseImageReference, pullTag } from '../../../runtime/core/image-refere
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { type AskedSecret, QUESTION, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';
 
-const test = suite('rules compared with Go');
 const cases = caseCount(12_000);
 
 type Lookup = Extract<Question, { Ask: 'lookup' }>;
@@ -149,4 +148,3 @@ const noGo = missingGo();
 const title = `${cases} random questions get the same answers`;
 if (noGo === undefined) test(title, compareAll);
 else test.skip(title, noGo);
-test.run();

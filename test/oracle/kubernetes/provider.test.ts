@@ -15,11 +15,10 @@ import {
 import { parseYaml } from '../../../runtime/kube/yaml.ts';
 import { executions, kubeletTakes } from '../../credential-provider/support/kubelet-response.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 import { DURATION, PROVIDER_FILE, PULLS, RESPONSE } from './provider-questions.ts';
 
-const test = suite('credential providers compared with the kubelet');
 const cases = caseCount(600);
 const VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
@@ -119,5 +118,3 @@ for (const [title, body] of [
 ] as const)
   if (noGo === undefined) test(title, body);
   else test.skip(title, noGo);
-
-test.run();

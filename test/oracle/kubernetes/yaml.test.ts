@@ -5,11 +5,10 @@ import fc from 'fast-check';
 import { parse } from 'yaml';
 import { parseYaml, toYaml } from '../../../runtime/kube/yaml.ts';
 import { missingGo } from '../../support/go-program.ts';
-import { suite } from '../../support/suite.ts';
+import { test } from '../../support/suite.ts';
 import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 import { DOCUMENT, WRITTEN } from './yaml-questions.ts';
 
-const test = suite('YAML as Kubernetes reads it');
 const cases = caseCount(1500);
 
 function ours(text: string): { readonly value?: unknown; readonly error?: string } {
@@ -68,5 +67,3 @@ for (const [title, body] of [
 ] as const)
   if (noGo === undefined) test(title, body);
   else test.skip(title, noGo);
-
-test.run();
