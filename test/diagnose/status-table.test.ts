@@ -9,9 +9,7 @@ import {
 } from '../../runtime/diagnose/checks/status.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { type Case, suite, table } from '../support/suite.ts';
-
-const test = suite('rows of status');
+import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly spec?: Readonly<Record<string, unknown>>;
@@ -191,5 +189,3 @@ test('an object counts in whichever version it is given, and once', () => {
   store.set({ apiVersion: 'apps.kruise.io/v1beta1', kind: 'SidecarSet', metadata, status });
   assert.deepEqual(subjects().toSorted(), both);
 });
-
-test.run();
