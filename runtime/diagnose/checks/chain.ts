@@ -278,8 +278,17 @@ function secretMissing(input: DoctorInput): Told | undefined {
   const about = missing.name;
   if (better !== undefined) return { about, message, ...fixAccount(input, missing.name, better) };
   const giver = input.givers.find(({ secret }) => secret === missing.name);
-  if (giver === undefined)
-    return { about, message, advice: `Create it, or bring it here by a PullSecretProfile` };
+  if (giver === undefined) {
+    const { why, copy } = missing;
+    const said = why === undefined ? message : `${message}: ${why}`;
+    const commands = copy === undefined ? {} : { commands: [copy] };
+    return {
+      about,
+      message: said,
+      advice: 'Create it, or bring it here by a PullSecretProfile',
+      ...commands,
+    };
+  }
   const { by, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
   return {
     about: by,

@@ -54,11 +54,12 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
   };
 }
 
-function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly Told[] {
+function listedSecret({ name, listedBy, state, why, copy }: ListedSecret): readonly Told[] {
   if (state === 'found') return [];
   const { check = 'secrets-there', said, advice } = NOT_FOUND[state];
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
-  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name) }];
+  const commands = copy === undefined ? {} : { commands: [copy] };
+  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name), ...commands }];
 }
 
 const WARNING = { severity: 'warning' } as const;

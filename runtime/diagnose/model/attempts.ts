@@ -153,6 +153,7 @@ export function explainImage(input: ExplainInput): Explanation {
     repository,
     secrets: input.secrets.map(({ source: _source, ...rest }) => rest),
     ...(input.node === undefined ? {} : { node: input.node.name }),
+    ...(input.versions?.runtime === undefined ? {} : { runtime: input.versions.runtime }),
     kubelet,
     places,
     skipped,

@@ -13,7 +13,7 @@ import {
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { oncePer, recordOf, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
@@ -601,9 +601,14 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
   const name = nodeNameOf(store, puller);
   const node = name === undefined ? undefined : store.get({ apiVersion: 'v1', kind: 'Node', name });
   const info = recordOf(recordOf(node?.status)['nodeInfo']);
-  const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(textOf(info['containerRuntimeVersion'])) ?? [];
+  const version = textOf(info['containerRuntimeVersion']);
+  const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(version) ?? [];
   const kubelet = textOf(info['kubeletVersion']);
-  return { ...(crio === undefined ? {} : { crio }), ...(kubelet === '' ? {} : { kubelet }) };
+  return {
+    ...(crio !== undefined && { crio, runtime: 'CRI-O' }),
+    ...(version.startsWith('containerd://') && { runtime: 'containerd' }),
+    ...(kubelet !== '' && { kubelet }),
+  };
 }
 
 /** An empty name keeps the ServiceAccount's list away, and gives nothing itself. */
@@ -659,7 +664,8 @@ function listedSecret(
   { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
 ): ListedSecret {
   const found = store.get({ ...SECRET, namespace, name });
-  if (found === undefined) return { name, listedBy, state: absent };
+  if (found === undefined)
+    return { name, listedBy, state: absent, ...(absent === 'missing' && inAnother(store, namespace, name)) };
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
@@ -667,6 +673,28 @@ function listedSecret(
   return source === undefined
     ? { name, listedBy, state: 'ignored', why: secretFault(found as SecretObject) ?? 'holds no pull secret' }
     : { name, listedBy, state: 'found', source };
+}
+
+/** The pull secret of this name in another namespace, which a pod cannot list. */
+function inAnother(
+  store: ObjectStore,
+  namespace: string,
+  name: string,
+): Pick<ListedSecret, 'why' | 'copy'> | undefined {
+  const there = store
+    .list(SECRET)
+    .find((object) => object.metadata.name === name && podSource(object) !== undefined);
+  const { type = '', metadata: { namespace: from = '' } = {} } = (there ?? {}) as Partial<SecretObject>;
+  const key = pullSecretKey(type);
+  if (key === undefined) return undefined;
+  const names = [name, namespace, from];
+  const get = kubectl(['get', 'secret', name, '-n', from, '-o', `jsonpath={.data.\\${key}}`], names);
+  const options = [`--type=${type}`, `--from-file=${key}=/dev/stdin`];
+  const create = kubectl(['create', 'secret', 'generic', name, '-n', namespace, ...options], names);
+  return {
+    why: `namespace "${from}" has one, and a pod can use those of its own namespace only`,
+    ...(get !== undefined && { copy: `${get} | base64 -d | ${create}` }),
+  };
 }
 
 // Which workload a pod belongs to, by its owners.

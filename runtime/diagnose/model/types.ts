@@ -405,8 +405,10 @@ export interface ListedSecret {
   readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
-  /** For `ignored`. */
+  /** For `ignored`, and for `missing` where another namespace has it. */
   readonly why?: string;
+  /** For `missing`: what copies it from another namespace. */
+  readonly copy?: string;
 }
 
 /** What is known about a node's file that was merged. */
@@ -479,6 +481,8 @@ export interface Explanation {
   readonly repository: string;
   readonly secrets: readonly Omit<ListedSecret, 'source'>[];
   readonly node?: string;
+  /** Of the pod's node; undefined: not known. */
+  readonly runtime?: NodeVersions['runtime'];
   readonly kubelet: KubeletView;
   /** In the order in which CRI-O tries them. */
   readonly places: readonly ExplainedPlace[];
@@ -542,6 +546,7 @@ export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
 
 /** From the Node's status: `1.35.1`; undefined for a runtime other than CRI-O. */
 export interface NodeVersions {
+  readonly runtime?: 'CRI-O' | 'containerd';
   readonly crio?: string;
   readonly kubelet?: string;
 }

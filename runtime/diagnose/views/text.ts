@@ -58,7 +58,10 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
     const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
     return `"${entry.key}" in ${entry.source}${origin}${file === undefined ? '' : paint('dim', ` (${file})`)}`;
   };
-  const [worst] = explanation.findings;
+  const {
+    runtime,
+    findings: [worst],
+  } = explanation;
   const broken = worst?.severity === 'error' ? worst : undefined;
   const hop = OF_RUNTIME.includes(broken?.check ?? '') ? 'runtime' : 'kubelet';
   const marked = (at: string, { text, ...rest }: Branch): Branch => ({
@@ -68,8 +71,8 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
   const branches: Branch[] = [
     listed(explanation, paint, locate),
     marked('kubelet', kubelet(explanation, paint, place)),
-    marked('runtime', crio(explanation, paint, place)),
-    { text: `${paint('bold', 'containerd')}  ${containerd(explanation)}` },
+    ...(runtime === 'containerd' ? [] : [marked('runtime', crio(explanation, paint, place))]),
+    ...(runtime === 'CRI-O' ? [] : [marked('runtime', containerd(explanation, paint))]),
     { text: paint('dim', explanation.verification) },
     ...findings(explanation.findings, paint),
   ];
@@ -154,11 +157,13 @@ function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string
   return `${paint('red', 'fails')}: ${sent.why}`;
 }
 
-function containerd({ containerd: sent, kubelet: view }: Explanation): string {
-  if (view.blockedBy !== undefined) return 'fails like the kubelet';
-  return sent.what === 'kubelet'
-    ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
-    : 'one anonymous attempt';
+function containerd({ containerd: sent, kubelet: view }: Explanation, paint: Paint): Branch {
+  const asked =
+    sent.what === 'kubelet'
+      ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
+      : 'one anonymous attempt';
+  const what = view.blockedBy === undefined ? asked : 'fails like the kubelet';
+  return { text: `${paint('bold', 'containerd')}  ${what}` };
 }
 
 function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
