@@ -137,6 +137,42 @@ test('each image of a pod keeps its own error beside the first one of the pod', 
     );
 });
 
+test('a failing pod: the runtime of its node, and where a missing Secret is instead', async () => {
+  const file = join(folder, 'failing.yaml');
+  writeFileSync(
+    file,
+    `${secret('tools', 'elsewhere', ['gone.example'], 'tools')}---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+status: {nodeInfo: {containerRuntimeVersion: 'containerd://2.0.5'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: failing, namespace: shop}
+spec:
+  nodeName: n2
+  imagePullSecrets: [{name: elsewhere}]
+  containers: [{name: a, image: 'gone.example/a:1'}]
+status:
+  phase: Pending
+  containerStatuses:
+  - name: a
+    image: gone.example/a:1
+    state: {waiting: {reason: ErrImagePull, message: 'dial tcp 192.0.2.1:443: i/o timeout'}}
+`,
+  );
+  const ran = await explain('pod/failing', '-n', 'shop');
+  rmSync(file);
+  assert.match(ran.stdout, /✕ containerd/);
+  assert.doesNotMatch(ran.stdout, /CRI-O  the places/);
+  assert.match(ran.stdout, /does not exist: namespace "tools" has one/);
+  assert.match(
+    ran.stdout,
+    /kubectl get secret elsewhere -n tools .* \| kubectl create secret generic elsewhere -n shop /,
+  );
+});
+
 test('a workload in the place of an image is the workload', async () => {
   const ran = await explain('deploy/web', '-n', 'shop');
   assert.equal(ran.code, 0, ran.stderr);
