@@ -17,6 +17,15 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** What a text holds as JSON; undefined when it is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * A scalar as a text, and of anything else what it is. `String()` calls what a map from outside has for a `toString`, and fails.
  */

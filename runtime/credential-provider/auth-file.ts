@@ -8,7 +8,7 @@ import { fieldOf, readEntryMembers, readTexts, wrongTextField } from '../core/do
 import type { JsonMember, JsonNode } from '../core/go/json.ts';
 import type { Registry } from '../core/mirrors/registries-conf.ts';
 import { compileMirrors, findRule, withoutTagAndDigest } from '../core/mirrors/resolve.ts';
-import { recordOf, textOf } from '../core/record.ts';
+import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
@@ -219,11 +219,7 @@ export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFi
 
 /** The account that wrote a file; undefined where it has no record, as files of other programs. */
 export function writerOf(text: Redacted<string>): string | undefined {
-  try {
-    return textOf(recordOf(recordOf(JSON.parse(reveal(text)))[RECORD])['by']) || undefined;
-  } catch {
-    return undefined;
-  }
+  return textOf(recordOf(recordOf(jsonOf(reveal(text)))[RECORD])['by']) || undefined;
 }
 
 function neededEntries(

@@ -2,6 +2,7 @@
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { jsonOf } from '../core/record.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
@@ -56,11 +57,9 @@ export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
 
 /** Without the parser's words, which quote the text: it may be of a Secret. */
 function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw new PullwrightError('Cannot read the watch: a line is no JSON', { code: 'WatchDamaged' });
-  }
+  const value = jsonOf(line);
+  if (value !== undefined) return value;
+  throw new PullwrightError('Cannot read the watch: a line is not JSON', { code: 'WatchDamaged' });
 }
 
 /** A page of a list that is larger is to be requested again in smaller ones. */

@@ -1,6 +1,7 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
+import { jsonOf } from '../core/record.ts';
 import { reveal } from '../core/redacted.ts';
 import { trimEndOf } from '../core/text.ts';
 import { type AddressGuard, type AddressPolicy, guardedAddresses } from '../http/addresses.ts';
@@ -219,7 +220,7 @@ export class Requester {
   async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
     if (answer.status < 400) return answer.body;
-    throw refusal(call, answer, parsed(TEXT.decode(await wordsOf(answer))));
+    throw refusal(call, answer, jsonOf(TEXT.decode(await wordsOf(answer))));
   }
 
   async #jsonOnce(call: Call): Promise<JsonAnswer> {
@@ -231,7 +232,7 @@ export class Requester {
         text: TEXT.decode(found.status < 400 ? await found.bytes(most) : await wordsOf(found)),
       })),
     );
-    const body = parsed(answer.text);
+    const body = jsonOf(answer.text);
     if (answer.status >= 400 && call.allow?.includes(answer.status) !== true)
       throw refusal(call, answer, body);
     if (answer.status < 400 && body === undefined)
@@ -319,14 +320,6 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
 /** Of a refusal; none where they are too long or break off: the status says the most of it. */
 function wordsOf(answer: HttpAnswer): Promise<Uint8Array> {
   return answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array());
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Failures that are the same a moment later. */

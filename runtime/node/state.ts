@@ -15,7 +15,7 @@ import {
 import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, PullwrightError } from '../core/errors.ts';
-import { isRecord, recordOf } from '../core/record.ts';
+import { isRecord, jsonOf, recordOf } from '../core/record.ts';
 import { redact, reveal } from '../core/redacted.ts';
 import {
   type FileContent,
@@ -171,12 +171,7 @@ function parseLedger(value: unknown): OwnedEntries | undefined {
 
 /** What the file says; undefined for an absent file and for what is not JSON. */
 function parseJson(content: FileContent | undefined): unknown {
-  if (content === undefined) return undefined;
-  try {
-    return JSON.parse(Buffer.from(reveal(content.bytes)).toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
+  return content === undefined ? undefined : jsonOf(Buffer.from(reveal(content.bytes)).toString('utf8'));
 }
 
 // At most one program at a time works on a file of a node, also when two pods share nothing but the folder.

@@ -6,7 +6,7 @@
  * sends: structured JSON without content type, `time` or `subject`. As lenient as the existing subscriber (an empty source and
  * specversion 0.3 pass), and binary mode is understood on top.
  */
-import { isRecord, scalarText } from '../core/record.ts';
+import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 
 /** An event. */
 export interface CloudEvent {
@@ -184,7 +184,8 @@ export function clusterHint(event: CloudEvent): HintResult {
   if (!event.type.toLowerCase().split('.').includes('cluster')) {
     return { kind: 'other', reason: `type "${event.type.slice(0, 120)}" is not about a cluster` };
   }
-  const data = typeof event.data === 'string' ? parsed(event.data) : event.data;
+  // Some senders put the data as text that holds JSON.
+  const data = typeof event.data === 'string' ? jsonOf(event.data) : event.data;
   if (typeof data !== 'object' || data === null) return { kind: 'invalid', reason: 'data is not an object' };
   const { id, generation } = data as { readonly id?: unknown; readonly generation?: unknown };
   if (typeof id !== 'string' || id === '') return { kind: 'invalid', reason: 'data.id is missing' };
@@ -198,13 +199,4 @@ export function clusterHint(event: CloudEvent): HintResult {
     kind: 'cluster',
     hint: { clusterId: id, generation: Number.isInteger(generation) ? (generation as number) : undefined },
   };
-}
-
-/** Some senders put the data as text that holds JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

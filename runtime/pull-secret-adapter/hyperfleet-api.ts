@@ -5,7 +5,7 @@
 
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
-import { recordOf } from '../core/record.ts';
+import { jsonOf, recordOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
@@ -112,7 +112,7 @@ async function once(
 
 /** A proxy or login page is not an answer of this API, whatever its status. */
 function answerOf({ status, header, text }: WholeAnswer): Answer {
-  const body = parse(text);
+  const body = jsonOf(text || '{}');
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
   const code = (body as { readonly code?: unknown } | null | undefined)?.code;
   return {
@@ -134,14 +134,6 @@ function isTooLarge({ status, code }: Answer): boolean {
 
 function noConnection({ code }: HttpError): string {
   return code === undefined ? 'no connection' : `no connection (${code})`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === '' ? {} : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const HINTS: Readonly<Record<number, string>> = {

@@ -11,7 +11,7 @@ import {
   type DockerConfigEntry,
   parseDockerConfig,
 } from '../core/docker-config/pull-secret.ts';
-import { isRecord } from '../core/record.ts';
+import { isRecord, jsonOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { withoutUserInfo } from '../core/text.ts';
 
@@ -54,14 +54,6 @@ const WHOLE_SECRET =
 
 function hasAuths(value: unknown): boolean {
   return isRecord(value) && isRecord(value['auths']);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Largest payload that Secret Manager takes. */

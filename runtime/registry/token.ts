@@ -1,6 +1,6 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
-import { recordOf, remember } from '../core/record.ts';
+import { jsonOf, recordOf, remember } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
 import { retryAfterMs } from '../http/client.ts';
@@ -120,19 +120,11 @@ function formOf(
 
 async function readToken(response: Response, domain: string): Promise<Token> {
   const text = new TextDecoder().decode(await readLimited(response, MAX_TOKEN));
-  const { token, access_token: access, expires_in: seconds } = parseObject(text);
+  const { token, access_token: access, expires_in: seconds } = recordOf(jsonOf(text));
   const value = typeof token === 'string' && token !== '' ? token : access;
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
     throw new RegistryError('Damaged', `the token service of "${domain}" answers without a token`);
   return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return recordOf(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }
 
 /** A token is not used in its last seconds: it could end on the way. */

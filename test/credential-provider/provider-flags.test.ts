@@ -56,6 +56,6 @@ test('each is a field of the section, and goes through installer and kubelet fil
 test('a file beside the executable that is wrong is named', () => {
   const read = (text: string) => () => parseArguments([], undefined, () => text, '/opt/c.json');
   assert.throws(read('{"secret":"named"}'), /Unknown flag "--secret"/);
-  assert.throws(read('nope'), /Cannot read the config file "\/opt\/c\.json": it is no JSON/);
+  assert.throws(read('nope'), /Cannot read the config file "\/opt\/c\.json": it is not JSON/);
   assert.throws(read('{"budget-ms":50}'), /must be a whole number from 100 to 55000/);
 });

@@ -134,7 +134,7 @@ const rows: readonly Row[] = [
     reason: "the parser's words quote the text, which may be of a Secret",
     parser: 'lines of a watch',
     text: `{"object":${plantedPassword('watch')}}\n`,
-    says: /^Cannot read the watch: a line is no JSON$/,
+    says: /^Cannot read the watch: a line is not JSON$/,
   },
   {
     name: 'a profile without spec',

@@ -5,6 +5,8 @@
  * Amazon ECR's authorization token (base64 of a JSON object with `expiration`, in seconds); Google's access tokens, which are
  * opaque and live an hour. Robot accounts and service account keys do not end by themselves.
  */
+
+import { isRecord, jsonOf, recordOf } from '../record.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 
 /** Kind of the credential, by its form alone. */
@@ -36,8 +38,8 @@ export function credentialExpiry({
   const claims = tokenClaims(secret);
   if (claims !== undefined) return { kind: 'jwt', ...ending(claims['exp']) };
   if (username === 'AWS') {
-    const token = jsonObject(decoded(secret, 'base64'));
-    if (token?.['expiration'] !== undefined) return { kind: 'ecr-token', ...ending(token['expiration']) };
+    const { expiration } = recordOf(jsonOf(decoded(secret, 'base64')));
+    if (expiration !== undefined) return { kind: 'ecr-token', ...ending(expiration) };
   }
   const google = username === 'oauth2accesstoken' || secret.startsWith('ya29.');
   return { kind: google ? 'google-access-token' : 'lasting' };
@@ -65,8 +67,8 @@ export function credentialDoubt(credential: ExpiringCredential, now?: Date): str
 function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
   const parts = text.split('.');
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) return undefined;
-  const [header, claims] = parts.map((part) => jsonObject(decoded(part, 'base64url')));
-  return header?.['alg'] === undefined ? undefined : claims;
+  const [header, claims] = parts.map((part) => jsonOf(decoded(part, 'base64url')));
+  return isRecord(claims) && recordOf(header)['alg'] !== undefined ? claims : undefined;
 }
 
 /** Longer than any token that a registry takes in a header. */
@@ -74,15 +76,6 @@ const MAX_TOKEN = 64 * 1024;
 
 function decoded(text: string, encoding: 'base64' | 'base64url'): string {
   return text.length > MAX_TOKEN ? '' : Buffer.from(text, encoding).toString('utf8');
-}
-
-function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  if (!text.startsWith('{')) return undefined;
-  try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The last second that RFC 3339 can write. */

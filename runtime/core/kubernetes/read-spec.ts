@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { UsageError } from '../errors.ts';
-import { recordOf } from '../record.ts';
+import { jsonOf, recordOf } from '../record.ts';
 import { type KubeObject, LAST_APPLIED } from './object.ts';
 
 const texts = z.record(z.string(), z.string().nullable());
@@ -101,18 +101,10 @@ export function readOptions<T>(
 function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readonly string[] {
   const text: unknown = metadata.annotations?.[LAST_APPLIED];
   if (typeof text !== 'string') return [];
-  return shapeProblems(recordOf(parsed(text))['spec'], spec, 'spec').map(
+  return shapeProblems(recordOf(jsonOf(text))['spec'], spec, 'spec').map(
     (problem) =>
       `${problem}: kubectl applied it and the API server dropped it; correct it and apply the object again`,
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Every unknown field and every wrong type in `value`, each with its path. */

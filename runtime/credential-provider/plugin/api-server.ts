@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { jsonOf, recordOf, textOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
@@ -261,7 +261,7 @@ export function apiClient(
 }
 
 function read(answer: WholeAnswer): ApiAnswer {
-  const body = parsed(answer.text);
+  const body = jsonOf(answer.text);
   if (answer.status === 200 && body !== undefined) return { code: 200, body };
   if (answer.status === 200) return { code: 502, message: 'the answer is no JSON' };
   const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined;
@@ -269,14 +269,6 @@ function read(answer: WholeAnswer): ApiAnswer {
     code: answer.status,
     message: typeof message === 'string' ? message.slice(0, 500) : `HTTP status ${answer.status}`,
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const TRIES = 2;

@@ -1,7 +1,7 @@
 /** Where the provider reads and writes, and how long it may take: flags over a config file over the paths of a node. */
 
 import { UsageError } from '../../core/errors.ts';
-import { isRecord, scalarText } from '../../core/record.ts';
+import { isRecord, jsonOf, scalarText } from '../../core/record.ts';
 import {
   flagFault,
   PROVIDER_FLAGS,
@@ -144,12 +144,8 @@ function unknownFlag(name: string): UsageError {
 }
 
 function configOf(path: string, text: string): readonly (readonly [string, string])[] {
-  let settings: unknown;
-  try {
-    settings = JSON.parse(text);
-  } catch {
-    throw new UsageError(`Cannot read the config file "${path}": it is no JSON`);
-  }
+  const settings = jsonOf(text);
+  if (settings === undefined) throw new UsageError(`Cannot read the config file "${path}": it is not JSON`);
   if (!isRecord(settings))
     throw new UsageError(
       `Cannot read the config file "${path}": expected a JSON object of flag names and values`,

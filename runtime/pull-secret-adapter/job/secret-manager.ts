@@ -3,6 +3,7 @@
  * response bodies stay here.
  */
 
+import { jsonOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { type HttpClient, retryAfterMs } from '../../http/client.ts';
 import { HttpError } from '../../http/http-error.ts';
@@ -62,7 +63,7 @@ export async function callGoogleApi<T>(
   // Withdrawn, or this machine's clock is behind: one new token decides.
   if (response.status === 401) response = await exchange(request, options, body, true);
   const { status, text, retryAfter } = response;
-  const answer = parse(text);
+  const answer = jsonOf(text || '{}');
   const ok = status >= 200 && status < 300;
   if (ok && answer !== undefined) return answer as T;
   // A proxy page with status 200 is not an answer of this API.
@@ -104,14 +105,6 @@ async function exchange(
     signal.throwIfAborted();
     const late = error instanceof HttpError && error.failure === 'Timeout';
     throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === '' ? {} : JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Logger } from '../../core/logger.ts';
+import { jsonOf } from '../../core/record.ts';
 import type { Metrics } from '../../engine/metrics.ts';
 import {
   type CertificateFiles,
@@ -56,11 +57,7 @@ export interface AdmissionAnswer {
  * @returns undefined when the text is no AdmissionReview v1 with a request and an object
  */
 export function readReview(text: string): AdmissionRequest | undefined {
-  try {
-    return REVIEW.safeParse(JSON.parse(text)).data?.request;
-  } catch {
-    return undefined;
-  }
+  return REVIEW.safeParse(jsonOf(text)).data?.request;
 }
 
 /** The body of the answer. */
