@@ -67,7 +67,7 @@ export function provenance({ version, commit, builder, subjects, materials }: Pr
 /**
  * A private key that cosign and nodes can verify with: ECDSA on P-256, PEM.
  *
- * @throws PullwrightError `SigningKey` when the text is no such key
+ * @throws PullwrightError `SigningKey` when the text is not such a key
  */
 export function signingKey(pem: string, passphrase?: string): KeyObject {
   let key: KeyObject;
@@ -75,7 +75,7 @@ export function signingKey(pem: string, passphrase?: string): KeyObject {
     key = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
   } catch {
     throw badKey(
-      'it is no private key in PEM, or its passphrase is not the one in PULLWRIGHT_KEY_PASSPHRASE',
+      'it is not a private key in PEM, or its passphrase is not the one in PULLWRIGHT_KEY_PASSPHRASE',
     );
   }
   if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')

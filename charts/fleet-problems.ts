@@ -15,7 +15,7 @@ export interface FleetProblem {
 
 /** A mistake and its position in a file. */
 export interface LocatedProblem extends FleetProblem {
-  /** Counts from 1; absent for fleets that are no file. */
+  /** Counts from 1; absent for fleets that are not read from a file. */
   readonly line?: number;
   readonly column?: number;
 }

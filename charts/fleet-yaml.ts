@@ -6,7 +6,7 @@ import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.t
 
 /** What {@link readFleetYaml} gives. */
 export interface FleetYaml {
-  /** Undefined when the text is no YAML at all. */
+  /** Undefined when the text is not YAML at all. */
   readonly value: unknown;
   /** Mistakes of the text itself: tabs, duplicate keys, more than one document. */
   readonly problems: readonly LocatedProblem[];

@@ -138,7 +138,7 @@ function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOps
   return isOwn ? 'the cluster where Argo CD runs' : place;
 }
 
-/** Each cluster with the value of one before it. A value that is no text is a mistake of its own. */
+/** Each cluster with the value of one before it. A value that is not text is a mistake of its own. */
 function twice(
   clusters: readonly ClusterTop[],
   field: 'name' | 'path' | 'hostedCluster' | 'destination',
@@ -359,7 +359,7 @@ export interface FleetCluster {
 /** A fleet that was checked. */
 export interface Fleet {
   readonly clusters: readonly FleetCluster[];
-  /** What is no mistake and will surprise, each once. */
+  /** What is correct and may surprise, each once. */
   readonly warnings: readonly LocatedProblem[];
   readonly gitops?: GitOpsInput;
   /** Where the runbooks are that alerts point at. */

@@ -318,7 +318,7 @@ export function writeTree(
 }
 
 function leadsElsewhere(path: string): PullwrightError {
-  return new PullwrightError(`Cannot write ${JSON.stringify(path)}: it is no path within the folder`, {
+  return new PullwrightError(`Cannot write ${JSON.stringify(path)}: it is not a path within the folder`, {
     code: 'UnsafeName',
     retryPolicy: 'terminal',
     hint: 'Correct the name in the fleet that the path is made of',

@@ -49,7 +49,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
       for: '0m',
       summary: 'Messages were moved to the dead letter queue',
       description:
-        'They are no events about a cluster, or were tried too often. The log of the adapter says why for each.',
+        'They are not events about a cluster, or were tried too often. The log of the adapter says why for each.',
     },
     ...(sentinel ? [SENTINEL] : []),
     {

@@ -202,7 +202,7 @@ export function dryRunPolicy(account: Account): readonly KubeObject[] {
 export function collisionPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-collision', {
     resource: 'pullsecretprofiles',
-    // Not to be evaluated is no reason to refuse: the holder keeps its copies all the same.
+    // Not to be evaluated is not a reason to refuse: the holder keeps its copies all the same.
     failurePolicy: 'Ignore',
     against: { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
     matchConditions: [SPEC_CHANGES],

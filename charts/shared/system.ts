@@ -63,7 +63,7 @@ export interface ClusterContext {
   readonly shards?: readonly string[];
   /** From where our pods may be reached, and what they may reach. */
   readonly network?: NetworkSettings;
-  /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is no administrator. */
+  /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is not an administrator. */
   readonly account?: { readonly namespace: string; readonly name: string };
 }
 

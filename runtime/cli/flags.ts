@@ -388,13 +388,13 @@ export const ONCE_FLAGS = {
 /** What a command was given. */
 export interface Given<F extends Flags> {
   readonly flags: ValuesOf<F>;
-  /** What is no flag, in its order. */
+  /** Arguments that are not flags, in their order. */
   readonly args: readonly string[];
 }
 
 /**
  * Reads `args`. As for kubectl, `--name value`, `--name=value`, `-n value`, `-n=value`, `--switch` and `--switch=false` count, and
- * arguments after `--` are no flags.
+ * arguments after `--` are not flags.
  *
  * @throws UsageError
  */
@@ -440,7 +440,7 @@ function textOf({ name, rawName, value, inlineValue }: OptionToken, flags: Flags
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
   if (flag === undefined) throw unknownFlag(rawName, flags);
   if (flag.value !== '') {
-    // The next flag is no value.
+    // The next flag is not a value.
     if (value !== undefined && (inlineValue === true || !/^-./.test(value))) return value;
     throw new UsageError(`Option "${rawName}" needs a value: ${flag.value}`);
   }

@@ -11,7 +11,7 @@ export interface CommandSpec<F extends Flags = Flags> {
   readonly summary: string;
   /** What it does: paragraphs, one line each. */
   readonly about: readonly string[];
-  /** Arguments that are no flags, in their order. */
+  /** Arguments that are not flags, in their order. */
   readonly args?: readonly Argument[];
   readonly flags: F;
   /** Variables of the environment that are read. */

@@ -102,7 +102,7 @@ export function overview(): string {
   ].join('\n');
 }
 
-/** For a word that is no command. */
+/** For a word that is not a command. */
 export function unknownCommand(word: string): string {
   const known = Object.keys(COMMANDS);
   const near = nearWord(word, known);

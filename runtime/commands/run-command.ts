@@ -52,7 +52,7 @@ function deniedAccess(error: unknown): string | undefined {
   return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/reference/cli.md lists for this command`;
 }
 
-/** Whether who reads has gone, which is no failure. */
+/** Whether the reader has gone, which is not a failure. */
 export function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }

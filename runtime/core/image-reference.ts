@@ -124,7 +124,7 @@ export function digestFault(digest: string): string | undefined {
   return /^[a-f0-9]+$/.test(encoded) ? undefined : 'invalid checksum digest format';
 }
 
-/** A first part that is no host, such as `a__b.io`, belongs to the path, as the library has it. */
+/** A first part that is not a host, such as `a__b.io`, belongs to the path, as the library has it. */
 function repositoryOf(domain: string, path: string): string {
   return domain === '' ? path : `${domain}/${path}`;
 }
@@ -182,6 +182,6 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/:$/, 'the tag after ":" is missing'],
   [/\/\//, 'a part of the path between "/" is empty'],
   [/\/$/, 'the name ends with "/"'],
-  [/^[^/:]*:[0-9]*[^/0-9][^/]*\//, 'the port is no number'],
+  [/^[^/:]*:[0-9]*[^/0-9][^/]*\//, 'the port is not a number'],
   [/:[^/:]{129,}$/, 'the tag is longer than 128 characters'],
 ];

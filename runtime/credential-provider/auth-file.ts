@@ -65,7 +65,7 @@ export function firstLookupKey(repository: string, has: (key: string) => boolean
  * in the kubelet; unpadded and URL-safe base64 are accepted and written in the form that the runtime reads.
  */
 export function credentialOf(entry: JsonNode): RegistryCredential | string {
-  if (entry.kind !== 'object') return 'it is no object';
+  if (entry.kind !== 'object') return 'it is not an object';
   const { texts } = readTexts(entry, FIELDS);
   const { auth = '', username = '', password = '', identitytoken: token = '' } = texts;
   const pair = pairOfAuth(auth) ?? pairOfFields(username, password);
@@ -76,7 +76,7 @@ export function credentialOf(entry: JsonNode): RegistryCredential | string {
   if (pair !== undefined) return { auth: redact(pair) };
   return auth === ''
     ? 'it has neither auth nor username and password'
-    : '"auth" is no base64 of "user:password"';
+    : '"auth" is not base64 of "user:password"';
 }
 
 const FIELDS = ['auth', 'username', 'password', 'identitytoken'];
@@ -140,7 +140,7 @@ export interface GlobalAuth {
 export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: redact(new Map()) };
 
 /**
- * Reads the node's auth file; undefined when it is no JSON object with an `auths` object. What is neither an entry nor a
+ * Reads the node's auth file; undefined when it is not a JSON object with an `auths` object. What is neither an entry nor a
  * helper, or is one of the wrong type, is ignored: the runtime would reject the whole file for it.
  */
 export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
@@ -357,10 +357,10 @@ function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   if (name === undefined) return `type "${secret.type}" holds no registry credentials`;
   if (secret.body === undefined) return `it has no key "${name}"`;
   const text = bodyText(secret.body);
-  if (text === undefined) return `"${name}" is no base64`;
+  if (text === undefined) return `"${name}" is not base64`;
   const format = secret.type === 'kubernetes.io/dockercfg' ? 'dockercfg' : 'config.json';
   const found = readEntryMembers(text, format);
-  if (found === undefined) return `"${name}" is no JSON object with entries`;
+  if (found === undefined) return `"${name}" is not a JSON object with entries`;
   return found.present ? found.entries.values() : 'it has no entries';
 }
 

@@ -45,7 +45,7 @@ export type DecodedConfig =
   /** What the kubelet says before it exits. */
   | { readonly ok: false; readonly problem: string };
 
-/** Text to value; throws for text that is no YAML, duplicate keys included. */
+/** Text to value; throws for text that is not YAML, duplicate keys included. */
 export type YamlParser = (text: string) => unknown;
 
 type Shape = 'string' | 'bool' | 'duration' | readonly [Shape] | { readonly [field: string]: Shape };
@@ -84,7 +84,7 @@ export function decodeCredentialProviderConfig(text: string, parseYaml: YamlPars
   } catch (error) {
     return fails(`yaml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not YAML'}`);
   }
-  return isRecord(value) ? decodeObject(value, text) : fails('it is no object');
+  return isRecord(value) ? decodeObject(value, text) : fails('it is not an object');
 }
 
 function decodeObject(value: Record<string, unknown>, text: string): DecodedConfig {

@@ -191,7 +191,7 @@ export class Discovery {
     if (waiting === undefined) return undefined;
     const { is, error } = waiting.status;
     if (is === 'missing')
-      return `the cluster serves no ${waiting.selection.kind}: it is no management cluster`;
+      return `the cluster serves no ${waiting.selection.kind}: it is not a management cluster`;
     return error?.message ?? `${waiting.selection.kind}s are not read yet`;
   }
 

@@ -50,7 +50,7 @@ function conditionsOf(count: {
   if (all === 0)
     return readiness('ready', {
       reason: 'NoHostedClusters',
-      message: 'There is no hosted cluster to look after',
+      message: 'There are no hosted clusters to reconcile',
     });
   const are = (some: number): string =>
     countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);

@@ -10,7 +10,7 @@ import { agentDaemonSet, upstreamDaemonSet } from './daemon-set.ts';
 import type { AgentOptions, Enforcement, UpstreamState } from './options.ts';
 
 // Reports at write time what the reconciler would report later: an `additional-pull-secret` of the wrong type, or without its key.
-// By default the author gets a warning and the audit log a line; nothing is refused, because a tenant's mistake is no reason
+// By default the author gets a warning and the audit log a line; nothing is refused, because a tenant's mistake is not a reason
 // to break the tenant's pipeline. `deny` refuses, but spares updates of Secrets that already have another type: a type cannot
 // be changed, so that a refusal would leave no way but deletion.
 

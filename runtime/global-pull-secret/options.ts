@@ -50,7 +50,7 @@ export interface GlobalPullSecretInput {
     /** A held removal proceeds after this long. @default {'never'} */
     readonly delay?: string;
   };
-  /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
+  /** Render Namespace `openshift-config`, for clusters that are not OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
 

@@ -138,7 +138,7 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
       .strictObject({
         encrypted: z
           .base64('expected what "kubeseal --raw" printed')
-          .refine(isEncrypted, 'this is no sealed value: expected what "kubeseal --raw" printed')
+          .refine(isEncrypted, 'this is not a sealed value: expected what "kubeseal --raw" printed')
           .describe('What "kubeseal --raw" printed for the key .dockerconfigjson'),
         scope: z
           .enum(['strict', 'namespace-wide', 'cluster-wide'])

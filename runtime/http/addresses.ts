@@ -99,7 +99,7 @@ export function networksOf(texts: readonly string[]): Networks {
 
 /**
  * What kind of address this is. IPv4 in IPv6 (mapped, translated, compatible, NAT64, 6to4, ISATAP) counts as the worse of the
- * two, and what is no address as `own`.
+ * two, and what is not an address as `own`.
  *
  * @example
  * ```ts

@@ -155,7 +155,7 @@ export class HttpClient {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url)) throw failed('TlsWanted', `"${origin}" must use TLS: expected https`);
-    // Compression costs more than it saves on a short path, and an uncompressed body is no decompression bomb.
+    // Compression costs more than it saves on a short path, and an uncompressed body is not a decompression bomb.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
@@ -190,7 +190,7 @@ export class HttpClient {
   }
 }
 
-/** A compressed body, which was not requested, is no text. */
+/** A compressed body, which was not requested, is not text. */
 function isPacked(answer: HttpAnswer): boolean {
   const coding = answer.header('content-encoding') ?? 'identity';
   const transfer = answer.header('transfer-encoding') ?? 'chunked';
@@ -233,7 +233,7 @@ const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-aut
  * The request for a redirect; undefined when the response is none. Only GET and HEAD are followed: what else was asked
  * stays unasked elsewhere.
  *
- * @throws HttpError `RedirectRefused` for a target that is no URL or names a user
+ * @throws HttpError `RedirectRefused` for a target that is not a URL or names a user
  */
 export function redirectOf(
   answer: Pick<HttpAnswer, 'status' | 'header'>,

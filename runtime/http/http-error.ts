@@ -62,7 +62,7 @@ const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: st
   [/ENOTFOUND|EAI_AGAIN|DNS/, 'HostNotFound', 'the host name is not known'],
   [CERTIFICATES, 'CertificateNotTrusted', "the server's certificate is not trusted"],
   [/^EPROTO|^ERR_SSL|^ERR_TLS|^ERR_OSSL|BAD_VERSION/, 'TlsFailed', 'the TLS handshake failed'],
-  [BROKEN_ANSWERS, 'AnswerUnreadable', 'the answer is no valid HTTP'],
+  [BROKEN_ANSWERS, 'AnswerUnreadable', 'the response is not valid HTTP'],
 ];
 
 /**

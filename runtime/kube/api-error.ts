@@ -100,7 +100,7 @@ export interface ApiCause {
 export interface Refusal {
   /** `get`, `list`, `apply`... */
   readonly verb: string;
-  /** `Secret/ns/name`, or the path for what is no object. */
+  /** `Secret/ns/name`, or the path for what is not an object. */
   readonly subject: string;
   readonly status: number;
   readonly retryAfterMs?: number;

@@ -165,7 +165,7 @@ export class Informer {
         yield event;
       }
     } catch (error) {
-      // Ending it on purpose is no failure.
+      // Ending it on purpose is not a failure.
       if (control.signal.aborted) return;
       throw error;
     } finally {

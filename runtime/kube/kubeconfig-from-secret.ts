@@ -77,7 +77,7 @@ function parsed(input: SecretKubeconfig): Map {
   } catch (error) {
     throw refused(input, [tooMuch(error) ?? 'it is not valid YAML']);
   }
-  if (!isRecord(value)) throw refused(input, ['it is no map']);
+  if (!isRecord(value)) throw refused(input, ['it is not a map']);
   return value;
 }
 
@@ -122,7 +122,7 @@ function notAllowed(what: string, map: Map, allowed: readonly string[]): string[
 }
 
 function serverProblems(server: unknown, policy: AddressPolicy): string[] {
-  if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is no URL'];
+  if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is not a URL'];
   const url = new URL(server);
   if (url.protocol !== 'https:') return ['cluster.server is not https'];
   if (url.username !== '' || url.password !== '') return ['cluster.server holds a user name'];

@@ -10,7 +10,7 @@ import type { Connection } from './client.ts';
 /** Where the kubelet mounts the ServiceAccount. */
 export const SERVICE_ACCOUNT_DIR = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** @throws PullwrightError when this is no pod with a token */
+/** @throws PullwrightError when this is not a pod with a token */
 export function podConnection(env: Readonly<Record<string, string | undefined>>, folder: string): Connection {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';

@@ -236,7 +236,7 @@ export class Requester {
     if (answer.status >= 400 && call.allow?.includes(answer.status) !== true)
       throw refusal(call, answer, body);
     if (answer.status < 400 && body === undefined)
-      throw this.#readable(call, new HttpError('AnswerUnreadable', 'the answer is no JSON'));
+      throw this.#readable(call, new HttpError('AnswerUnreadable', 'the response is not JSON'));
     return { status: answer.status, body, bytes: answer.text.length };
   }
 

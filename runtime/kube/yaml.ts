@@ -32,7 +32,7 @@ import { scalarText } from '../core/record.ts';
 
 /** What the library calls these mistakes quotes the text. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
-  BAD_DIRECTIVE: 'a line that begins with % and is no directive',
+  BAD_DIRECTIVE: 'a line that begins with % and is not a directive',
   BAD_DQ_ESCAPE: 'an escape sequence in double quotes that there is not',
   TAG_RESOLVE_FAILED: 'a tag (!) that there is not, or a value that does not fit its tag',
 };

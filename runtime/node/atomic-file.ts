@@ -248,7 +248,7 @@ function readBack(path: string, wanted: Uint8Array): void {
 }
 
 function notAFile(action: string, path: string): PullwrightError {
-  return new PullwrightError(`Cannot ${action} "${path}": it is no regular file`, {
+  return new PullwrightError(`Cannot ${action} "${path}": it is not a regular file`, {
     code: 'NotAFile',
     retryPolicy: 'terminal',
     hint: 'Remove what is there',

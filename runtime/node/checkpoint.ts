@@ -1,6 +1,6 @@
 /**
  * The journal of a rollout: what survives a kill, and how it is read back. A journal that this version does not understand
- * is no journal: the file itself and the sources say what is to be done, only a restart may happen once too often.
+ * is not a journal: the file itself and the sources say what is to be done, only a restart may happen once too often.
  */
 import { createHash } from 'node:crypto';
 import { exponentialMs } from '../core/back-off.ts';

@@ -90,7 +90,7 @@ export interface Daemon {
   readonly signal: AbortSignal;
   /** Tells of something that happened. Never fails. */
   readonly event: (event: NodeEvent) => void;
-  /** Sends an Event, where the node is reported to the API server, for what is no step of the work. Never fails. */
+  /** Sends an Event, where the node is reported to the API server, for what is not a step of the work. Never fails. */
   readonly say: (said: Said) => void;
   /** Reports the state of the node; to be called after every check, since it is the heartbeat too. Never fails. */
   readonly publish: (state: NodeState) => void;

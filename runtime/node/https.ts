@@ -205,7 +205,7 @@ function pairProblem(cert: string, key: string): string | undefined {
     createSecureContext({ cert, key });
     return undefined;
   } catch {
-    return 'they are no PEM certificate and key';
+    return 'they are not a PEM certificate and key';
   }
 }
 

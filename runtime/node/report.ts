@@ -107,7 +107,7 @@ export class NodeReporter {
     this.#forget();
   }
 
-  /** Says what is no step of the work. Comes back at once. */
+  /** Says what is not a step of the work. Comes back at once. */
   say(said: Said): void {
     this.#say(said);
     this.#start();

@@ -42,7 +42,7 @@ export interface Policy {
   /** How long after the write the restart of this change may happen, at the earliest. */
   readonly window: Window;
   /**
-   * So many changes restart the unit within ten minutes at most, the next one waits; 0 is no limit. Two programs that each keep "their"
+   * So many changes restart the unit within ten minutes at most, the next one waits; 0: no limit. Two programs that each keep "their"
    * content in the file would else restart the unit for ever.
    */
   readonly maxRestarts: number;
@@ -140,7 +140,7 @@ function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Poli
     restart: change.restart || wantsRestart(policy, wanted),
     removes: change.removes || wanted.removes,
     failures: 0,
-    // A restart that is waiting for its turn covers the newer content too; only a failed one is no reason to wait.
+    // A restart that is waiting for its turn covers the newer content too; only a failed one is not a reason to wait.
     ...(change.failures > 0 || recovered ? { notBefore: seen.now, waitMs: 0 } : {}),
   };
   return {

@@ -69,7 +69,7 @@ export class StateFolder {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });
       const stat = lstatSync(this.path);
       if (!stat.isDirectory())
-        throw new PullwrightError(`Cannot use "${this.path}": it is no folder`, { code: 'NotAFolder' });
+        throw new PullwrightError(`Cannot use "${this.path}": it is not a folder`, { code: 'NotAFolder' });
       if ((stat.mode & 0o077) !== 0) chmodSync(this.path, 0o700);
     } catch (error) {
       throw fileError('prepare', this.path, error);

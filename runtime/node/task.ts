@@ -140,7 +140,7 @@ function bareState(step: Step, look: Observation): NodeState {
   return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }
 
-/** A part of the source that no reader can use is no fault of the node, and is reported all the same. */
+/** A part of the source that no reader can use is not a fault of the node, and is reported all the same. */
 function settled({ problem }: Observation): NodeState {
   const message = 'The file matches the desired content';
   if (problem === undefined) return { ready: true, reason: 'InSync', message };

@@ -126,13 +126,13 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
   return [
     ...(namespace === '' || NAMESPACE.test(namespace)
       ? []
-      : ['the management namespace would be no name of a namespace: expected up to 63 of a-z, 0-9 and -']),
+      : ['the name of the management namespace is not valid: expected up to 63 of a-z, 0-9 and -']),
     ...(RESERVED.test(namespace) || namespace === settings.namespace
       ? [`the management namespace would be "${namespace}", which is reserved`]
       : []),
     ...(GCP_SECRET_NAME.test(secret)
       ? []
-      : ['the name in Secret Manager would be none: expected up to 255 of A-Z, a-z, 0-9, _ and -']),
+      : ['the name in Secret Manager is not valid: expected up to 255 of A-Z, a-z, 0-9, _ and -']),
     ...(settings.location === '' || LOCATION.test(location)
       ? []
       : [
@@ -152,7 +152,7 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
 export const CHALLENGE_LABEL = 'pullwright-tenant';
 
 /**
- * The value of the label that lets the tenant of a cluster into its project; empty when the cluster names no tenant. It is no secret: only
+ * The value of the label that lets the tenant of a cluster into its project; empty when the cluster names no tenant. It is not a secret: only
  * who may change the project can set it.
  */
 export function challengeOf(

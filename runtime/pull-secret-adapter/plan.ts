@@ -93,9 +93,7 @@ function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] 
     precondition(
       'projectId',
       projectId !== undefined && PROJECT_ID.test(projectId),
-      projectId === undefined
-        ? 'spec.gcp.projectId is missing'
-        : 'spec.gcp.projectId is no project identifier',
+      projectId === undefined ? 'spec.gcp.projectId is missing' : 'spec.gcp.projectId is not a project ID',
     ),
     precondition('pullSecret', pullSecret !== undefined, 'spec.pullSecret.data is missing'),
   ];

@@ -108,7 +108,7 @@ export function chooseCatalogImages(
   for (const { name, image } of given) {
     const parsed = parseWrittenReference(image);
     if (!parsed.ok)
-      return { error: `catalog image "${image}" for ${name} is no reference: ${parsed.goText}` };
+      return { error: `catalog image "${image}" for ${name} is not an image reference: ${parsed.goText}` };
   }
   return { images: Object.fromEntries(given.map(({ name, image }) => [name, image])) };
 }

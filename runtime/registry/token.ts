@@ -85,7 +85,7 @@ function realmOf(realm: string, domain: string, transport: RegistryTransport): U
   const own = url?.protocol === 'http:' && url.host === domain && transport.isPlain(domain);
   if (url !== undefined && url.username === '' && url.password === '' && (url.protocol === 'https:' || own))
     return url;
-  throw new RegistryError('Refused', `"${domain}" names a token service that is no https URL`);
+  throw new RegistryError('Refused', `"${domain}" names a token service that is not an https URL`);
 }
 
 function formOf(

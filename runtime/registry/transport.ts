@@ -225,7 +225,7 @@ export function digestInPath(digest: string): string {
   if (fault === undefined) return digest;
   throw new RegistryError(
     'Damaged',
-    `${JSON.stringify(digest.slice(0, 80))} is no digest (${fault}), expected sha256, sha384 or sha512 with all digits in lower case`,
+    `${JSON.stringify(digest.slice(0, 80))} is not a digest (${fault}), expected sha256, sha384 or sha512 with all digits in lower case`,
   );
 }
 
@@ -240,5 +240,5 @@ export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): str
 function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {
   const [algorithm = ''] = digest.split(':');
   if (algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512') return algorithm;
-  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is no digest that we can check`);
+  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is not a digest that we can check`);
 }

@@ -72,7 +72,7 @@ interface Token {
   tag: string;
 }
 
-/** The head of a column without a name is no head, to those who hear the page. */
+/** The head of a column without a name is not a head, to those who hear the page. */
 function emptyHeadsAsCells({ tokens }: { readonly tokens: readonly Token[] }): void {
   for (const [at, token] of tokens.entries()) {
     const [inner, close] = [tokens[at + 1], tokens[at + 2]];

@@ -50,7 +50,7 @@ function refused(
   return undefined;
 }
 
-/** Why it is no text; undefined when it was read. */
+/** Why it is not text; undefined when it was read. */
 async function readInto(files: HeldFile[], path: string, file: Blob): Promise<string | undefined> {
   let text: string;
   try {

@@ -175,7 +175,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     text: section(
       `source: { sealedSecret: { encrypted: ${Buffer.from(`{"auths":{"a":{"auth":"${plantedAuth('sealed')}"}}}`).toString('base64')} } }`,
     ),
-    wanted: [/this is no sealed value/],
+    wanted: [/this is not a sealed value/],
   },
   {
     name: 'a credential as a field',

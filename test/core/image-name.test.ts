@@ -16,7 +16,7 @@ const rows = [
   { name: 'quay.io/a/', reason: 'likewise', hint: /ends with/ },
   { name: '', reason: 'likewise', hint: /empty/ },
   { name: 'quay.io/a b', reason: 'a slip', hint: /blank/ },
-  { name: 'quay.io:abc/a', reason: 'tag and path changed places', hint: /port is no number/ },
+  { name: 'quay.io:abc/a', reason: 'tag and path changed places', hint: /port is not a number/ },
   { name: 'bücher.example/a', reason: 'the kubelet knows ASCII only', hint: /punycode/ },
   { name: `a/b:${'x'.repeat(129)}`, reason: 'a branch became a tag', hint: /longer than 128/ },
 ];

@@ -25,7 +25,7 @@ const HINTED: readonly Hinted[] = [
     name: 'an address with dots in brackets',
     reason: 'its labels are no globs',
     pattern: '[::1.2.3.4]',
-    hint: /no valid pattern/,
+    hint: /not a valid pattern/,
   },
   {
     name: 'a star in the path',

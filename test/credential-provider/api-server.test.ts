@@ -181,7 +181,7 @@ const rows: readonly Row[] = [
     name: 'plain HTTP',
     reason: 'a token goes to no server without TLS',
     files: { '/etc/kubernetes/kubelet.conf': kubeconfig({ server: 'http://10.0.0.1:8080' }) },
-    fails: /server "http:\/\/10\.0\.0\.1:8080" of ".*kubelet\.conf" is no address/,
+    fails: /server "http:\/\/10\.0\.0\.1:8080" of ".*kubelet\.conf" is not the address/,
   },
   { name: 'nothing', reason: 'nothing is sent', files: {}, fails: /no CA to verify the API server with/ },
 ];

@@ -60,11 +60,11 @@ const ENTRIES: Readonly<Record<string, readonly [entry: unknown, gives: string |
   'a password beyond ASCII': [{ username: 'u', password: 'pä' }, 'u:pä'],
   'broken auth beside user and password': [{ auth: '!', username: 'u', password: 'p' }, 'u:p'],
   'an identity token alone, which the runtime reads beside a pair only': [{ identitytoken: 't' }, '<token>:'],
-  'no colon': [{ auth: base64('up') }, /no base64 of "user:password"/],
-  'only a colon': [{ auth: base64(':') }, /no base64/],
-  'no password': [{ auth: base64('u:') }, /no base64/],
+  'no colon': [{ auth: base64('up') }, /not base64 of "user:password"/],
+  'only a colon': [{ auth: base64(':') }, /not base64/],
+  'no password': [{ auth: base64('u:') }, /not base64/],
   nothing: [{}, /neither auth nor username/],
-  null: [null, /no object/],
+  null: [null, /not an object/],
 };
 table(
   test,
@@ -165,8 +165,8 @@ test('a document is read as the kubelet reads it: other cases of letters, the la
   const twice = `{"AUTHS":{"${KEY}":{"auth":"${two}"},"${KEY}":{"AUTH":"${one}"}}}`;
   assert.deepEqual(chosen([body(twice)]), [{ key: KEY, from: 'a', passedOver: [], auth: one }]);
   for (const [text, said] of [
-    ['{"auths":[]}', 'no JSON object with entries'],
-    ['{', 'no JSON object with entries'],
+    ['{"auths":[]}', 'not a JSON object with entries'],
+    ['{', 'not a JSON object with entries'],
     ['{"other":1}', 'it has no entries'],
   ] as const)
     assert.match(collectOffers([body(text)]).skipped.join(), new RegExp(said), text);

@@ -12,7 +12,7 @@ const many = (count: number, state: SeenCluster['state'], code?: string): readon
   Array.from({ length: count }, (_, at) => seen(`c/${String(at).padStart(4, '0')}`, state, code));
 
 for (const [reason, clusters, ready, verdicts] of [
-  ['none', [], 'True NoHostedClusters There is no hosted cluster to look after', []],
+  ['none', [], 'True NoHostedClusters There are no hosted clusters to reconcile', []],
   ['one', [seen('c/a', 'ready')], 'True HostedClustersServed 1 of 1 hosted cluster is looked after', []],
   [
     'one that starts',

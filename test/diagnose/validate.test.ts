@@ -113,7 +113,7 @@ const ROWS: readonly Row[] = [
     reason: 'an API server would refuse it',
     text: SECRET('{"auths":{"quay.io":{"auth":"dTpw"}}}').replace('apiVersion: v1', 'apiVersion: v2'),
     code: 1,
-    says: /apiVersion: is no version of a Secret, expected "v1" \[WrongVersion\]/,
+    says: /apiVersion: is not a version of Secret, expected "v1" \[WrongVersion\]/,
   },
   {
     name: 'mirrors that are no list',

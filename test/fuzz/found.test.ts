@@ -25,7 +25,7 @@ const rows: readonly Row[] = [
     reason: 'it was made a text, which a map with a member "toString" is not',
     parser: 'configuration of the provider',
     text: '{"auth-dir":{"toString":1}}',
-    says: /"auth-dir" is no text, number or list of them/,
+    says: /"auth-dir" must be a string, a number or a list of these/,
   },
   {
     name: 'no properties of a unit',
@@ -196,7 +196,7 @@ const rows: readonly Row[] = [
     reason: 'its values were not wrapped',
     parser: 'objects to validate',
     text: object('v2 Secret', { data: { '.dockerconfigjson': plantedPassword('version') } }),
-    says: /is no version of a Secret, expected "v1"/,
+    says: /is not a version of Secret, expected "v1"/,
   },
   {
     name: 'two pull secrets of a group of their own',

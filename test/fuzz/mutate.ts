@@ -140,7 +140,7 @@ const ODD: readonly unknown[] = [
   { toString: 1 },
 ];
 
-/** The same JSON with one value replaced, left out, doubled or moved; the text itself when it is no JSON. */
+/** The same JSON with one value replaced, left out, doubled or moved; the text itself when it is not JSON. */
 function reshaped(text: string, random: () => number): string {
   let root: { value: unknown };
   try {

@@ -91,7 +91,7 @@ const REFUSED: readonly Refusal[] = [
     text: `: [${plantedPassword('yaml')}`,
     says: /not valid YAML/,
   },
-  { name: 'a list', reason: 'it is no kubeconfig', text: '[]', says: /it is no map/ },
+  { name: 'a list', reason: 'it is no kubeconfig', text: '[]', says: /it is not a map/ },
 ];
 
 table(test, REFUSED, ({ text, says }) => {

@@ -127,14 +127,14 @@ table(
       reason: 'a mount of a missing file makes one',
       make: (path) => mkdirSync(path),
       code: 'NotAFile',
-      text: /no regular file|is a folder/,
+      text: /not a regular file|is a folder/,
     },
     {
       name: 'a named pipe',
       reason: 'opening it must not wait for a writer',
       make: (path) => execFileSync('mkfifo', [path]),
       code: 'NotAFile',
-      text: /no regular file/,
+      text: /not a regular file/,
     },
   ] satisfies Refused[],
   ({ name, make, code, text }) => {

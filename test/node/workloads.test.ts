@@ -197,7 +197,7 @@ clusters:
       assert.equal(codes, '78\n', await said());
     });
     const log = await ok(node, 'cat /var/log/pods/hyperfleet-system_pullsecret-cls-1-*/*/*.log');
-    assert.match(log, /SECRET_MANAGER_ENDPOINT is no https URL/);
+    assert.match(log, /SECRET_MANAGER_ENDPOINT is not an https URL/);
     // Status says what the Job said, once the Job's controller has seen its pod end.
     await within(async () => {
       const { code, stdout } = await shell(node, 'pullwright status');

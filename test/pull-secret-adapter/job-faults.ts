@@ -156,7 +156,7 @@ const ANSWERS: readonly Bad[] = [
     reason: 'a proxy that refuses is no missing permission',
     faults: [{ rpc: 'GetSecret', html: 403 }],
     ...LATER,
-    says: /HTTP 403, and no answer of the API/,
+    says: /HTTP 403, not a response of the API/,
   },
   {
     name: 'a page of a proxy with 404',

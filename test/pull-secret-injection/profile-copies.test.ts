@@ -32,8 +32,8 @@ const BAD: Readonly<Record<string, readonly [copies: unknown, text: string]>> = 
     { labels: { 'app.kubernetes.io/managed-by': 'me' } },
     'labels["app.kubernetes.io/managed-by"]: is reserved',
   ],
-  'a key with a space': [{ labels: { 'a b': 'c' } }, 'labels: "a b" is no valid key'],
-  'a value with a space': [{ labels: { a: 'b c' } }, 'labels: "a" has a value that is no label value'],
+  'a key with a space': [{ labels: { 'a b': 'c' } }, 'labels: "a b" is not a valid key'],
+  'a value with a space': [{ labels: { a: 'b c' } }, 'labels: "a" has a value that is not a label value'],
   'too many': [
     { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
     'labels: too many: 17: must have at most 16 items',

@@ -307,7 +307,7 @@ else {
     assert.equal(code, 1);
     assert.match(
       text,
-      /^Cannot use the certificate .*they are no PEM certificate and key\. Expected tls\.crt and tls\.key/,
+      /^Cannot use the certificate .*they are not a PEM certificate and key\. Expected tls\.crt and tls\.key/,
     );
   });
 

@@ -117,7 +117,7 @@ else {
   test('a HostedCluster whose label changes moves to the other process', async () => {
     await label(PLAIN, 'eu');
     await unnamed.says('hosted cluster is gone, or of another shard');
-    await said('pullwright-reconciler', 'There is no hosted cluster to look after');
+    await said('pullwright-reconciler', 'There are no hosted clusters to reconcile');
     await said('pullwright-reconciler-eu', '2 of 2 hosted clusters are looked after');
     await rotate(PLAIN, 'second.example.com');
     await eventually(
@@ -130,7 +130,7 @@ else {
     await label(LABELLED, 'us');
     await eu.says('hosted cluster is gone, or of another shard');
     await said('pullwright-reconciler-eu', '1 of 1 hosted cluster is looked after');
-    await said('pullwright-reconciler', 'There is no hosted cluster to look after');
+    await said('pullwright-reconciler', 'There are no hosted clusters to reconcile');
   });
 
   test.lastly('everything stops', async () => {

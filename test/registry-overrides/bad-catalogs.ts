@@ -70,7 +70,7 @@ export const BAD_CATALOGS: readonly BadCatalogs[] = [
     name: 'a short digest',
     reason: 'the whole syntax counts',
     annotations: annotated('mirror.example.com/index@sha256:abc'),
-    says: /is no reference/,
+    says: /is not an image reference/,
   },
   {
     name: 'a digest of another kind',
@@ -82,12 +82,12 @@ export const BAD_CATALOGS: readonly BadCatalogs[] = [
     name: 'a scheme',
     reason: 'the whole syntax counts',
     annotations: annotated(`https://mirror.example.com/index@${DIGEST}`),
-    says: /is no reference/,
+    says: /is not an image reference/,
   },
   {
     name: 'a space',
     reason: 'the whole syntax counts',
     annotations: annotated(` ${GOOD}`),
-    says: /is no reference/,
+    says: /is not an image reference/,
   },
 ];

@@ -26,14 +26,14 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'an empty source',
     reason: 'it would match every image',
     object: policy({ source: '', mirrors: M }, { source: 'quay.io/good', mirrors: M }),
-    says: /spec\.repositoryDigestMirrors\[0\] has no usable source: it is missing, empty or no text/,
+    says: /spec\.repositoryDigestMirrors\[0\] has no usable source: it is missing, empty or not a string/,
     adds: 'quay.io/good=m.example.com,',
   },
   {
     name: 'no source',
     reason: 'never throws',
     object: digests({ mirrors: M }),
-    says: /has no usable source: it is missing, empty or no text/,
+    says: /has no usable source: it is missing, empty or not a string/,
   },
   {
     name: 'a source that is a port',
@@ -75,7 +75,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'a wildcard with a path',
     reason: 'no runtime follows it',
     object: policy({ source: '*.quay.io/team', mirrors: M }),
-    says: /is no wildcard: expected "\*\.example\.com"/,
+    says: /is not a wildcard: expected "\*\.example\.com"/,
   },
   {
     name: 'a source with a comma',
@@ -106,7 +106,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'a mirror set without a list',
     reason: 'never throws',
     object: mirrorSet('ImageDigestMirrorSet', 'bad', 'text' as unknown as unknown[]),
-    says: /is no list/,
+    says: /must be a list/,
   },
   {
     name: 'entries that are no objects',

@@ -146,14 +146,14 @@ const FAULTS: readonly Fault[] = [
     reason: 'it would get the credential in clear',
     handle: (_, response) => challenge(response, 'Bearer realm="http://example.com/token"'),
     failure: 'Refused',
-    says: /no https URL/,
+    says: /not an https URL/,
   },
   {
     name: 'a realm with a user',
     reason: 'invalid URL that is meant',
     handle: (_, response) => challenge(response, 'Bearer realm="https://user:pw@example.com/token"'),
     failure: 'Refused',
-    says: /no https URL/,
+    says: /not an https URL/,
   },
 ];
 
@@ -192,7 +192,7 @@ for (const { digest, reason } of ELSEWHERE)
     ]) {
       const { failure: is, message } = await failure(asked());
       assert.equal(is, 'Damaged');
-      assert.match(message, /is no digest \(.*\), expected sha256, sha384 or sha512/);
+      assert.match(message, /is not a digest \(.*\), expected sha256, sha384 or sha512/);
       assert.ok(!message.includes('\u001b'));
     }
     assert.deepEqual(seen, []);

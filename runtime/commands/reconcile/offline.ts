@@ -44,7 +44,7 @@ export function parseFacts(text: string): (need: Lookup) => LookupResult | undef
   }
   const table = (value as Readonly<Record<string, unknown>> | null)?.['registry-digest'] ?? {};
   if (typeof table !== 'object')
-    throw new UsageError('Cannot read the facts file: "registry-digest" is no map from image to digest');
+    throw new UsageError('Cannot read the facts file: "registry-digest" is not a map from image to digest');
   const digests = table as Readonly<Record<string, unknown>>;
   return (need) => {
     const answer = Object.hasOwn(digests, need.image) ? digests[need.image] : undefined;

@@ -49,7 +49,7 @@ export function parseReconcileConfig(text: string): SystemsConfig {
   if (!isRecord(value)) throw new UsageError('Cannot read the configuration: expected a map with "systems"');
   const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
   const systems = value['systems'] ?? allSystems();
-  if (!isRecord(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
+  if (!isRecord(systems)) throw new UsageError('Cannot read the configuration: "systems" is not a map');
   const problems = [
     ...wrong.map((key) => `unknown field "${key}"`),
     ...Object.entries(systems).flatMap(([name, options]) => {

@@ -53,7 +53,7 @@ function describeEntries(old: ReadonlyMap<string, string>, next: ReadonlyMap<str
   return `pull secret: ${parts.join('; ') || 'the same entries, written otherwise'}`;
 }
 
-/** Registry to the digest of its entry, or undefined when the value is no pull secret. */
+/** Registry to the digest of its entry, or undefined when the value is not a pull secret. */
 function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, string> | undefined {
   if (value === undefined) return undefined;
   const found = readEntryMembers(reveal(secretDataText(value)), 'config.json');

@@ -60,7 +60,7 @@ export const FLAGS = {
   'lease-namespace': text({
     value: 'NAME',
     completes: 'namespaces',
-    help: 'namespace of the leader election Lease; without it there is no election',
+    help: 'namespace of the leader election Lease; without it, no leader is elected',
   }),
   'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'how long the Lease lasts' }),
   shard: text({

@@ -110,7 +110,7 @@ export function entryMembers(members: readonly JsonMember[], format: DockerConfi
 }
 
 /**
- * The same from a text. Undefined when it is no JSON object, or `auths` is none.
+ * The same from a text. Undefined when it is not a JSON object, or `auths` is none.
  */
 export function readEntryMembers(text: string, format: DockerConfigFormat): EntryMembers | undefined {
   const parsed = parseGoJson(text);

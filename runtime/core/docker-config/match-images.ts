@@ -93,7 +93,7 @@ export function matchImageHint(pattern: string): string | undefined {
   if (!parsed.ok) return undefined;
   const { labels, path } = parsed.url;
   if (labels.some((label) => !goGlob(label, 'x').ok))
-    return 'The host is no valid pattern, so it never matches';
+    return 'The host is not a valid pattern, so it never matches';
   if (path.includes('*')) return 'A star in the path is taken as it is: wildcards work in the host only';
   if (labels.length === 1 && labels[0] === '*') return 'A lone star matches hosts without a dot only';
   return /[?#]/.test(pattern) ? 'What follows ? or # is skipped' : undefined;

@@ -32,7 +32,7 @@ export interface KubeletCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly email: string;
-  /** `user:password` when it is no UTF-8: the texts above hold U+FFFD then, and no container runtime can be told it. */
+  /** `user:password` when it is not UTF-8: the texts above hold U+FFFD then, and no container runtime can be told it. */
   readonly notUtf8?: Redacted<Uint8Array>;
 }
 
@@ -470,7 +470,7 @@ export class PullSecret {
   static readonly #read = oncePer((secret: KubeObject) => new PullSecret(secret as SecretObject));
 
   readonly secret: SecretObject;
-  /** Base64, the very bytes of the Secret also where they are no UTF-8; undefined without the key. */
+  /** Base64, the very bytes of the Secret also where they are not UTF-8; undefined without the key. */
   readonly value: Redacted<string> | undefined;
   /** Empty without the key. */
   readonly text: Redacted<string>;
@@ -579,14 +579,14 @@ const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
   'kubernetes.io/dockercfg': '.dockercfg',
 };
 
-/** The key of the data that belongs to `type`; undefined for types that are no pull secret. */
+/** The key of the data that belongs to `type`; undefined for types that are not those of pull secrets. */
 export function pullSecretKey(type: unknown): string | undefined {
   return typeof type === 'string' && Object.hasOwn(PULL_SECRET_KEYS, type)
     ? PULL_SECRET_KEYS[type]
     : undefined;
 }
 
-/** The text under a base64 value of a Secret. Bytes that are no UTF-8 become U+FFFD, as in Go. */
+/** The text under a base64 value of a Secret. Bytes that are not UTF-8 become U+FFFD, as in Go. */
 export function secretDataText(value: Redacted<string>): Redacted<string> {
   const plain = reveal(value);
   return ENCRYPTED.test(plain) ? value : redact(decodeUtf8(Buffer.from(plain, 'base64')));

@@ -49,7 +49,7 @@ export function registryKey(written: string): RegistryKey {
       meaning,
       identities: [meaning],
       portable: written,
-      fault: 'is no host with an optional path',
+      fault: 'is not a host with an optional path',
     };
   }
   const host = fromByteText(parsed.url.host);

@@ -52,7 +52,7 @@ function endFault(
   return input[second] === PAD ? nextIn(input, second) : second - 1;
 }
 
-/** Where the next character stands that is no line end. */
+/** Index of the next character that is not a line ending. */
 function nextIn(input: Uint8Array, before: number): number | undefined {
   let at = before + 1;
   while (isLineEnd(input[at])) at += 1;

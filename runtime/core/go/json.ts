@@ -24,7 +24,7 @@ export interface JsonMember {
   readonly value: JsonNode;
 }
 
-/** Why a text is no JSON. */
+/** Why a text is not JSON. */
 export interface JsonFault {
   /** The words of Go, such as `invalid character 'x' looking for beginning of value`. */
   readonly goText: string;

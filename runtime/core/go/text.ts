@@ -11,7 +11,7 @@ export function toByteText(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Back again; each byte that is no UTF-8 becomes U+FFFD. */
+/** Back again; each byte that is not UTF-8 becomes U+FFFD. */
 export function fromByteText(bytes: string): string {
   return ASCII.test(bytes) ? bytes : decodeUtf8(Buffer.from(bytes, 'latin1'));
 }
@@ -26,7 +26,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
     .join('');
 }
 
-/** One character of a byte text; `text` is undefined for a byte that is no UTF-8. */
+/** One character of a byte text; `text` is undefined for a byte that is not UTF-8. */
 export interface Rune {
   readonly text: string | undefined;
   readonly size: number;
@@ -107,7 +107,7 @@ function quoteRune(rune: string): string {
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-/** Quotes a byte text (see go-bytes.ts); a byte that is no UTF-8 is shown as `\xNN`. */
+/** Quotes a byte text (see go-bytes.ts); a byte that is not UTF-8 is shown as `\xNN`. */
 export function goQuoteBytes(bytes: string): string {
   let at = 0;
   const shown = runesOf(bytes).map(({ text, size }) => {

@@ -97,7 +97,7 @@ export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
  *
  * @param what for the message: `namespace`, `name`
  * @returns `text` as it is; a colon, which roles have, becomes `_`
- * @throws PullwrightError `UnsafeName` for what is no name of an object: empty, over 253 characters, `.`, `..`, with a slash, a
+ * @throws PullwrightError `UnsafeName` for what is not a name of an object: empty, over 253 characters, `.`, `..`, with a slash, a
  *   control character or anything else but letters, digits, `.`, `-`, `_` and `:`
  */
 export function pathPart(what: string, text: string): string {

@@ -61,7 +61,7 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T>
   return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
 }
 
-/** Reads a value, in which a null is no field that was left out; undefined when there is a problem. Total. */
+/** Reads a value, in which null is not the same as an absent field; undefined when there is a problem. Total. */
 export function readValue<T>(
   value: unknown,
   schema: z.ZodType<T>,

@@ -165,7 +165,7 @@ export interface Registry {
   readonly mirrors: readonly Mirror[];
 }
 
-/** Text to tables; throws for text that is no TOML. */
+/** Text to tables; throws for text that is not TOML. */
 export type TomlParser = (text: string) => unknown;
 
 const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];

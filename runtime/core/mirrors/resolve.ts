@@ -161,7 +161,7 @@ export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOpti
 
 /**
  * Resolves one image. `image` is a reference with its host, as the runtime sees it (`docker.io/library/nginx:1`, not
- * `nginx:1`). Total: text that is no reference matches as text.
+ * `nginx:1`). Total: text that is not a reference matches as text.
  */
 export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   const reference = withoutTagBesideDigest(image);

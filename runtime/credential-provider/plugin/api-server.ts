@@ -30,7 +30,7 @@ function addressOfEnv(envFile: string | undefined): Address | undefined {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   const url = `https://${bare.includes(':') ? `[${bare}]` : bare}:${port}`;
   if (/^[0-9]+$/.test(port) && URL.canParse(url)) return { url };
-  throw new PullwrightError(`unable to get secrets: "${host}:${port}" is no address of an API server`, {
+  throw new PullwrightError(`unable to get secrets: "${host}:${port}" is not the address of an API server`, {
     code: 'ApiServerAddress',
     retryPolicy: 'terminal',
     hint: 'Correct KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in apiserver-url.env',
@@ -96,7 +96,7 @@ function urlOf(server: string, path: string): string {
   if (parsed?.protocol === 'https:')
     return `https://${parsed.hostname}:${parsed.port === '' ? '443' : parsed.port}${trimEndOf(parsed.pathname, '/')}`;
   throw new PullwrightError(
-    `unable to get secrets: server "${server.slice(0, 200)}" of "${path}" is no address of an API server`,
+    `unable to get secrets: server "${server.slice(0, 200)}" of "${path}" is not the address of an API server`,
     {
       code: 'ApiServerAddress',
       retryPolicy: 'terminal',
@@ -263,7 +263,7 @@ export function apiClient(
 function read(answer: WholeAnswer): ApiAnswer {
   const body = jsonOf(answer.text);
   if (answer.status === 200 && body !== undefined) return { code: 200, body };
-  if (answer.status === 200) return { code: 502, message: 'the answer is no JSON' };
+  if (answer.status === 200) return { code: 502, message: 'the response is not JSON' };
   const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined;
   return {
     code: answer.status,

@@ -134,7 +134,7 @@ function standOf(text: string): Stand {
     const request = JSON.parse(text) as { readonly dryRun?: Stand } | null;
     return request?.dryRun ?? {};
   } catch {
-    throw new UsageError('Cannot read the request: stdin is no JSON, expected a CredentialProviderRequest');
+    throw new UsageError('Cannot read the request: stdin is not JSON, expected a CredentialProviderRequest');
   }
 }
 

@@ -171,7 +171,7 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
     const global = parseGlobalAuth(text);
     if (global !== undefined) return global;
     log.warn(
-      `Cannot use the node's auth file "${globalAuthFile}": it is no JSON object with "auths", going on without it`,
+      `Cannot use the node's auth file "${globalAuthFile}": it is not a JSON object with "auths", going on without it`,
     );
   } catch (error) {
     const state = errnoOf(error) ?? 'unreadable';

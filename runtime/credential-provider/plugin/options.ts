@@ -64,7 +64,7 @@ export interface ParsedArguments {
 
 /**
  * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
- * `--config` over the one at `beside`, if there is one. Arguments that are no flags are skipped, as kubelet configurations
+ * `--config` over the one at `beside`, if there is one. Arguments that are not flags are skipped, as kubelet configurations
  * give them to every provider.
  */
 export function parseArguments(
@@ -155,7 +155,7 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
     if (texts.every((one) => ['string', 'number', 'boolean'].includes(typeof one)))
       return [name, texts.map(scalarText).join(',')];
     throw new UsageError(
-      `Cannot read the config file "${path}": ${JSON.stringify(name)} is no text, number or list of them`,
+      `Cannot read the config file "${path}": ${JSON.stringify(name)} must be a string, a number or a list of these`,
     );
   });
 }

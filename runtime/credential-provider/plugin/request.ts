@@ -28,7 +28,7 @@ const LONGEST_IMAGE = 4096;
  */
 export function parseRequest(text: string): ProviderRequest {
   const value = firstValue(text);
-  if (!isRecord(value)) throw unreadable('it is no JSON object');
+  if (!isRecord(value)) throw unreadable('it is not a JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
   const token = textField(fields, 'serviceAccountToken');
   // A request without either is accepted: a person may write it by hand.
@@ -65,7 +65,7 @@ function firstValue(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const end = endOfObject(text);
-    if (end === -1) throw unreadable(text.trim() === '' ? 'EOF' : 'it is no JSON', error);
+    if (end === -1) throw unreadable(text.trim() === '' ? 'EOF' : 'it is not JSON', error);
     return firstValue(text.slice(0, end));
   }
 }

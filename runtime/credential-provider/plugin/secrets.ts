@@ -213,7 +213,7 @@ export interface Puller {
  * Reads the claim `kubernetes.io`. A namespace that cannot be one is refused before it reaches a path or a URL.
  */
 export function pullerOf(token: Redacted<string>): Puller {
-  const claims = objectOr(claimsOf(reveal(token)), 'token is malformed: its claims are no JSON object');
+  const claims = objectOr(claimsOf(reveal(token)), 'token is malformed: its claims are not a JSON object');
   if (claims['kubernetes.io'] === undefined) throw refused('no kubernetes.io claim name in JWT claims found');
   const own = objectOr(claims['kubernetes.io'], 'kubernetes.io claim does not contain a map');
   const { namespace } = own;
@@ -241,7 +241,7 @@ function claimsOf(token: string): unknown {
   try {
     return JSON.parse(textOfBase64Url(parts[1] ?? ''));
   } catch {
-    throw refused('token is malformed: its claims are no JSON');
+    throw refused('token is malformed: its claims are not JSON');
   }
 }
 

@@ -130,7 +130,7 @@ export function sidecarSetProblems(object: KubeObject): readonly ValidationProbl
 
 function versionProblems({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (SIDECAR_SET_API_VERSIONS.includes(apiVersion)) return [];
-  const message = `is no version of a SidecarSet, expected ${SIDECAR_SET_API_VERSIONS.map((one) => `"${one}"`).join(' or ')}`;
+  const message = `is not a version of SidecarSet, expected ${SIDECAR_SET_API_VERSIONS.map((one) => `"${one}"`).join(' or ')}`;
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
@@ -274,7 +274,7 @@ function secretProblems(object: SecretObject): readonly ValidationProblem[] {
 /** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
 function foreignSecret({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (apiVersion.includes('/')) return [];
-  const message = 'is no version of a Secret, expected "v1"';
+  const message = 'is not a version of Secret, expected "v1"';
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
@@ -320,7 +320,7 @@ function patternProblems(patterns: readonly string[], path: string): readonly Va
       severity: 'warning',
       code: 'PatternIsNoConsent',
       path,
-      message: `"${pattern}" is no consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
+      message: `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
     }));
 }
 
@@ -494,7 +494,7 @@ function textAt(node: Node, path: readonly string[]): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-/** `spec.list[1].mirrors` and `data[".dockerconfigjson"]`, up to what is no such part. */
+/** `spec.list[1].mirrors` and `data[".dockerconfigjson"]`, up to what is not such a part. */
 function partsOf(path: string): readonly (string | number)[] {
   const parts: (string | number)[] = [];
   let rest = path;

@@ -254,7 +254,7 @@ async function parsed(file: string): Promise<unknown> {
   } catch (error) {
     throw invalid(
       file,
-      `: it is no YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
+      `: it is not YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
     );
   }
 }

@@ -177,7 +177,7 @@ function inputOf(file: string, text: string): Input {
   return { manifests, namespaces, problems, text: { file, text }, judged: manifests.length };
 }
 
-/** A fleet says so, or is no manifest and lists clusters. */
+/** A fleet says so, or is not a manifest and lists clusters. */
 function isFleet(text: string): boolean {
   const kind = /^kind:[ \t]*["']?([A-Za-z]+)/m.exec(text)?.[1];
   return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));

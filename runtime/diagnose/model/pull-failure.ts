@@ -8,7 +8,7 @@
 import { trimEndOf } from '../../core/text.ts';
 
 /**
- * What is at fault: the `node` or the pod, and no host; the `network` below HTTP, whatever came of it is no answer; the registry,
+ * What is at fault: the `node` or the pod, and no host; the `network` below HTTP, a response that is not valid HTTP included; the registry,
  * for what is `without` a credential (which a missing Secret explains), or for the `credential` that it got; and how far a
  * credential got before that.
  */

@@ -192,7 +192,7 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
   return { manifests, problems, skipped };
 }
 
-/** What to say of a document of Helm that is no manifest before it is rendered. */
+/** What to say of a document of Helm that is not a manifest before it is rendered. */
 function chartText(text: string, file: string): string | undefined {
   if (/(^|\/)Chart\.yaml$/.test(file)) return 'belongs to a Helm chart: render it first (helm template)';
   return isTemplate(text) ? 'is a template of Helm: render it first (helm template)' : undefined;
@@ -354,7 +354,7 @@ export interface Folder {
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
  * @param stdin read for `-`
- * @throws PullwrightError when the folder does not exist, is no folder or may not be read
+ * @throws PullwrightError when the folder does not exist, is not a folder or may not be read
  */
 export async function readFolder(
   dir: string,
@@ -411,7 +411,7 @@ async function manifestFiles(path: string): Promise<string[]> {
       retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
-  // What is below is no manifest before Helm has rendered it.
+  // What is below is not a manifest before Helm has rendered it.
   if (entries.some(({ name }) => name === 'Chart.yaml')) return [join(path, 'Chart.yaml')];
   const found: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {

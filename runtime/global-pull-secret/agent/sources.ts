@@ -175,7 +175,7 @@ function valueOf(object: KubeObject, key: string): Redacted<Uint8Array> | undefi
 
 // Which of the two mounted pull secrets the node uses.
 // Source of the rule: requirement 1, "Node-level synchronization": the merged secret when it is there, else the copy of the
-// platform's. A merged secret that cannot be read or is no docker config stops the pass: falling back to the platform's
+// platform's. A merged secret that cannot be read or is not a docker config stops the pass: falling back to the platform's
 // secret would take the tenant's credentials from running nodes for a passing fault.
 
 /** What reading a mounted file gave. */

@@ -154,7 +154,7 @@ function keepsNothing({ copy, before }: PlatformInput): boolean {
 interface ReadPlatform {
   readonly text: Redacted<string>;
   readonly config: DockerConfig;
-  /** The very bytes of the platform's secret, also where they are no UTF-8. */
+  /** The very bytes of the platform's secret, also where they are not UTF-8. */
   readonly verbatim: Redacted<string>;
 }
 

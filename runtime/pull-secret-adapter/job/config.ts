@@ -67,7 +67,7 @@ function endpoint(env: JobEnvironment, name: string, otherwise: string): string 
   const url = URL.canParse(given) ? new URL(given) : undefined;
   const local = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   if (url === undefined || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
-    throw wrong(`${name} is no https URL`);
+    throw wrong(`${name} is not an https URL`);
   }
   return url.origin;
 }
@@ -192,7 +192,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     ],
     [
       GCP_SECRET_NAME.test(secretName),
-      'SECRET_NAME is no name of a secret: expected up to 255 of A-Z, a-z, 0-9, _ and -',
+      'SECRET_NAME is not a secret name: expected up to 255 of A-Z, a-z, 0-9, _ and -',
     ],
   ];
   for (const [holds, fault] of checks) if (!holds) throw wrong(fault);

@@ -123,7 +123,7 @@ function failure(
   if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
     return new GcpError(call, error.status, { info, retryAfterMs });
   // Not from the API: a proxy that rejects the call is not a missing permission.
-  const text = `HTTP ${http}, and no answer of the API`;
+  const text = `HTTP ${http}, not a response of the API`;
   return new GcpError(call, statusOfHttp(http), { retryAfterMs, text });
 }
 

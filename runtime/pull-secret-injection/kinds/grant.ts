@@ -106,7 +106,7 @@ const spec = withRules(
       .superRefine(noDuplicates)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe(
-        'Where to: names, or patterns with * and ?. A pattern is no consent where users choose the names of namespaces',
+        'Where to: names, or patterns with * and ?. A pattern is not consent where users choose the names of namespaces',
       )
       .optional(),
     namespaceSelector: labelSelectorSchema()

@@ -141,8 +141,8 @@ const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.Z
       .superRefine(atMost(MAX_COPY_MARKS))
       .superRefine((map, context) => {
         for (const [key, text] of Object.entries(map))
-          if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is no valid key`);
-          else if (!isValue(text)) refuse(context, `"${key}" has a value that is no label value`);
+          if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
+          else if (!isValue(text)) refuse(context, `"${key}" has a value that is not a label value`);
       }),
     [
       NO_NULLS,

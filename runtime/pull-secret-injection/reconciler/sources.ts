@@ -243,7 +243,7 @@ function merge([first, ...others]: readonly GoodSource[]): {
   return { text, collision: collisions[0] };
 }
 
-/** Two spellings of the same credential are no collision. */
+/** Two spellings of the same credential are not a collision. */
 function collisionOf(
   { registry, original }: { readonly registry: string; readonly original: string },
   source: GoodSource,

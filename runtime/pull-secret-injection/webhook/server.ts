@@ -54,7 +54,7 @@ export interface AdmissionAnswer {
 /**
  * Reads the body of a request.
  *
- * @returns undefined when the text is no AdmissionReview v1 with a request and an object
+ * @returns undefined when the text is not an AdmissionReview v1 with a request and an object
  */
 export function readReview(text: string): AdmissionRequest | undefined {
   return REVIEW.safeParse(jsonOf(text)).data?.request;

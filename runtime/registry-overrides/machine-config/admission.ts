@@ -79,7 +79,7 @@ function listFaults(
   fault: Place,
   itemFaults: (item: unknown, place: string, repeats: boolean) => readonly SchemaFault[],
 ): readonly SchemaFault[] {
-  if (!Array.isArray(list)) return [fault(path, 'NotAList', `is no list: must be a list of ${of}`)];
+  if (!Array.isArray(list)) return [fault(path, 'NotAList', `must be a list of ${of}`)];
   const seen = new Set<unknown>();
   return list.flatMap((item: unknown, at) =>
     itemFaults(item, `${path}[${at}]`, seen.has(item) || !seen.add(item)),
@@ -110,7 +110,7 @@ function entryFaults(
   return [
     ...(wrong === undefined ? [] : [fault(path, 'SourceInvalid', `has no usable source: ${wrong}`)]),
     ...listFaults(mirrors, [`${path}.mirrors`, 'mirrors'], fault, (mirror, place, repeats) => {
-      if (typeof mirror !== 'string') return [fault(place, 'MirrorInvalid', 'is no text: must be a mirror')];
+      if (typeof mirror !== 'string') return [fault(place, 'MirrorInvalid', 'must be a string')];
       const problem = hasFormats ? mirrorProblem(mirror) : undefined;
       if (problem !== undefined)
         return [fault(place, 'MirrorInvalid', `cannot be used as mirror: ${problem}`)];
@@ -149,8 +149,8 @@ function scopeFaults(list: unknown, path: string, fault: Place): readonly Schema
   return [
     ...(length > MOST_SCOPES ? [fault(path, 'TooMany', many)] : []),
     ...listFaults(list, [path, 'registries'], fault, (scope, place) => {
-      const wrong = typeof scope === 'string' ? scopeProblem(scope) : 'it is no text';
-      return wrong === undefined ? [] : [fault(place, 'ScopeInvalid', `is no registry: ${wrong}`)];
+      const wrong = typeof scope === 'string' ? scopeProblem(scope) : 'it is not a string';
+      return wrong === undefined ? [] : [fault(place, 'ScopeInvalid', `is not a registry: ${wrong}`)];
     }),
   ];
 }
@@ -166,7 +166,7 @@ function searchFaults(list: unknown, path: string, fault: Place): readonly Schem
   if (Array.isArray(list) && list.length === 0)
     return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be omitted')];
   return listFaults(list, [path, 'registries'], fault, (name, place, repeats) => {
-    if (typeof name !== 'string') return [fault(place, 'ScopeInvalid', 'is no text: must be a registry')];
+    if (typeof name !== 'string') return [fault(place, 'ScopeInvalid', 'must be a string')];
     return repeats ? [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be there once`)] : [];
   });
 }

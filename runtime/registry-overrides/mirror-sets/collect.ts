@@ -131,13 +131,13 @@ const MIRROR: RegExp = new RegExp(`^${HOST_TEXT}(?:/${SEGMENT_TEXT})*$`);
 export function sourceProblem(text: string): string | undefined {
   if (!text.startsWith('*')) return mirrorProblem(text);
   if (WILDCARD.test(text)) return undefined;
-  return `"${text}" is no wildcard: expected "*.example.com", without port or path`;
+  return `"${text}" is not a wildcard: expected "*.example.com", without port or path`;
 }
 
 /** What is wrong with `text` as a mirror; `undefined` when nothing is. */
 export function mirrorProblem(text: string): string | undefined {
   if (MIRROR.test(text)) return undefined;
-  if (text === '') return 'it is missing, empty or no text';
+  if (text === '') return 'it is missing, empty or not a string';
   if (/^[a-z]+:\/\//i.test(text))
     return `"${text}" has a scheme: expected a host with optional port and path`;
   if (text.includes('@')) return `"${text}" has a digest: expected a host with optional port and path`;
@@ -254,7 +254,7 @@ function listProblem(object: KubeObject): readonly MirrorProblem[] {
   const list = set && recordOf(object.spec)[set.list];
   if (set === undefined || list === undefined || list === null || Array.isArray(list)) return [];
   const origin = { kind: set.kind, name: object.metadata.name, path: `spec.${set.list}` };
-  return [problem('NotAList', origin, 'is no list: expected a list of sources with mirrors')];
+  return [problem('NotAList', origin, 'must be a list of sources with mirrors')];
 }
 
 /** Every entry of the three kinds, whatever it says, by kind, name and field: the order of the objects does not matter. */

@@ -6,7 +6,7 @@ const STRICT = new TextDecoder('utf-8', { fatal: true });
 const toText = Buffer.prototype.toString;
 const fromText = Buffer.from.bind(Buffer) as (value: unknown, ...rest: unknown[]) => Buffer;
 
-// One sign for each sequence that is no UTF-8, as Node and browsers count them; and base64 in the alphabet of addresses.
+// One sign for each sequence that is not UTF-8, as Node and browsers count them; and base64 in the alphabet of addresses.
 Buffer.prototype.toString = function toString(encoding?: string, start?: number, end?: number): string {
   if (encoding === undefined || encoding === 'utf8' || encoding === 'utf-8')
     return AS_NODE.decode(this.subarray(start, end));
