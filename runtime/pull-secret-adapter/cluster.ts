@@ -5,157 +5,137 @@
  * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`), the
  * older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
  */
-import { isRecord, recordOf } from '../core/record.ts';
+import { z } from 'zod';
+import { isRecord, textOf } from '../core/record.ts';
 import { type Redacted, redact } from '../core/redacted.ts';
 
-/** A condition as the API mirrors it, or of an adapter's own report. */
-export interface ApiCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly observed_generation?: number;
-  readonly last_updated_time?: string;
-  readonly last_transition_time?: string;
+// Only identity and generation are required. Whatever else is not of its type counts as absent: the plan says what is missing.
+
+const text = z.string().optional().catch(undefined);
+const map = z.record(z.string(), z.unknown()).catch({});
+
+function part<S extends z.ZodRawShape>(shape: S): z.ZodCatch<z.ZodObject<S>> {
+  const whole = z.object(shape);
+  return whole.catch(() => whole.parse({}));
 }
 
-/** What the adapter knows of a cluster. */
-export interface HyperfleetCluster {
-  readonly id: string;
-  readonly name: string;
-  readonly generation: number;
-  readonly deleting: boolean;
-  /** Lower case; undefined when the document names none. */
-  readonly provider: string | undefined;
-  readonly projectId: string | undefined;
-  readonly region: string | undefined;
-  /** Exactly the text given; an object is written as compact JSON. */
-  readonly pullSecret: Redacted<string> | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly conditions: readonly ApiCondition[];
-  /** `status.adapters` of the requirement: adapter name to its `available`. */
-  readonly adapters: Readonly<Record<string, string>>;
-  readonly createdTime: string | undefined;
-  readonly updatedTime: string | undefined;
-  /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
-  readonly tenantFields: Readonly<Record<string, string>>;
+/** What cannot be read is left out. */
+function listOf<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
+  const read = (value: unknown): readonly T[] => {
+    const { success, data } = item.safeParse(value);
+    return success ? [data] : [];
+  };
+  return z
+    .array(z.unknown())
+    .catch([])
+    .transform((values) => values.flatMap(read));
 }
+
+/** What cannot be read is left out. */
+function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, T>>> {
+  return map.transform((values) => {
+    const entries = listOf(z.tuple([z.string(), item])).parse(Object.entries(values));
+    return Object.fromEntries(entries);
+  });
+}
+
+const condition = z.looseObject({
+  type: z.string(),
+  status: z.string(),
+  reason: text,
+  message: text,
+  observed_generation: z.number().optional().catch(undefined),
+  last_updated_time: text,
+  last_transition_time: text,
+});
+
+/** A condition as the API mirrors it, or of an adapter's own report. */
+export type ApiCondition = z.output<typeof condition>;
 
 /** One item of `GET .../statuses`. */
-export interface AdapterStatus {
-  readonly adapter: string;
-  readonly observed_generation: number;
-  readonly conditions: readonly ApiCondition[];
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-  readonly last_report_time?: string;
-}
+const adapterStatus = z.object({
+  adapter: z.string(),
+  observed_generation: z.number().catch(0),
+  conditions: listOf(condition),
+  data: map,
+  metadata: map,
+  last_report_time: text,
+});
 
-export type ReadResult<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly reason: string };
+export type AdapterStatus = z.output<typeof adapterStatus>;
 
-/**
- * Reads a cluster document. Only identity and generation are required; the plan validates the rest.
- */
-export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
-  if (!isRecord(document)) return { ok: false, reason: 'the cluster document is not an object' };
-  const { id, generation } = document;
-  if (typeof id !== 'string' || id === '') return { ok: false, reason: 'the cluster document has no id' };
-  if (typeof generation !== 'number' || !Number.isInteger(generation) || generation < 1) {
-    return { ok: false, reason: 'the cluster document has no generation: expected an integer of at least 1' };
-  }
-  const spec = recordOf(document['spec']);
-  const status = recordOf(document['status']);
-  const platform = recordOf(spec['platform']);
-  const gcp = { ...recordOf(platform['gcp']), ...recordOf(spec['gcp']) };
-  return {
-    ok: true,
-    value: {
+/** Items of the list of statuses. */
+export const adapterStatuses = listOf(adapterStatus);
+
+const NO_GENERATION = 'has no generation: expected an integer of at least 1';
+
+const available = z
+  .object({ available: z.union([z.string(), z.boolean()]) })
+  .transform(({ available: said }) => (typeof said === 'string' ? said : said ? 'True' : 'False'));
+
+/** What the adapter knows of a cluster; a message of an error says what the document lacks. */
+export const clusterDocument = z
+  .object(
+    {
+      id: z.string('has no id').min(1, 'has no id'),
+      generation: z.int(NO_GENERATION).min(1, NO_GENERATION),
+      name: text,
+      deleted_time: text,
+      created_time: text,
+      updated_time: text,
+      created_by: text,
+      labels: mapOf(z.string()),
+      tenancy: mapOf(z.string()),
+      owner_references: map,
+      spec: part({
+        provider: text,
+        gcp: map,
+        platform: part({ type: text, gcp: map }),
+        pullSecret: map,
+      }),
+      status: part({ conditions: listOf(condition), adapters: mapOf(available) }),
+    },
+    'is not an object',
+  )
+  .transform(({ id, generation, spec, status, ...document }) => {
+    const gcp = { ...spec.platform.gcp, ...spec.gcp };
+    return {
       id,
       generation,
-      name: text(document['name']) ?? id,
-      deleting: (text(document['deleted_time']) ?? '') !== '',
-      provider: (text(spec['provider']) ?? text(platform['type']))?.toLowerCase(),
-      projectId: nonEmpty(text(gcp['projectId']) ?? text(gcp['projectID'])),
-      region: nonEmpty(text(gcp['region'])),
-      pullSecret: pullSecretOf(recordOf(spec['pullSecret'])['data']),
-      labels: textValues(document['labels']),
-      conditions: readConditions(status['conditions']),
-      adapters: readAdapters(status['adapters']),
-      createdTime: text(document['created_time']),
-      updatedTime: text(document['updated_time']),
-      tenantFields: tenantFields(document),
-    },
-  };
-}
+      name: document.name ?? id,
+      deleting: (document.deleted_time ?? '') !== '',
+      /** Lower case; undefined when the document names none. */
+      provider: (spec.provider ?? spec.platform.type)?.toLowerCase(),
+      projectId: textOf(gcp['projectId']) || textOf(gcp['projectID']) || undefined,
+      region: textOf(gcp['region']) || undefined,
+      /** Exactly the text given; an object is written as compact JSON. */
+      pullSecret: pullSecretOf(spec.pullSecret['data']),
+      labels: document.labels,
+      conditions: status.conditions,
+      /** `status.adapters` of the requirement: adapter name to its `available`. */
+      adapters: status.adapters,
+      createdTime: document.created_time,
+      updatedTime: document.updated_time,
+      ownerReferences: document.owner_references,
+      /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
+      tenantFields: {
+        ...(document.created_by === undefined ? {} : { created_by: document.created_by }),
+        ...prefixed('tenancy', document.tenancy),
+        ...prefixed('labels', document.labels),
+      } as Readonly<Record<string, string>>,
+    };
+  });
 
-function tenantFields(document: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
-  const prefixed = (prefix: string, value: unknown): readonly (readonly [string, string])[] =>
-    Object.entries(textValues(value)).map(([key, one]) => [`${prefix}.${key}`, one]);
-  const createdBy = text(document['created_by']);
-  return Object.fromEntries([
-    ...(createdBy === undefined ? [] : [['created_by', createdBy] as const]),
-    ...prefixed('tenancy', document['tenancy']),
-    ...prefixed('labels', document['labels']),
-  ]);
-}
+export type HyperfleetCluster = Readonly<z.output<typeof clusterDocument>>;
 
-/** Reads one item of the statuses list; undefined when it is none. */
-export function readAdapterStatus(item: unknown): AdapterStatus | undefined {
-  if (!isRecord(item) || typeof item['adapter'] !== 'string') return undefined;
-  const generation = item['observed_generation'];
-  const lastReport = text(item['last_report_time']);
-  return {
-    adapter: item['adapter'],
-    observed_generation: typeof generation === 'number' ? generation : 0,
-    conditions: readConditions(item['conditions']),
-    data: recordOf(item['data']),
-    metadata: recordOf(item['metadata']),
-    ...(lastReport === undefined ? {} : { last_report_time: lastReport }),
-  };
+function prefixed(
+  prefix: string,
+  values: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, value]));
 }
 
 function pullSecretOf(data: unknown): Redacted<string> | undefined {
   if (typeof data === 'string') return data === '' ? undefined : redact(data);
   return isRecord(data) ? redact(JSON.stringify(data)) : undefined;
-}
-
-function readConditions(value: unknown): readonly ApiCondition[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter(
-    (item): item is ApiCondition =>
-      isRecord(item) && typeof item['type'] === 'string' && typeof item['status'] === 'string',
-  );
-}
-
-/** A map by name, or a list of objects with `name` or `adapter`; `available` may be text or a truth value. */
-function readAdapters(value: unknown): Readonly<Record<string, string>> {
-  const entries: [unknown, unknown][] = Array.isArray(value)
-    ? value.filter(isRecord).map((item) => [item['name'] ?? item['adapter'], item])
-    : Object.entries(recordOf(value));
-  const found: Record<string, string> = {};
-  for (const [name, item] of entries) {
-    const available = isRecord(item) ? item['available'] : undefined;
-    if (typeof name !== 'string') continue;
-    if (typeof available === 'boolean') found[name] = available ? 'True' : 'False';
-    if (typeof available === 'string') found[name] = available;
-  }
-  return found;
-}
-
-function textValues(value: unknown): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(recordOf(value)).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    ),
-  );
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === '' ? undefined : value;
 }

@@ -11,7 +11,7 @@ import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/c
 import { HttpError } from '../http/http-error.ts';
 import type { WholeAnswer } from '../http/request.ts';
 import { CLUSTER_ID } from './cloud-event.ts';
-import { type AdapterStatus, type HyperfleetCluster, readAdapterStatus, readCluster } from './cluster.ts';
+import { type AdapterStatus, adapterStatuses, clusterDocument, type HyperfleetCluster } from './cluster.ts';
 import type { StatusBody } from './status-report.ts';
 
 // One call of the HyperFleet API: its tries, its pauses and its limits. Response bodies stay here and in `hyperfleet-api.ts`: they
@@ -188,9 +188,11 @@ export class HyperfleetApi {
     const answer = await callHyperfleet(this.#options, 'GET', `${CLUSTERS}/${encodeURIComponent(id)}`);
     if (isGone(answer)) return undefined;
     if (answer.status !== 200) throw refused('read cluster', id, answer);
-    const read = readCluster(answer.body);
-    if (read.ok && read.value.id === id) return read.value;
-    const problem = read.ok ? 'the API answered with another cluster' : read.reason;
+    const { data, error } = clusterDocument.safeParse(answer.body);
+    if (data?.id === id) return data;
+    const problem = error
+      ? `the cluster document ${error.issues[0]?.message}`
+      : 'the API answered with another cluster';
     throw new PullwrightError(`Cannot read cluster "${id}": ${problem}`, {
       code: 'ClusterFetchFailed',
       retryPolicy: 'terminal',
@@ -202,7 +204,7 @@ export class HyperfleetApi {
     const found = new Map<string, AdapterStatus>();
     const path = `${CLUSTERS}/${encodeURIComponent(id)}/statuses`;
     for await (const items of this.#pages(path, ['read the statuses of', id], {})) {
-      for (const status of items.map(readAdapterStatus)) if (status) found.set(status.adapter, status);
+      for (const status of adapterStatuses.parse(items)) found.set(status.adapter, status);
     }
     return [...found.values()];
   }
@@ -337,10 +339,10 @@ function* unseen(
   items: readonly unknown[],
   seen: Set<string>,
 ): Generator<HyperfleetCluster, void, undefined> {
-  for (const read of items.map(readCluster)) {
-    if (!read.ok || !CLUSTER_ID.test(read.value.id) || seen.has(read.value.id)) continue;
-    seen.add(read.value.id);
-    yield read.value;
+  for (const { data } of items.map((item) => clusterDocument.safeParse(item))) {
+    if (data === undefined || !CLUSTER_ID.test(data.id) || seen.has(data.id)) continue;
+    seen.add(data.id);
+    yield data;
   }
 }
 

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { command as adapterCommand, tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
 import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts';
-import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
@@ -166,10 +166,9 @@ test('messages of Sentinel are a file of Sentinel alone, which the command reads
   const file = objects.find((one) => one.metadata.name === 'pull-secret-sentinel-messages');
   const { 'messages.yaml': text = '' } = (file?.['data'] ?? {}) as { readonly 'messages.yaml'?: string };
   const { decide, data } = readMessages(parseYaml(text));
-  const cluster = readCluster({ id: 'a', generation: 2 });
-  assert.ok(cluster.ok);
-  assert.equal(decide?.(cluster.value, new Date()).publish, true);
-  assert.deepEqual(data(cluster.value, ''), { id: 'a', origin: 'europe' });
+  const cluster = clusterDocument.parse({ id: 'a', generation: 2 });
+  assert.equal(decide?.(cluster, new Date()).publish, true);
+  assert.deepEqual(data(cluster, ''), { id: 'a', origin: 'europe' });
   const sentinel = workload(objects, 'pull-secret-sentinel');
   const mounted = sentinel.spec.volumes?.some(({ name }) => name === 'messages');
   assert.deepEqual(

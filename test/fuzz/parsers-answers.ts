@@ -8,7 +8,7 @@ import { givenUp, managersOf, ownedBy, plainPatch, writtenBy } from '../../runti
 import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { yamlMistake } from '../../runtime/kube/yaml.ts';
 import { clusterHint, parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
-import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { adapterStatuses, clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { explainGcpError, GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
@@ -96,11 +96,11 @@ export const ANSWER_PARSERS: readonly Parser[] = [
     corpus: [jsonOf(CLUSTER), jsonOf({ ...CLUSTER, deleted_time: 'x', spec: { platform: { type: 'GCP' } } })],
     unit: '{"type":"a","status":"b"},',
     run: (text) => {
-      const read = readCluster(valueOf(text));
-      if (!read.ok) return read;
-      const { pullSecret, ...rest } = read.value;
+      const { data, error } = clusterDocument.safeParse(valueOf(text));
+      if (error) return error.issues[0]?.message;
+      const { pullSecret, ...rest } = data;
       const named = unlessNamed([jsonOf(rest)], rest);
-      const plan = planCluster(read.value, []);
+      const plan = planCluster(data, []);
       return [pullSecret, named, unlessNamed([jsonOf(rest), ...registriesOf(pullSecret)], plan)];
     },
   },
@@ -109,10 +109,8 @@ export const ANSWER_PARSERS: readonly Parser[] = [
     corpus: [jsonOf(STATUS)],
     unit: '{"type":"a","status":"b"},',
     run: (text) => {
-      const status = readAdapterStatus(valueOf(text));
-      const read = readCluster(CLUSTER);
-      if (status === undefined || !read.ok) return status;
-      return planCluster(read.value, [status], [status.adapter, 'dns']);
+      const statuses = adapterStatuses.parse([valueOf(text)]);
+      return planCluster(clusterDocument.parse(CLUSTER), statuses, [statuses[0]?.adapter ?? '', 'dns']);
     },
   },
   {

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { redact } from '../../runtime/core/redacted.ts';
 import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { publishRabbitMq } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
-import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
@@ -63,9 +63,8 @@ else {
 
   async function publish(id: string): Promise<void> {
     const generation = stage.api.clusters.get(id)?.generation ?? 0;
-    const cluster = readCluster({ id, generation: Math.max(generation, 1) });
-    assert.ok(cluster.ok);
-    await publisher.publish(eventFor(cluster.value, DEFAULT_SENTINEL, ''));
+    const cluster = clusterDocument.parse({ id, generation: Math.max(generation, 1) });
+    await publisher.publish(eventFor(cluster, DEFAULT_SENTINEL, ''));
   }
 
   type Change = 'made' | 'rotated' | 'deleted';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { wantsPass } from '../../runtime/pull-secret-adapter/adapter/process.ts';
-import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
@@ -138,7 +138,6 @@ const ROWS: readonly Row[] = [
 ];
 
 table(test, ROWS, ({ document, wanted }) => {
-  const read = readCluster({ id: 'cls-1', generation: 2, ...document });
-  assert.ok(read.ok);
-  assert.equal(wantsPass(read.value, { adapterName: 'pullsecret' }), wanted);
+  const cluster = clusterDocument.parse({ id: 'cls-1', generation: 2, ...document });
+  assert.equal(wantsPass(cluster, { adapterName: 'pullsecret' }), wanted);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { adapterInstallation, JOB_ACCOUNT } from '../../charts/pull-secret-adapter/installation.ts';
 import { Redacted, reveal } from '../../runtime/core/redacted.ts';
 import { bindingObject, dataSecret, jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
-import { type HyperfleetCluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument, type HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -149,9 +149,7 @@ export function secretNamed(namespace: string, name: string): TestObject {
 
 function clusterOf(id: string): HyperfleetCluster {
   const spec = { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data: pullSecret(id) } };
-  const read = readCluster({ id, name: id, generation: 1, spec });
-  assert.ok(read.ok);
-  return read.value;
+  return clusterDocument.parse({ id, name: id, generation: 1, spec });
 }
 
 /** As the adapter sends it: secrets in clear. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import {
   type ApiCondition,
+  clusterDocument,
   type HyperfleetCluster,
-  readCluster,
 } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
@@ -15,9 +15,7 @@ function resource(
   fields: Readonly<Record<string, unknown>> = {},
   ...conditions: ApiCondition[]
 ): HyperfleetCluster {
-  const read = readCluster({ id: 'cls-1', generation: 3, ...fields, status: { conditions } });
-  assert.ok(read.ok);
-  return read.value;
+  return clusterDocument.parse({ id: 'cls-1', generation: 3, ...fields, status: { conditions } });
 }
 
 interface Bad extends Case {
@@ -209,13 +207,18 @@ test('data: expressions, numbers and truth values, maps; what has no value is le
     },
   });
   assert.equal(decide, undefined);
-  const fields = { labels: { tier: 'gold' }, created_time: '2026-01-01T00:00:00.120Z' };
+  const fields = {
+    labels: { tier: 'gold' },
+    created_time: '2026-01-01T00:00:00.120Z',
+    owner_references: { id: 'ch-1', kind: 'Channel' },
+  };
   const reconciled = { type: 'Reconciled', status: 'False', observed_generation: 2 };
   assert.deepEqual(data(resource(fields, reconciled), 'message decision matched'), {
     at: '2026-01-01T00:00:00.12Z',
     generation: 3,
     id: 'cls-1',
     labels: { tier: 'gold' },
+    owner_references: { id: 'ch-1' },
     ready: 'False',
     sizes: [1, 2],
     test: true,

@@ -1,11 +1,10 @@
 /** What `reconcile` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
-import assert from 'node:assert/strict';
 import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import {
   type AdapterStatus,
+  clusterDocument,
   type HyperfleetCluster,
-  readCluster,
 } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
@@ -18,7 +17,7 @@ export function cluster(
   change: Record<string, unknown> = {},
   spec: Record<string, unknown> = {},
 ): HyperfleetCluster {
-  const read = readCluster({
+  return clusterDocument.parse({
     id: 'cls-1',
     name: 'one',
     generation: 2,
@@ -30,8 +29,6 @@ export function cluster(
     },
     ...change,
   });
-  assert.ok(read.ok);
-  return read.value;
 }
 
 /** Another adapter's report. */
@@ -45,6 +42,8 @@ export function report(
     adapter,
     observed_generation: generation,
     conditions: [{ type: 'Available', status: available }],
+    data: {},
+    metadata: {},
     ...more,
   };
 }

@@ -5,7 +5,7 @@ import type { ClusterInput } from '../../charts/fleet-schema.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
-import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 
 export const WORKLOAD_IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
@@ -190,7 +190,5 @@ const TASK = (purpose: 'store' | 'delete') => ({
 
 function cluster() {
   const spec = { provider: 'gcp', gcp: { projectId: 'p' }, pullSecret: { data: '{"auths":{}}' } };
-  const read = readCluster({ id: 'cls-1', name: 'one', generation: 1, spec });
-  if (!read.ok) throw new Error(read.reason);
-  return read.value;
+  return clusterDocument.parse({ id: 'cls-1', name: 'one', generation: 1, spec });
 }

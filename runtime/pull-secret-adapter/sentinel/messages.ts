@@ -67,7 +67,7 @@ export function messageData(definition: DataNode): MessageData {
 
 /** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
 function resourceOf(cluster: HyperfleetCluster): Readonly<Record<string, unknown>> {
-  const { id, name, generation, labels, createdTime = '', updatedTime = '' } = cluster;
+  const { id, name, generation, labels, ownerReferences, createdTime = '', updatedTime = '' } = cluster;
   const conditions = conditionsOf(cluster);
   return {
     id,
@@ -77,6 +77,7 @@ function resourceOf(cluster: HyperfleetCluster): Readonly<Record<string, unknown
     created_time: createdTime,
     updated_time: updatedTime,
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(Object.keys(ownerReferences).length === 0 ? {} : { owner_references: ownerReferences }),
     generation: BigInt(generation),
     status: conditions.length === 0 ? {} : { conditions },
   };

@@ -1,5 +1,5 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
-import { type HyperfleetCluster, readCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument, type HyperfleetCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
 import {
   type DataNode,
   messageData,
@@ -38,6 +38,7 @@ interface File {
     def: Record<string, unknown>;
     expect?: unknown;
     expect_omitted?: readonly string[];
+    resource_has_owner?: boolean;
     error?: boolean;
   }[];
   readonly search_string?: readonly { selector: Record<string, string>; search: string }[];
@@ -50,7 +51,7 @@ type Input =
       ages: File['defaults'];
     }
   | { kind: 'first-release'; ready: boolean; age: number; observed: number }
-  | { kind: 'payload'; def: Record<string, unknown>; omitted: readonly string[] }
+  | { kind: 'payload'; def: Record<string, unknown>; omitted: readonly string[]; owner: boolean }
   | { kind: 'search'; selector: Record<string, string> };
 
 const NOW = new Date('2026-01-02T00:00:00Z');
@@ -100,11 +101,8 @@ export const suite: ConformanceSuite<Input> = {
     }
     for (const one of file.payload ?? []) {
       const omitted = one.expect_omitted ?? [];
-      const input: Input = {
-        kind: 'payload',
-        def: one.def,
-        omitted,
-      };
+      const owner = one.resource_has_owner !== false;
+      const input: Input = { kind: 'payload', def: one.def, omitted, owner };
       const expected =
         one.error === true ? 'error' : omitted.length > 0 ? { omitted } : (one.expect ?? plain(one.def));
       found.push({ name: `payload ${JSON.stringify(one.def)}`, input, expected });
@@ -123,7 +121,7 @@ export const suite: ConformanceSuite<Input> = {
     if (input.kind === 'first-release') return firstRelease(input);
     // What the API sends is read before anything is decided about it.
     if (input.resource === null)
-      return readCluster(input.resource).ok ? 'read' : { publish: false, reason: 'resource is nil' };
+      return clusterDocument.safeParse(null).success ? 'read' : { publish: false, reason: 'resource is nil' };
     const conditions = (input.resource.conditions ?? []).map(({ age_seconds, ...condition }) => ({
       ...condition,
       ...(age_seconds === undefined
@@ -145,10 +143,12 @@ export const suite: ConformanceSuite<Input> = {
   },
 };
 
-function clusterOf(generation: number, conditions: readonly Condition[]): HyperfleetCluster {
-  const read = readCluster({ id: RESOURCE.id, generation, status: { conditions } });
-  if (!read.ok) throw new TypeError(read.reason);
-  return read.value;
+function clusterOf(
+  generation: number,
+  conditions: readonly Condition[],
+  owner: object = {},
+): HyperfleetCluster {
+  return clusterDocument.parse({ id: RESOURCE.id, generation, status: { conditions }, ...owner });
 }
 
 function byExpressions({ expressions = {} }: File['defaults'], cluster: HyperfleetCluster): unknown {
@@ -188,9 +188,10 @@ function plain(def: Readonly<Record<string, unknown>>): unknown {
 }
 
 function payload(input: Extract<Input, { kind: 'payload' }>): unknown {
+  const owner = input.owner ? { owner_references: { id: 'cls-0' } } : {};
   let data: Readonly<Record<string, unknown>>;
   try {
-    data = messageData(input.def as DataNode)(clusterOf(RESOURCE.generation, []), '');
+    data = messageData(input.def as DataNode)(clusterOf(RESOURCE.generation, [], owner), '');
   } catch {
     return 'error';
   }
