@@ -6,13 +6,14 @@ import {
   dnsLabel,
   dnsName,
   durationField,
+  type Frozen,
   folderField,
   imageReference,
   networkField,
 } from '../runtime/core/kubernetes/fields.ts';
 import type { NetworkSettings } from '../runtime/core/kubernetes/objects.ts';
 import { reconcilerSettings } from './shared/reconciler.ts';
-import type { ClusterContext, Frozen } from './shared/system.ts';
+import type { ClusterContext } from './shared/system.ts';
 import { SYSTEMS, type SystemInputs } from './systems.ts';
 
 const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';

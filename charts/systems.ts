@@ -22,8 +22,7 @@ import type { GlobalPullSecretInput } from '../runtime/global-pull-secret/option
 import type { PullSecretInjectionInput } from '../runtime/pull-secret-injection/options.ts';
 import { credentialProviderSystem } from './credential-provider/chart.ts';
 import { globalPullSecretSystem } from './global-pull-secret/chart.ts';
-import { pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
-import type { PullSecretAdapterInput } from './pull-secret-adapter/installation.ts';
+import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
 import { pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';

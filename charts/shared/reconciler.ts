@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { accountBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
-import { dnsName, networkField } from '../../runtime/core/kubernetes/fields.ts';
+import { dnsName, type Frozen, networkField } from '../../runtime/core/kubernetes/fields.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
   clusterRole,
@@ -34,15 +34,7 @@ import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { ownPod } from './pod.ts';
-import {
-  type Access,
-  type ClusterContext,
-  EVENTS,
-  type Frozen,
-  may,
-  READ,
-  type ReconcilerPart,
-} from './system.ts';
+import { type Access, type ClusterContext, EVENTS, may, READ, type ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
 

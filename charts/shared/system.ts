@@ -9,15 +9,6 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applyByName, type NetworkSettings, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
 
-/** What a schema takes or gives, read only. */
-export type Frozen<T> = T extends readonly (infer Item)[]
-  ? readonly Frozen<Item>[]
-  : T extends (...args: never) => unknown
-    ? T
-    : T extends object
-      ? { readonly [Key in keyof T]: Frozen<T[Key]> }
-      : T;
-
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
 export type ClusterKind = 'standalone' | 'management' | 'hosted';
 

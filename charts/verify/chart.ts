@@ -4,7 +4,7 @@
  */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { dnsLabel, dnsName, networkField } from '../../runtime/core/kubernetes/fields.ts';
+import { dnsLabel, dnsName, type Frozen, networkField } from '../../runtime/core/kubernetes/fields.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
@@ -32,7 +32,6 @@ import {
   type ChartSystem,
   type ClusterContext,
   EVENTS,
-  type Frozen,
   may,
   READ,
   type ReconcilerPart,

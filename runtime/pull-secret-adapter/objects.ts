@@ -13,6 +13,13 @@ import {
   type VolumeMount,
 } from '../core/kubernetes/objects.ts';
 
+/** What a container and its pod need for something that they use. */
+export interface PodParts {
+  readonly env: readonly EnvVar[];
+  readonly mounts: readonly VolumeMount[];
+  readonly volumes: readonly Volume[];
+}
+
 // Certificate authorities of the platform, for servers with certificates of their own: one ConfigMap for adapter, Sentinel and Jobs.
 
 /** Key of the ConfigMap. */
@@ -23,11 +30,7 @@ export const AUTHORITIES_MOUNT = '/etc/pullwright/ca';
  * What a container and its pod need so that these authorities are trusted beside those of the system, by every connection of the program:
  * the variable is the runtime's own.
  */
-export function authoritiesOfPod(configMap: string): {
-  readonly env: readonly EnvVar[];
-  readonly mounts: readonly VolumeMount[];
-  readonly volumes: readonly Volume[];
-} {
+export function authoritiesOfPod(configMap: string): PodParts {
   return {
     env: [{ name: 'NODE_EXTRA_CA_CERTS', value: `${AUTHORITIES_MOUNT}/${AUTHORITIES_KEY}` }],
     mounts: [{ name: 'authorities', mountPath: AUTHORITIES_MOUNT, readOnly: true }],
@@ -65,11 +68,7 @@ export function federationCredentials(provider: string): Readonly<Record<string,
 }
 
 /** What the container and the pod of a Job need for it. */
-export function federationOfPod(provider: string): {
-  readonly env: readonly EnvVar[];
-  readonly mounts: readonly VolumeMount[];
-  readonly volumes: readonly Volume[];
-} {
+export function federationOfPod(provider: string): PodParts {
   // What a provider accepts unless it was given a list of its own.
   const audience = `https://iam.googleapis.com/${provider}`;
   const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } };
@@ -186,13 +185,13 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
   );
 }
 
-const NOTHING = { env: [], mounts: [], volumes: [] } as const;
+export const NO_PARTS: PodParts = { env: [], mounts: [], volumes: [] };
 
 function podSpec(input: PullSecretJobInput): PodSpec {
   const file = input.passAs === 'file' ? input.dataSecret : undefined;
   const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
-  const google = input.federation === undefined ? NOTHING : federationOfPod(input.federation);
-  const trust = input.authorities === undefined ? NOTHING : authoritiesOfPod(input.authorities);
+  const google = input.federation === undefined ? NO_PARTS : federationOfPod(input.federation);
+  const trust = input.authorities === undefined ? NO_PARTS : authoritiesOfPod(input.authorities);
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,

@@ -12,69 +12,11 @@ import {
   toggle,
 } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
-import { optional } from '../core/kubernetes/fields.ts';
+import { type Frozen, optional } from '../core/kubernetes/fields.ts';
 import { readValue } from '../core/kubernetes/read-spec.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { OWN_JOB_VARIABLES } from './objects.ts';
-
-/** Every field is optional; `pullwright adapter --help` lists the defaults. */
-export interface AdapterOptions {
-  /** As it stands in the list of required adapters. @default {'pullsecret'} */
-  readonly adapterName?: string;
-  /** Adapters that must be available first. @default {['validation', 'dns', 'placement']} */
-  readonly dependencies?: readonly string[];
-  /** Namespace of HyperShift's Secret; `{id}` and `{name}` are filled in, empty for none. @default {'clusters-{id}'} */
-  readonly managementNamespace?: string;
-  /** Name of HyperShift's Secret, which the rights of the Jobs name as well. @default {'pull-secret'} */
-  readonly pullSecretName?: string;
-  /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
-  readonly gcpSecretName?: string;
-  /** Service account that the Job takes on; `{project}` is filled in, empty for its own. */
-  readonly impersonate?: string;
-  /** How the Job gets the pull secret. @default {'file'} */
-  readonly passAs?: 'file' | 'env';
-  /** Location of regional secrets; `{region}` is filled in. @default secrets that Google replicates */
-  readonly location?: string;
-  /** `automatic`, or `user-managed:LOCATION[,LOCATION]`; `{region}` is filled in. @default {'automatic'} */
-  readonly replication?: string;
-  /** Key of Cloud KMS; `{project}`, `{region}` and `{location}` are filled in. @default Google's own */
-  readonly kmsKey?: string;
-  /** Older versions that stay enabled. @default {1} */
-  readonly keepVersions?: number;
-  /** How long one stays enabled after it was replaced; 0: not at all. @default until `keepVersions` pushes it out */
-  readonly previousForSeconds?: number;
-  /** How long a disabled version stays before Google destroys it, 86400 to 86400000; 0: for ever. @default {0} */
-  readonly destroyAfterSeconds?: number;
-  /** What deletion does to the secret in the customer's project. @default {'delete'} */
-  readonly onDeletion?: 'delete' | 'retain';
-  /** Take over secrets that carry no owner's label. @default {false} */
-  readonly adopt?: boolean;
-  /** Projects that each tenant may name; a `*` at the end stands for any further characters. @default {not checked} */
-  readonly tenants?: Readonly<Record<string, readonly string[]>>;
-  /** `project-label`: nothing goes to a project that does not carry the label of the tenant. @default {'none'} */
-  readonly challenge?: 'none' | 'project-label';
-  /** Where a cluster names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
-  readonly tenantKey?: string;
-  /** What is stored is proved again when its proof is older; 0: never. @default {86400} */
-  readonly verifyEverySeconds?: number;
-  /** Pause after a denied permission; 0: until the cluster changes. @default {3600} */
-  readonly deniedRetrySeconds?: number;
-  /** How long a finished Job stays. @default {3600} */
-  readonly jobTtlSeconds?: number;
-  /** How long a Job may take. @default {310} */
-  readonly jobDeadlineSeconds?: number;
-  /** An event is answered with an unchanged report only if that is this old. @default {10} */
-  readonly repeatSeconds?: number;
-  /** Pause between two sweeps of all clusters. @default {60} */
-  readonly sweepSeconds?: number;
-  /** How long the Lease lasts. @default {15} */
-  readonly leaseSeconds?: number;
-  /** Clusters reconciled at the same time. @default {20} */
-  readonly concurrency?: number;
-  /** Further environment of Jobs, such as `SECRET_MANAGER_ENDPOINT`; nothing secret, and nothing that the adapter says itself. @default {{}} */
-  readonly jobEnv?: Readonly<Record<string, string>>;
-}
 
 /** So many whole seconds at least. */
 export const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
@@ -170,7 +112,7 @@ const optionFields = z.strictObject(
   }),
 );
 
-export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields
+export const optionsSchema = optionFields
   .extend({
     tenants: z
       .record(z.string().min(1).max(320), z.array(project).max(10_000))
@@ -182,6 +124,9 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFi
     path: ['replication'],
     error: 'has no effect on regional secrets: set location or replication, not both',
   });
+
+/** Every field is optional; `pullwright adapter --help` lists the defaults. */
+export type AdapterOptions = Frozen<z.input<typeof optionsSchema>>;
 
 /** Where the adapter finds the list of tenants. */
 export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';

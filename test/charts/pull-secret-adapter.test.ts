@@ -1,11 +1,12 @@
 /** What the adapter's section of a fleet renders, and the Job that the adapter makes: whole in golden files, promises one by one. */
 import assert from 'node:assert/strict';
 import { stringify } from 'yaml';
-import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import {
   type AdapterInstallation,
   adapterInstallation,
-} from '../../charts/pull-secret-adapter/installation.ts';
+  pullSecretAdapterSystem,
+  schema,
+} from '../../charts/pull-secret-adapter/chart.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { parseFlags } from '../../runtime/cli/flags.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';

@@ -1,7 +1,7 @@
 // deadline: 240 s
 /** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
-import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
+import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';

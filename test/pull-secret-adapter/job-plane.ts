@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { adapterInstallation, JOB_ACCOUNT } from '../../charts/pull-secret-adapter/installation.ts';
+import { adapterInstallation, JOB_ACCOUNT } from '../../charts/pull-secret-adapter/chart.ts';
 import { Redacted, reveal } from '../../runtime/core/redacted.ts';
 import { bindingObject, dataSecret, jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
 import { clusterDocument, type HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';

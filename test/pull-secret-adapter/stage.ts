@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from 'rabbitmq-client';
-import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
+import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { NODE, programOf } from './container.ts';

@@ -1,6 +1,15 @@
 /** Field types that several sections of the fleet file share. Each error says what is expected. */
 import { z } from 'zod';
 
+/** What a schema takes or gives, read only. */
+export type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends (...args: never) => unknown
+    ? T
+    : T extends object
+      ? { readonly [Key in keyof T]: Frozen<T[Key]> }
+      : T;
+
 /** Fields that may be missing, for an object of options; one that is there may not be undefined. */
 export function optional<S extends z.ZodRawShape>(
   fields: S,

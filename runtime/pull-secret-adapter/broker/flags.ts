@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo } from '../../cli/command.ts';
-import { choice, type Flag, file, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
+import { choice, file, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
@@ -22,21 +22,7 @@ import {
 } from './broker.ts';
 
 /** The flags. */
-export const BROKER_FLAGS: {
-  readonly api: Flag<string | undefined>;
-  readonly 'api-token-file': Flag<string | undefined>;
-  readonly broker: Flag<'rabbitmq' | 'pubsub'>;
-  readonly 'broker-url-file': Flag<string | undefined>;
-  readonly 'gcp-project': Flag<string | undefined>;
-  readonly topic: Flag<string>;
-  readonly subscription: Flag<string>;
-  readonly exchange: Flag<string | undefined>;
-  readonly 'exchange-type': Flag<'topic' | 'fanout' | 'direct'>;
-  readonly 'routing-key': Flag<string>;
-  readonly 'create-topics': Flag<boolean>;
-  readonly 'health-port': Flag<number | undefined>;
-  readonly 'metrics-port': Flag<number | undefined>;
-} = {
+export const BROKER_FLAGS = {
   api: text({ value: 'URL', help: 'base URL of the HyperFleet API' }),
   'api-token-file': file({ help: 'bearer token of the API; read again for every request' }),
   broker: choice(['rabbitmq', 'pubsub'], { default: 'rabbitmq', help: 'the kind of the broker' }),
@@ -57,7 +43,7 @@ export const BROKER_FLAGS: {
   'create-topics': toggle({ help: 'make topics and subscription of Pub/Sub when they are missing' }),
   'health-port': port({ default: '8080', help: 'the port of /healthz and /readyz' }),
   'metrics-port': port({ default: '9090', help: 'the port of /metrics' }),
-};
+} as const;
 
 type BrokerFlags = Pick<
   ValuesOf<typeof BROKER_FLAGS>,

@@ -164,15 +164,10 @@ const RESERVED: ReadonlySet<string> = new Set(
 );
 const NO_CONDITION = { status: '', observed_generation: 0n, last_updated_time: '', last_transition_time: '' };
 
-/** `message_decision`: whether an event is sent. */
-export interface MessageDecision {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly result: string;
-}
-
 const expression = z.string().min(1).max(4096);
 
-export const decisionSchema: z.ZodType<MessageDecision, MessageDecision> = z.strictObject({
+/** `message_decision`: whether an event is sent. */
+export const decisionSchema = z.strictObject({
   params: z
     .record(z.string(), expression)
     .refine((params) => Object.keys(params).length <= 50, { error: 'expected at most 50 parameters' })
@@ -220,7 +215,10 @@ export function readMessages(file: unknown): Messages {
   return decision === undefined ? { data } : { decide: readDecision(decision), data };
 }
 
-function readDecision({ params = {}, result }: MessageDecision): NonNullable<Messages['decide']> {
+function readDecision({
+  params = {},
+  result,
+}: z.output<typeof decisionSchema>): NonNullable<Messages['decide']> {
   const names = Object.keys(params);
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
   let known: ReturnType<typeof conditionsOf> = [];

@@ -2,41 +2,9 @@
 import { z } from 'zod';
 import type { Flags } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
-import { optional } from '../../core/kubernetes/fields.ts';
+import { type Frozen, optional } from '../../core/kubernetes/fields.ts';
 import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
-import {
-  type DataNode,
-  DEFAULT_MESSAGES,
-  dataSchema,
-  decisionSchema,
-  type MessageDecision,
-  type Messages,
-  readMessages,
-} from './messages.ts';
-
-/** Every field is optional; `pullwright sentinel --help` lists the defaults. */
-export interface SentinelInput {
-  /** `reconcile`: by generation and age. `dependencies`: once the adapters that come first are available. @default {'reconcile'} */
-  readonly rule?: 'reconcile' | 'dependencies';
-  /** Adapters that come first, with rule `dependencies`. @default {['validation', 'dns', 'placement']} */
-  readonly dependencies?: readonly string[];
-  /** Type of the events. @default by the rule */
-  readonly eventType?: string;
-  /** Only clusters with these labels. @default {{}} */
-  readonly labels?: Readonly<Record<string, string>>;
-  /** Pause between two passes. @default {5} */
-  readonly pollSeconds?: number;
-  /** How old the report about a cluster that is as it should be may become. @default {1800} */
-  readonly maxAgeSeconds?: number;
-  /** The same for a cluster that is not. @default {10} */
-  readonly debounceSeconds?: number;
-  /** Longest pause between events about a cluster without new reports; 0: none. @default {60} */
-  readonly repeatLimitSeconds?: number;
-  /** When an event is sent, in CEL as HyperFleet's own Sentinel has it, in place of generation and age. @default none */
-  readonly messageDecision?: MessageDecision;
-  /** Data of an event, in CEL: names to expressions, or to maps of such. @default `id`, `kind`, `href`, `generation` */
-  readonly messageData?: DataNode;
-}
+import { DEFAULT_MESSAGES, dataSchema, decisionSchema, type Messages, readMessages } from './messages.ts';
 
 /** Where Sentinel finds its messages. */
 export const MESSAGES_FILE = '/etc/pullwright/messages/messages.yaml';
@@ -105,7 +73,7 @@ const sentinelFields = z.strictObject(
   }),
 );
 
-export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelFields
+export const sentinelSchema = sentinelFields
   .extend({
     messageDecision: decisionSchema
       .exactOptional()
@@ -144,6 +112,9 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = sentinelF
       message: `debounceSeconds (${debounce}) is longer than maxAgeSeconds (${maxAge}): a cluster in need would be looked at less often than a good one`,
     });
   });
+
+/** Every field is optional; `pullwright sentinel --help` lists the defaults. */
+export type SentinelInput = Frozen<z.input<typeof sentinelSchema>>;
 
 /** Flags of `pullwright sentinel` that set these options. */
 export function sentinelArgs(input: SentinelInput): readonly string[] {
