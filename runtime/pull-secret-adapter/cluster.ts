@@ -118,11 +118,11 @@ export const clusterDocument = z
       updatedTime: document.updated_time,
       ownerReferences: document.owner_references,
       /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
-      tenantFields: {
-        ...(document.created_by === undefined ? {} : { created_by: document.created_by }),
+      tenantFields: Object.fromEntries([
+        ...(document.created_by === undefined ? [] : [['created_by', document.created_by] as const]),
         ...prefixed('tenancy', document.tenancy),
         ...prefixed('labels', document.labels),
-      } as Readonly<Record<string, string>>,
+      ]),
     };
   });
 
@@ -131,8 +131,8 @@ export type HyperfleetCluster = Readonly<z.output<typeof clusterDocument>>;
 function prefixed(
   prefix: string,
   values: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, value]));
+): readonly (readonly [string, string])[] {
+  return Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, value]);
 }
 
 function pullSecretOf(data: unknown): Redacted<string> | undefined {
