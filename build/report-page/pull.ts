@@ -1,5 +1,5 @@
 /** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
-import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/diagnose/model/types.ts';
+import type { EntryPlace, ReportExplanation, ReportPull } from '../../runtime/diagnose/model/types.ts';
 import { adviceText, code, html, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 
@@ -7,31 +7,46 @@ type Content = readonly (HTMLElement | string)[];
 
 /** The graph. */
 export function pullGraph(pull: ReportPull, runtimes: readonly string[]): HTMLElement {
-  const { object, image, verdict, kubelet, places, skipped, findings } = pull;
+  const { object, image, verdict, fault, explanation = NONE } = pull;
+  const { findings } = explanation;
+  const broken = fault ?? blockedText(explanation);
   const mayBeCrio = runtimes.length === 0 || runtimes.includes('cri-o');
   return html`
     <section class="pull" id="pull" tabindex="-1" aria-labelledby="pull-title">
       <h2 id="pull-title">Pull path of ${code(object)} ${badge(verdict)}</h2>
       <ol class="graph">
-        ${step('plain', 'Pod', [reference(image), secretsList(pull)])}
-        ${step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', kubeletContent(pull))}
-        ${mayBeCrio && step('plain', 'CRI-O tries, in this order', [placesList(places, skipped)])}
-        ${runtimes.includes('containerd') && step('plain', 'containerd asks, in this order', [hostsList(pull)])}
+        ${step('plain', 'Pod', [reference(image), secretsList(explanation)])}
+        ${step(broken === undefined ? 'good' : 'bad', 'kubelet chooses', kubeletContent(explanation, broken))}
+        ${mayBeCrio && step('plain', 'CRI-O tries, in this order', [placesList(explanation)])}
+        ${runtimes.includes('containerd') && step('plain', 'containerd asks, in this order', [hostsList(image, explanation, broken)])}
       </ol>
       ${findings.length > 0 && [html`<h3>What to know</h3>`, html`<ul class="findings">${findings.map(findingItem)}</ul>`]}
     </section>`;
+}
+
+const NONE: ReportExplanation = {
+  secrets: [],
+  kubelet: { tried: [], unused: [], anonymous: true },
+  places: [],
+  skipped: [],
+  containerd: { what: 'kubelet' },
+  findings: [],
+};
+
+function blockedText({ kubelet: { blockedBy } }: ReportExplanation): string | undefined {
+  return blockedBy && `${blockedBy.source} ${blockedBy.why}`;
 }
 
 function step(kind: 'good' | 'bad' | 'plain', title: string, content: Content): HTMLElement {
   return html`<li class="step ${kind}"><h3>${title}</h3>${content}</li>`;
 }
 
-function findingItem({ severity, message, advice }: ReportPull['findings'][number]): HTMLElement {
+function findingItem({ severity, message, advice }: ReportExplanation['findings'][number]): HTMLElement {
   const verdict = severity === 'error' ? 'broken' : severity === 'warning' ? 'attention' : 'ok';
   return html`<li>${badge(verdict, severity)} ${sentence(message)}${adviceText(advice)}</li>`;
 }
 
-function secretsList({ secrets }: ReportPull): HTMLElement {
+function secretsList({ secrets }: ReportExplanation): HTMLElement {
   if (secrets.length === 0) return html`<p class="none">lists no pull secret</p>`;
   const items = secrets.map(({ name: secret, listedBy, state }) =>
     state === 'found'
@@ -41,9 +56,9 @@ function secretsList({ secrets }: ReportPull): HTMLElement {
   return html`<ul class="chips">${items}</ul>`;
 }
 
-function kubeletContent({ kubelet }: ReportPull): Content {
-  const { blocked, tried, lost, others } = kubelet;
-  if (blocked !== undefined) return [html`<p class="fault">✕ ${sentence(blocked)}</p>`];
+function kubeletContent({ kubelet }: ReportExplanation, broken: string | undefined): Content {
+  const { tried, unused: lost, others = 0 } = kubelet;
+  if (broken !== undefined) return [html`<p class="fault">✕ ${sentence(broken)}</p>`];
   const used = tried.map((entry) => html`<li class="chip good">${entryText(entry)}</li>`);
   const chosen =
     used.length === 0
@@ -64,19 +79,19 @@ function kubeletContent({ kubelet }: ReportPull): Content {
   ];
 }
 
-function entryText({ key, source }: EntryOfPull): Content {
-  return [code(key), html`<span>from ${name(source)}</span>`];
+function entryText({ key, source, origin = source }: Pick<EntryPlace, 'key' | 'source' | 'origin'>): Content {
+  return [code(key), html`<span>from ${name(origin)}</span>`];
 }
 
-function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped']): HTMLElement {
+function placesList({ places, skipped }: ReportExplanation): HTMLElement {
   if (places.length + skipped.length === 0) return html`<p class="none">nothing is tried</p>`;
   const tried = places.map(
     (place) => html`
-      <li class="place ${place.sent === 'nothing' || place.sent === 'failure' ? 'bare' : 'with'}">
+      <li class="place ${place.crio.what === 'nothing' || place.crio.what === 'failure' ? 'bare' : 'with'}">
         <span class="place-kind">${place.kind === 'mirror' ? 'mirror' : 'the source itself'}</span>
         ${reference(place.reference)}
         ${fromText(place.from)}
-        <p class="sent">${sentText(place)}</p>
+        <p class="sent">${sentText(place.crio)}</p>
       </li>`,
   );
   const others = skipped.map(
@@ -102,12 +117,19 @@ const CONTAINERD_SENDS = {
 } as const;
 
 /** Files on each node name those hosts. */
-function hostsList({ image, containerd }: ReportPull): HTMLElement {
+function hostsList(
+  image: string,
+  { containerd }: ReportExplanation,
+  broken: string | undefined,
+): HTMLElement {
   const [first = ''] = image.split('/');
   const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
   const host = isHost ? first : 'docker.io';
-  const kind = containerd === 'kubelet' ? 'with' : 'bare';
-  const sent = CONTAINERD_SENDS[containerd];
+  const sent =
+    CONTAINERD_SENDS[
+      broken !== undefined ? 'failure' : containerd.what === 'kubelet' ? 'kubelet' : 'nothing'
+    ];
+  const kind = sent === CONTAINERD_SENDS.kubelet ? 'with' : 'bare';
   return html`
     <ol class="places">
       <li class="place ${kind}">
@@ -124,9 +146,10 @@ function hostsList({ image, containerd }: ReportPull): HTMLElement {
     </ol>`;
 }
 
-function sentText({ sent, entry, why = '' }: ReportPlace): Content {
-  if (sent === 'kubelet') return [CONTAINERD_SENDS.kubelet];
-  if (sent === 'entry' && entry !== undefined) return ['✓ with ', ...entryText(entry)];
-  if (sent === 'helper') return ['✓ ', sentence(why)];
-  return [sent === 'failure' ? '✕ ' : '○ no credential: ', sentence(why)];
+function sentText(sent: ReportExplanation['places'][number]['crio']): Content {
+  if (sent.what === 'kubelet') return [CONTAINERD_SENDS.kubelet];
+  if (sent.what === 'entry') return ['✓ with ', ...entryText(sent.entry)];
+  if (sent.what === 'helper')
+    return ['✓ ', sentence(`the helper "${sent.helper}" of ${sent.source} is asked`)];
+  return [sent.what === 'failure' ? '✕ ' : '○ no credential: ', sentence(sent.why)];
 }

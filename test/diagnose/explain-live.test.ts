@@ -121,7 +121,7 @@ else {
     assert.deepEqual([found.unread, cluster?.name], [[], context['current-context']], ran.stderr);
     const pull = cluster?.pulls.find(({ object }) => object === 'Deployment/web/shop');
     assert.deepEqual(
-      pull?.places.map(({ reference, sent }) => [reference, sent]),
+      pull?.explanation?.places.map(({ reference, crio }) => [reference, crio.what]),
       [
         ['m.io/web/app:1', 'entry'],
         ['quay.io/web/app:1', 'kubelet'],

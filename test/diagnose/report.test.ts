@@ -67,7 +67,9 @@ test('shows the way of an image: places in order, what is sent to each, who lost
   const pull = pulls.find(({ object }) => object.startsWith('Pod/payments/'));
   assert.ok(pull);
   assert.deepEqual(
-    pull.places.map(({ reference, kind, sent }) => `${reference.split('@')[0]} ${kind} ${sent}`),
+    pull.explanation?.places.map(
+      ({ reference, kind, crio }) => `${reference.split('@')[0]} ${kind} ${crio.what}`,
+    ),
     [
       'mirror.example.com/shop/payments/api mirror entry',
       'mirror-2.example.com/shop/payments/api mirror nothing',
@@ -75,7 +77,7 @@ test('shows the way of an image: places in order, what is sent to each, who lost
     ],
   );
   assert.deepEqual(
-    pull.kubelet.lost.map(({ key }) => key),
+    pull.explanation.kubelet.unused.map(({ key }) => key),
     ['registry.example.com/payments'],
   );
 });
@@ -85,10 +87,10 @@ test('says which runtimes nodes name, and what containerd sends', async () => {
   writeContainerdFolder(from);
   const [cluster] = (await reportOf('--from', from)).clusters;
   assert.deepEqual(cluster?.runtimes, ['containerd']);
-  assert.deepEqual(cluster.pulls.map(({ object, containerd }) => `${object} ${containerd}`).toSorted(), [
-    'Deployment/shop/busybox nothing',
-    'Deployment/shop/web kubelet',
-  ]);
+  assert.deepEqual(
+    cluster.pulls.map(({ object, explanation }) => `${object} ${explanation?.containerd.what}`).toSorted(),
+    ['Deployment/shop/busybox nothing', 'Deployment/shop/web kubelet'],
+  );
   assert.deepEqual(clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu').runtimes, []);
 });
 

@@ -218,6 +218,9 @@ function placeOf(input: ExplainInput, source: string, key: string, position: Tex
   return { source, key: withoutUserInfo(key), ...(origin === undefined ? {} : { origin }), position };
 }
 
+/** Entries that are not used are listed up to here, where it is to be brief. */
+const MOST_UNUSED = 6;
+
 /** Entries about the same registry first. */
 function unusedEntries(
   input: ExplainInput,
@@ -236,10 +239,9 @@ function unusedEntries(
     const { source, written, position } = key.entry;
     return [{ ...placeOf(input, source, written, position), why: difference(key, image, near), near }];
   });
-  return {
-    unused: [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)],
-    ...(input.brief === true ? { others: entries.length - unused.length } : {}),
-  };
+  const ordered = [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)];
+  const shown = input.brief === true ? ordered.slice(0, MOST_UNUSED) : ordered;
+  return { unused: shown, ...(input.brief === true ? { others: entries.length - shown.length } : {}) };
 }
 
 /** The kubelet's credential goes to the image's own host; an empty user name falls through to the file. */

@@ -109,39 +109,22 @@ export interface ReportPull {
   readonly pods: number;
   readonly image: string;
   readonly verdict: ReportVerdict;
-  readonly secrets: readonly { readonly name: string; readonly listedBy: string; readonly state: string }[];
-  readonly kubelet: ReportKubelet;
-  /** In the order in which CRI-O tries them. */
-  readonly places: readonly ReportPlace[];
-  /** What containerd sends, to whatever host it contacts: it chooses hosts by files of the node that no API server has. */
-  readonly containerd: 'kubelet' | 'nothing' | 'failure';
-  readonly skipped: readonly { readonly reference: string; readonly from?: string; readonly why: string }[];
-  readonly findings: readonly Finding[];
+  /** Why the image cannot be read; then there is no explanation. */
+  readonly fault?: string;
+  readonly explanation?: ReportExplanation;
 }
 
-export interface EntryOfPull {
-  readonly key: string;
-  /** The Secret that it comes from, else the file. */
-  readonly source: string;
-}
+/** What the page shows of an explanation. */
+export type ReportExplanation = WithoutUsers<
+  Pick<Explanation, 'secrets' | 'kubelet' | 'places' | 'skipped' | 'containerd' | 'findings'>
+>;
 
-export interface ReportKubelet {
-  readonly blocked?: string;
-  readonly tried: readonly EntryOfPull[];
-  readonly lost: readonly (EntryOfPull & { readonly why: string })[];
-  /** Entries for other registries. */
-  readonly others: number;
-}
-
-export interface ReportPlace {
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
-  readonly from?: string;
-  /** What is sent: the kubelet's credential, an entry, a helper's answer, nothing; `failure` when it comes to none of it. */
-  readonly sent: 'kubelet' | 'entry' | 'helper' | 'nothing' | 'failure';
-  readonly entry?: EntryOfPull;
-  readonly why?: string;
-}
+/** Names of users stand in no report. */
+export type WithoutUsers<T> = T extends readonly (infer One)[]
+  ? readonly WithoutUsers<One>[]
+  : T extends object
+    ? { readonly [Name in keyof T as Exclude<Name, 'username'>]: WithoutUsers<T[Name]> }
+    : T;
 
 export interface ReportNamespace {
   readonly name: string;
@@ -366,7 +349,7 @@ export interface ExplainInput extends PullFacts {
   readonly written?: string | undefined;
   readonly pullFile?: PullFile | undefined;
   /**
-   * Entries for other registries are only counted, because a thousand pods may each list a thousand of them.
+   * Entries for other registries, and more than a few for this one, are only counted: a thousand pods may each list a thousand of them.
    *
    * @default {false}
    */
@@ -388,7 +371,7 @@ export interface KubeletView {
   readonly blockedBy?: { readonly source: string; readonly why: string };
   readonly tried: readonly ExplainedCredential[];
   readonly unused: readonly UnusedEntry[];
-  /** Entries for other registries that are omitted from `unused`. @default {none} */
+  /** Entries that are omitted from `unused`. @default {none} */
   readonly others?: number;
   /** Whether an attempt without credential is made. */
   readonly anonymous: boolean;

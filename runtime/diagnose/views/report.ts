@@ -11,120 +11,45 @@ import { reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import {
   byVerdict,
-  type EntryOfPull,
-  type EntryPlace,
-  type ExplainedPlace,
-  type Explanation,
   type Finding,
   type FoundIn,
   REPORT_SYSTEMS,
   type Report,
   type ReportCluster,
-  type ReportKubelet,
-  type ReportPlace,
   type ReportPull,
   type ReportSystem,
   type ReportSystemName,
   type ReportVerdict,
-  type Sent,
+  type WithoutUsers,
   worstOf,
 } from '../model/types.ts';
 
 // The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
 
-/** Entries that lost are listed up to here; they are about the image's own registry first. */
-const MOST_LOST = 6;
-
 /** One for each image. */
 function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): readonly ReportPull[] {
-  const verdict = worstOf(
-    findings.map((one) => VERDICTS[one.severity]),
-    'ok',
-  );
-  return input.images.map(({ text, explanation, fault }): ReportPull => {
-    const base = {
-      id: pullId(cluster, input.pod, text),
-      namespace: input.namespace,
-      object: input.pod,
-      pods,
-      image: text,
-    };
-    if (explanation === undefined)
-      return {
-        ...base,
-        verdict: 'broken',
-        secrets: [],
-        kubelet: { blocked: fault ?? 'cannot be read', tried: [], lost: [], others: 0 },
-        places: [],
-        containerd: 'failure',
-        skipped: [],
-        findings: [],
-      };
+  const { pod: object, namespace } = input;
+  return input.images.map(({ text: image, explanation, fault = 'cannot be read' }): ReportPull => {
+    const base = { id: pullId(cluster, object, image), namespace, object, pods, image };
+    if (explanation === undefined) return { ...base, verdict: 'broken', fault };
+    const { secrets, kubelet, places, skipped, containerd, findings: own } = explanation;
+    // The verdict of `explain` on the image counts too.
+    const verdict = worstOf(
+      [...findings, ...own].map(({ severity }) => VERDICTS[severity]),
+      'ok',
+    );
     return {
       ...base,
-      verdict: milder(worseBy(explanation, verdict), runs),
-      secrets: explanation.secrets.map(({ name, listedBy, state }) => ({ name, listedBy, state })),
-      kubelet: kubeletOf(explanation),
-      places: explanation.places.map(placeOf),
-      containerd: containerdOf(explanation),
-      skipped: explanation.skipped.map(({ reference, from, why }) => ({
-        reference,
-        ...(from === undefined ? {} : { from }),
-        why,
-      })),
-      findings: explanation.findings,
+      // What is broken for the next pull keeps nothing from running that runs.
+      verdict: runs && verdict === 'broken' ? 'attention' : verdict,
+      explanation: withoutUsers({ secrets, kubelet, places, skipped, containerd, findings: own }),
     };
   });
 }
 
-/** What is broken for the next pull keeps nothing from running that runs. */
-function milder(verdict: ReportVerdict, runs: boolean): ReportVerdict {
-  return runs && verdict === 'broken' ? 'attention' : verdict;
-}
-
-/** The verdict of `explain` on the image counts too. */
-function worseBy({ findings }: Explanation, verdict: ReportVerdict): ReportVerdict {
-  return worstOf([verdict, ...findings.map(({ severity }) => VERDICTS[severity])], verdict);
-}
-
-function kubeletOf({ kubelet }: Explanation): ReportKubelet {
-  const { blockedBy, tried, unused, others = 0 } = kubelet;
-  const near = unused.filter((entry) => entry.near);
-  const lost = near.slice(0, MOST_LOST).map((entry) => ({ ...entryOf(entry), why: entry.why }));
-  return {
-    ...(blockedBy === undefined ? {} : { blocked: `${blockedBy.source} ${blockedBy.why}` }),
-    tried: tried.map(entryOf),
-    lost,
-    others: unused.length - lost.length + others,
-  };
-}
-
-/** The kubelet hands every runtime the same; containerd checks no host and reads no auth file. */
-function containerdOf({ kubelet, containerd }: Explanation): ReportPull['containerd'] {
-  if (kubelet.blockedBy !== undefined) return 'failure';
-  return containerd.what === 'kubelet' ? 'kubelet' : 'nothing';
-}
-
-/** Where it stands, and no more. */
-function entryOf({ key, source, origin }: EntryPlace): EntryOfPull {
-  return { key, source: origin ?? source };
-}
-
-function placeOf({ reference, kind, from, crio }: ExplainedPlace): ReportPlace {
-  return { reference, kind, ...(from === undefined ? {} : { from }), ...sentOf(crio) };
-}
-
-function sentOf(sent: Sent): Pick<ReportPlace, 'sent' | 'entry' | 'why'> {
-  switch (sent.what) {
-    case 'kubelet':
-      return { sent: 'kubelet' };
-    case 'entry':
-      return { sent: 'entry', entry: entryOf(sent.entry) };
-    case 'helper':
-      return { sent: 'helper', why: `the helper "${sent.helper}" of ${sent.source} is asked` };
-    default:
-      return { sent: sent.what, why: sent.why };
-  }
+function withoutUsers<T>(value: T): WithoutUsers<T> {
+  const text = JSON.stringify(value, (name, one: unknown) => (name === 'username' ? undefined : one));
+  return JSON.parse(text) as WithoutUsers<T>;
 }
 
 /** What was found of one cluster. */
