@@ -129,11 +129,11 @@ table<Row>(
   ({ objects, namespace = 'shop', labels = { app: 'web' }, names }) => {
     const store = new ObjectStore();
     for (const object of objects) store.set(object as KubeObject);
-    const pod = { namespace, labels, annotations: {}, listed: [], account: undefined };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace, labels } };
     assert.deepEqual(
-      injectedNames(store, pod).map(({ by, name }) => `${by} ${name}`),
+      injectedNames(store, pod, [], undefined).map(({ by, name }) => `${by} ${name}`),
       names,
     );
-    assert.ok(plannedNames(store, pod).length >= names.length);
+    assert.ok(plannedNames(store, pod, []).length >= names.length);
   },
 );

@@ -10,13 +10,7 @@ import { isRecord } from '../../core/record.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
-import {
-  effectiveNames,
-  type PodPuller,
-  podMetadataIn,
-  podSpecIn,
-  WORKLOADS,
-} from '../../diagnose/model/pull.ts';
+import { effectiveNames, type PodPuller, podSpecIn, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
 import type { EventNote, ReconcileError, Request } from '../../engine/contract.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -84,7 +78,7 @@ export interface TemplatePull {
 
 /** Kinds that are read for it, beside those of the reconcilers. */
 export const TEMPLATE_KINDS: readonly string[] = [
-  ...new Set(Object.values(WORKLOADS).map(({ kind }) => kind)),
+  ...WORKLOAD_KINDS.map(({ kind }) => kind),
   'ServiceAccount',
   'MutatingWebhookConfiguration',
 ];
@@ -95,9 +89,7 @@ export const TEMPLATE_KINDS: readonly string[] = [
  * @param isOff injection is off in the configuration
  */
 export function templatePulls(store: ObjectStore, isOff: boolean): readonly TemplatePull[] {
-  const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
-  return kinds
-    .filter(({ kind }) => kind !== 'Pod')
+  return WORKLOAD_KINDS.filter(({ kind }) => kind !== 'Pod')
     .flatMap((kind) => store.list(kind).filter((object) => !isMade(object)))
     .flatMap((object) => pullOf(store, object, isOff) ?? []);
 }
@@ -112,9 +104,8 @@ function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): Templat
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
   const names = effectiveNames(store, puller, podSpecIn(object));
   const given = names.filter(({ listedBy }) => /^(PullSecretProfile|SidecarSet)\//.test(listedBy));
-  const { labels = {}, annotations = {} } = podMetadataIn(object);
   const listed = names.map((one) => one.name);
-  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  const planned = plannedNames(store, object, listed);
   if (given.length + planned.length === 0) return undefined;
   return {
     template: describeObject({ kind: object.kind, namespace, name }),

@@ -10,8 +10,8 @@ import {
   type PullSecretProfile,
 } from '../../pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
-import { INJECT_LABEL, type PlannedPod } from '../../pull-secret-injection/plan/plan.ts';
-import { plannedFor, plannedNames } from '../model/admission.ts';
+import { INJECT_LABEL } from '../../pull-secret-injection/plan/plan.ts';
+import { type PlannedFor, plannedFor, plannedNames } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
 import { conditionOf } from '../model/objects.ts';
 import {
@@ -21,7 +21,6 @@ import {
   ownSecrets,
   type PlainPodSpec,
   type PullModel,
-  podMetadataIn,
   podSpecIn,
 } from '../model/pull.ts';
 import type { DoctorInput } from '../model/types.ts';
@@ -30,22 +29,10 @@ import type { DoctorInput } from '../model/types.ts';
 
 type NotGiven = NonNullable<DoctorInput['notGiven']>;
 
-/** What is not given to such a pod. */
-export function notGivenIn(store: ObjectStore, template: KubeObject, namespace: string): NotGiven {
-  const { labels = {}, annotations = {} } = podMetadataIn(template);
-  const { identity, profiles, sets } = plannedFor(store, { namespace, labels, annotations });
-  return notGiven(identity, profiles, sets);
-}
-
-/**
- * Of each name the first one that could give it. What serves other namespaces alone is not spoken of.
- */
-export function notGiven(
-  pod: PlannedPod,
-  profiles: readonly PullSecretProfile[],
-  sets: readonly SidecarSet[],
-): NotGiven {
-  const labels = pod.namespaceLabels ?? {};
+/** Of each name the first one that could give it to such a pod. What serves other namespaces alone is not spoken of. */
+export function notGivenIn(store: ObjectStore, template: KubeObject): NotGiven {
+  const { pod, profiles, sets } = plannedFor(store, template);
+  const labels = pod.namespaceLabels;
   const ofProfiles = profiles
     // One that only distributes means its Secrets to be listed by hand.
     .filter(({ injects, namespaceSelector }) => injects && selects(namespaceSelector, labels))
@@ -71,19 +58,19 @@ function said(secrets: readonly { readonly name: string }[], by: string, why?: s
 
 const MISSES = 'its selector does not match the labels of the pod';
 
-function profileSays({ suspended, selector }: PullSecretProfile, pod: PlannedPod): string | undefined {
+function profileSays({ suspended, selector }: PullSecretProfile, pod: PlannedFor['pod']): string | undefined {
   if (suspended) return 'its spec.suspend is set';
   return selects(selector, pod.labels) ? undefined : MISSES;
 }
 
-function setSays({ paused, selector }: SidecarSet, pod: PlannedPod): string | undefined {
+function setSays({ paused, selector }: SidecarSet, pod: PlannedFor['pod']): string | undefined {
   if (paused) return 'its injectionStrategy.paused is set';
   if (!selector.ok) return 'its spec.selector cannot be read';
   if (selector.requirements.length === 0) return 'its spec.selector is empty and selects no pod';
   return selects(selector.requirements, pod.labels) ? undefined : MISSES;
 }
 
-function optedOut({ labels, namespaceLabels = {} }: PlannedPod): string | undefined {
+function optedOut({ labels, namespaceLabels }: PlannedFor['pod']): string | undefined {
   const who = labels[INJECT_LABEL] === 'false' ? 'the pod' : 'the namespace';
   const isOut = labels[INJECT_LABEL] === 'false' || namespaceLabels[INJECT_LABEL] === 'false';
   return isOut ? `${who} has the label ${INJECT_LABEL}: "false"` : undefined;
@@ -117,7 +104,12 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
 function namesLacking(store: ObjectStore, { template, world: reader, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
-  const next = lackingIn(store, reader, template);
+  // Pods of a template come with what admission adds: what is left when nothing injects, or the account forbids.
+  const next = notInjectedInto(
+    store,
+    template,
+    reader.secrets.map(({ name }) => name),
+  );
   if (next.length > 0) return next;
   const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
   if (failing === undefined) return [];
@@ -134,28 +126,9 @@ function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotIn
   return lacking.map((one) => ({ ...one, remedy }));
 }
 
-/** Names that profiles and SidecarSets give such pods, and that this one does not list. */
-function notInjectedInto(
-  store: ObjectStore,
-  pod: KubeObject,
-  listed: readonly string[],
-): DoctorInput['notInjected'] {
-  const { namespace = '', labels = {}, annotations = {} } = pod.metadata;
-  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
-  return planned.map(({ name, by }) => ({ secret: name, by }));
-}
-
-/** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
-function lackingIn(
-  store: ObjectStore,
-  { secrets }: PullModel,
-  template: KubeObject,
-): DoctorInput['notInjected'] {
-  const { labels = {}, annotations = {} } = podMetadataIn(template);
-  const { namespace = '' } = template.metadata;
-  const listed = secrets.map(({ name }) => name);
-  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
-  return planned.map(({ name, by }) => ({ secret: name, by }));
+/** Names that profiles and SidecarSets give such pods, and that are not in the list. */
+function notInjectedInto(store: ObjectStore, object: KubeObject, listed: readonly string[]): NotInjected {
+  return plannedNames(store, object, listed).map(({ name, by }) => ({ secret: name, by }));
 }
 
 /** The profile's conditions about admission, unless in progress. */

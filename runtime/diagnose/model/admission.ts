@@ -8,7 +8,6 @@ import {
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf, textOf } from '../../core/record.ts';
-import type { Reader } from '../../engine/contract.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -34,7 +33,7 @@ import {
   pinnedSetsIn,
   profilesIn,
 } from '../../pull-secret-injection/reconciler/view.ts';
-import { conditionOf, type SourceKind } from './objects.ts';
+import { conditionOf, podMetadataIn, type SourceKind } from './objects.ts';
 
 // Who changes such a pod at the moment, by what stands in the store: our policy with its binding, our webhook, or the webhook of
 // Kruise; each only for the namespaces and pods that its selectors take.
@@ -176,31 +175,53 @@ export interface InjectedName {
   readonly by: string;
 }
 
-/** The pod that a template makes. */
-export interface PlannedPodMeta {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, unknown>>;
-  /** Of the list that it has already. */
-  readonly listed: readonly string[];
-  readonly account: KubeObject | undefined;
-}
-
 /** A name that profiles or SidecarSets would add, and whether something adds it to such a pod at the moment. */
 export interface PlannedName extends InjectedName {
   readonly inForce: boolean;
 }
 
-/** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
-export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
-  const { listed } = pod;
-  const { identity, options } = plannedPod(store, pod);
-  const reader = worldOf(store, options);
-  const force = forceOf(store, identity);
-  const isExempt = exemptionOf(identity, options) !== undefined;
-  const plan = injectionPlan(profilesIn(reader), pinnedSetsIn(reader));
+/** The pod that an object is or makes, as the plan sees it, and what there is for it. */
+export interface PlannedFor {
+  readonly pod: PlannedPod & { readonly namespaceLabels: Labels };
+  readonly options: InjectionOptions;
+  /** Every profile and SidecarSet at hand, also those that are switched off. */
+  readonly profiles: readonly PullSecretProfile[];
+  readonly sets: readonly SidecarSet[];
+}
+
+export function plannedFor(store: ObjectStore, object: KubeObject): PlannedFor {
+  const { namespace = 'default' } = object.metadata;
+  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
+  // Our own namespace has the name that the fleet gave it.
+  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+  const options: InjectionOptions = {
+    ...DEFAULT_OPTIONS,
+    ...toldIn(store),
+    ...(isOwn ? { ownNamespace: namespace } : {}),
+  };
+  const reader = worldView({
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    now: new Date(0),
+    stores: { hosted: store, management: store },
+    reads: pullSecretInjection(options).watches,
+    serves: () => true,
+  });
+  const pod = { namespace, ...podMetadataIn(object), namespaceLabels };
+  return { pod, options, profiles: profilesIn(reader), sets: pinnedSetsIn(reader) };
+}
+
+/** Everything that profiles and SidecarSets would add to `listed`, whether or not something injects at the moment. */
+export function plannedNames(
+  store: ObjectStore,
+  object: KubeObject,
+  listed: readonly string[],
+): readonly PlannedName[] {
+  const { pod, options, profiles, sets } = plannedFor(store, object);
+  const force = forceOf(store, pod);
+  const isExempt = exemptionOf(pod, options) !== undefined;
   const seen = new Set(listed);
-  return planInjection(plan, identity).by.flatMap(({ source, names }) => {
+  return planInjection(injectionPlan(profiles, sets), pod).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
     // Our label for opting out is nothing to Kruise.
     if (isExempt && !byKruise) return [];
@@ -211,46 +232,16 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
   });
 }
 
-/** The pod as the plan sees it, and what is known of the options. */
-function plannedPod(
-  store: ObjectStore,
-  { namespace, labels, annotations }: Omit<PlannedPodMeta, 'listed' | 'account'>,
-): {
-  readonly identity: PlannedPod & { readonly namespaceLabels: Labels };
-  readonly options: InjectionOptions;
-} {
-  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
-  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
-  // Our own namespace has the name that the fleet gave it.
-  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
-  const options: InjectionOptions = {
-    ...DEFAULT_OPTIONS,
-    ...toldIn(store),
-    ...(isOwn ? { ownNamespace: namespace } : {}),
-  };
-  return { identity: { namespace, labels, annotations, namespaceLabels }, options };
-}
-
-/** The pod as the plan sees it, with every profile and SidecarSet at hand, also those that are switched off. */
-export function plannedFor(
-  store: ObjectStore,
-  pod: Omit<PlannedPodMeta, 'listed' | 'account'>,
-): {
-  readonly identity: PlannedPod;
-  readonly profiles: readonly PullSecretProfile[];
-  readonly sets: readonly SidecarSet[];
-} {
-  const { identity, options } = plannedPod(store, pod);
-  const reader = worldOf(store, options);
-  return { identity, profiles: profilesIn(reader), sets: pinnedSetsIn(reader) };
-}
-
 /** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
-export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
-  const names = plannedNames(store, pod)
+export function injectedNames(
+  store: ObjectStore,
+  object: KubeObject,
+  listed: readonly string[],
+  account: KubeObject | undefined,
+): readonly InjectedName[] {
+  const names = plannedNames(store, object, listed)
     .filter(({ inForce }) => inForce)
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));
-  const { account, listed } = pod;
   const wanted = [...listed, ...names.map(({ name }) => name)];
   return account !== undefined && accountRefuses(account, wanted) ? [] : names;
 }
@@ -258,16 +249,6 @@ export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly
 function sourceObject(source: string): string {
   const [sort, ...rest] = source.split('/');
   return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
-}
-
-function worldOf(store: ObjectStore, options: InjectionOptions): Reader {
-  return worldView({
-    scope: { name: 'local', controlPlaneNamespace: '' },
-    now: new Date(0),
-    stores: { hosted: store, management: store },
-    reads: pullSecretInjection(options).watches,
-    serves: () => true,
-  });
 }
 
 /**

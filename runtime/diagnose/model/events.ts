@@ -5,8 +5,8 @@ import { oncePer, recordOf, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import type { SourceKind } from './objects.ts';
-import { imagesOf, type PlainPodSpec, type PodPuller, podMetadataIn, podSpecIn, rootOf } from './pull.ts';
+import { podMetadataIn, type SourceKind } from './objects.ts';
+import { imagesOf, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
 import { type PodEvent, pullFailure } from './pull-failure.ts';
 import type { PodFailure } from './types.ts';
 
@@ -25,7 +25,7 @@ export function eventsAbout(pod: PodPuller['pod']): string {
 
 /** What to read for {@link podsOf}. */
 export function podKinds(object: KubeObject): readonly SourceKind[] {
-  const labels = object.kind === 'Pod' ? {} : (podMetadataIn(object).labels ?? {});
+  const labels = object.kind === 'Pod' ? {} : podMetadataIn(object).labels;
   const terms = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const { namespace = '' } = object.metadata;
   if (terms.length === 0) return [];

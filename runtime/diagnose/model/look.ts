@@ -51,7 +51,6 @@ import {
   type PlainPodSpec,
   type PodPuller,
   type PullModel,
-  podMetadataIn,
   podSource,
   podSpecIn,
   podSpecOf,
@@ -199,8 +198,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
       pods,
       live,
     }),
-    notGiven: notGivenIn(store, template, namespace),
-    givers: giversOf(store, template, namespace),
+    notGiven: notGivenIn(store, template),
+    givers: giversOf(store, template),
     troubles: troublesIn(store, { namespace, account, node }),
     provider: {
       present: provided !== undefined,
@@ -216,10 +215,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
 }
 
 /** Profiles whose copies such pods are to have, listed already or not. */
-function giversOf(store: ObjectStore, pod: KubeObject, namespace: string): DoctorInput['givers'] {
-  const { labels = {}, annotations = {} } = podMetadataIn(pod);
-  const planned = plannedNames(store, { namespace, labels, annotations, listed: [], account: undefined });
-  return planned.flatMap(({ name: secret, by }) => {
+function giversOf(store: ObjectStore, pod: KubeObject): DoctorInput['givers'] {
+  return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const [sort, name = ''] = by.split('/');
     if (sort !== 'profile') return [];
     const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });

@@ -45,6 +45,30 @@ export function conditionOf(
   );
 }
 
+/** The pod template of an object; undefined for a pod and for what has none. */
+export function podTemplateIn({ spec }: KubeObject): Readonly<Record<string, unknown>> | undefined {
+  const { template, jobTemplate } = recordOf(spec);
+  const found = recordOf(template ?? recordOf(recordOf(jobTemplate)['spec'])['template']);
+  return found['spec'] === undefined ? undefined : found;
+}
+
+/** Labels and annotations of the pod that the object is, or that its template makes. */
+export function podMetadataIn(
+  object: KubeObject,
+): Readonly<Record<'labels' | 'annotations', Readonly<Record<string, string>>>> {
+  const template = podTemplateIn(object);
+  const { labels, annotations } = template === undefined ? object.metadata : recordOf(template['metadata']);
+  return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
+}
+
+function stringsIn(value: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(recordOf(value)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
+}
+
 /** Which cluster, how long to wait for an answer of it, and as whom: what flags of `flags/common.ts` say. */
 export interface ClusterAccess extends ClusterChoice {
   /** Milliseconds; 0 for as long as it takes. @default {10_000} */

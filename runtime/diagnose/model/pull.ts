@@ -44,7 +44,7 @@ import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.t
 import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames, injectionKinds } from './admission.ts';
 import { explainImage } from './attempts.ts';
-import type { NextKinds, SourceKind } from './objects.ts';
+import { type NextKinds, podTemplateIn, type SourceKind } from './objects.ts';
 import type {
   ExplainInput,
   Explanation,
@@ -165,10 +165,7 @@ export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec |
 
 /** The pod's part of an object: of its template, where it has one. */
 export function podSpecIn(object: KubeObject): PlainPodSpec {
-  const spec = recordOf(object.spec);
-  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
-  const template = recordOf(spec['template'] ?? job['template']);
-  return template['spec'] === undefined ? spec : recordOf(template['spec']);
+  return recordOf(podTemplateIn(object)?.['spec'] ?? object.spec);
 }
 
 /**
@@ -218,24 +215,6 @@ export function listedNames(
     name,
     listedBy: `ServiceAccount/${namespace}/${account}`,
   }));
-}
-
-/** Labels and annotations of the pod that the object is, or that its template makes. */
-export function podMetadataIn(object: KubeObject): Pick<KubeObject['metadata'], 'labels' | 'annotations'> {
-  const spec = recordOf(object.spec);
-  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
-  const template = recordOf(spec['template'] ?? job['template']);
-  if (template['spec'] === undefined) return object.metadata;
-  const { labels, annotations } = recordOf(template['metadata']);
-  return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
-}
-
-function stringsIn(value: unknown): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(recordOf(value)).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    ),
-  );
 }
 
 /** Names of the Secrets that a pod lists itself. */
@@ -627,19 +606,13 @@ export function effectiveNames(
 ): ReturnType<typeof listedNames> {
   const listed = listedNames(store, puller, spec);
   const found = findPod(store, puller);
+  if (found === undefined || isAdmitted(found)) return listed;
   const { namespace } = puller;
-  if (puller.pod === undefined || found === undefined || isAdmitted(found)) return listed;
   const name = accountName(spec, puller.serviceAccount);
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name };
-  const { labels = {}, annotations = {} } = podMetadataIn(found);
-  const injected = injectedNames(store, {
-    namespace,
-    labels,
-    annotations,
-    listed: listed.map(({ name }) => name),
-    account: store.get(account),
-  });
-  return [...listed, ...injected.map(({ name, by }) => ({ name, listedBy: by }))];
+  const account = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
+  const names = listed.map((one) => one.name);
+  const injected = injectedNames(store, found, names, account);
+  return [...listed, ...injected.map((one) => ({ name: one.name, listedBy: one.by }))];
 }
 
 /**
