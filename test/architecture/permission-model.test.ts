@@ -4,19 +4,19 @@
  * what is missing. Commands that must fsync are refused by the permission model as a whole and are tested elsewhere.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-permission-'));
+const work = tempFolder();
 
 /** The program itself; no data of users. */
 const PROGRAM: readonly string[] = ['main.ts', 'package.json', 'charts', 'runtime', 'node_modules'].map(
@@ -207,5 +207,4 @@ for (const row of rows) {
 
 test.lastly('the work folder is removed', () => {
   emptyServer.close();
-  rmSync(work, { recursive: true, force: true });
 });

@@ -2,17 +2,17 @@
 /** The bill of materials lists what is in an image, each part with its checksum and its place, and nothing else. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundledModules } from '../../build/compile.ts';
 import { basePins } from '../../build/image/debian.ts';
 import { billOfMaterials, packagePath } from '../../build/sbom.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = join(import.meta.dirname, '../..');
-const work = mkdtempSync(join(tmpdir(), 'pullwright-bill-'));
+const work = tempFolder();
 
 interface Billed {
   readonly SPDXID: string;
@@ -87,5 +87,3 @@ test('says of every part where it belongs', () => {
   );
   for (const { SPDXID } of [...bill.packages, ...bill.files]) assert.ok(placed.has(SPDXID), SPDXID);
 });
-
-test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true, force: true }));

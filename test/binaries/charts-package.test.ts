@@ -1,15 +1,15 @@
 // deadline: 300 s
 /** `@pullwright/charts` as its users get it: packed, put beside a copy of the example repository, installed, checked there. */
 import assert from 'node:assert/strict';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildCharts } from '../../build/packages.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-charts-'));
+const work = tempFolder();
 const repository = join(work, 'clusters');
 const installed = join(repository, 'node_modules/@pullwright/charts');
 
@@ -107,5 +107,3 @@ test('the schema of the fleet comes along', () => {
   assert.equal(text, readFileSync(join(root, 'docs/fleet.schema.json'), 'utf8'));
   assert.equal((JSON.parse(text) as { $id: string }).$id, 'https://pullwright.dev/schema/fleet.schema.json');
 });
-
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));

@@ -2,25 +2,17 @@
 /** The compiled executable: its names, what it refuses to read from its surroundings, and that a build can be repeated. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile } from '../../build/compile.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-binaries-'));
+const folder = tempFolder();
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 /** A program that shows what reached it, compiled with the flags of the product. */
@@ -113,5 +105,3 @@ test('the other architecture is built too', async () => {
   assert.deepEqual([...head.subarray(0, 4)], [0x7f, 0x45, 0x4c, 0x46]);
   assert.equal(head.readUInt16LE(18), other === 'arm64' ? 0xb7 : 0x3e, 'the machine field of the ELF header');
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -2,8 +2,7 @@
 /** The image as a registry and a node get it: inspected, unpacked, run. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../build/image/build.ts';
 import { packageSources } from '../../build/image/debian.ts';
@@ -11,8 +10,9 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-image-test-'));
+const work = tempFolder();
 const layout = join(work, 'layout');
 const tag = `oci:${layout}:${VERSION}`;
 
@@ -141,5 +141,3 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
     assert.equal(ran.stdout, `pullwright ${VERSION}\n`, ran.stderr);
   });
 }
-
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));

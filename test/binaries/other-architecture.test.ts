@@ -1,14 +1,14 @@
 // deadline: 600 s
 /** The half of the image that this machine cannot run by itself: its executable under qemu-user, over the image's own files. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../build/image/build.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const NEEDED = {
@@ -22,7 +22,7 @@ const lost = Object.entries(NEEDED).find(([path]) => !existsSync(path));
 if (process.arch !== 'x64' || process.getuid?.() !== 0 || lost !== undefined)
   test.skip('runs', lost === undefined ? 'needs root on x64, to unpack and to emulate' : `needs ${lost[1]}`);
 else {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-arm64-test-'));
+  const work = tempFolder();
   const rootfs = join(work, 'bundle/rootfs');
   const run = (program: string, args: readonly string[], input = '') =>
     runProcess(['/usr/bin/qemu-aarch64', '-L', rootfs, join(rootfs, 'usr/bin', program), ...args], {
@@ -77,6 +77,4 @@ else {
     assert.match(there.stdout, /mirror\.example\.com\/hub of secret mirror-pull-secret/);
     assert.deepEqual([there.code, there.stdout, there.stderr], [here.code, here.stdout, here.stderr]);
   });
-
-  test.lastly('the folder goes', () => rmSync(work, { recursive: true }));
 }

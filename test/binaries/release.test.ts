@@ -2,8 +2,7 @@
 /** A release: what stands in its way, what is in the folder, and that two runs give the same bytes. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { buildRelease } from '../../build/release.ts';
@@ -12,8 +11,9 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-release-test-'));
+const work = tempFolder();
 
 interface Row extends Case {
   readonly change: Partial<ReleaseInput>;
@@ -207,5 +207,3 @@ else {
     assert.match(listed.stdout, /^pullwright\/crds\/pullstatuses\.pullwright\.dev\.yaml$/m);
   });
 }
-
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 /** Why there can be none here, or undefined. */
 export async function missingPubSub(): Promise<string | undefined> {
@@ -20,7 +19,7 @@ export interface PubSubNode {
 }
 
 export async function startPubSub(): Promise<PubSubNode> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-pubsub-'));
+  const folder = tempFolder();
   const program = join(folder, 'server');
   const source = new URL('./pubsub-server', import.meta.url).pathname;
   const built = await runProcess(['go', 'build', '-o', program, '.'], { cwd: source, deadlineMs: 360_000 });
@@ -32,7 +31,6 @@ export async function startPubSub(): Promise<PubSubNode> {
     host: address.toString().trim(),
     stop: () => {
       server.kill();
-      rmSync(folder, { recursive: true });
     },
   };
 }

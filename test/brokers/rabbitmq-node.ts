@@ -1,18 +1,10 @@
 /** A private RabbitMQ node on loopback, with a name, a cookie, ports and a folder of its own. */
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Daemon, startWatchdog } from '../control-plane/daemon.ts';
 import { killIfThere } from '../support/process.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const BIN = '/usr/lib/rabbitmq/bin';
 
@@ -31,7 +23,7 @@ export interface RabbitMqNode {
 }
 
 export async function startRabbitMq(): Promise<RabbitMqNode> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-rabbitmq-'));
+  const folder = tempFolder();
   // Ends everything when the test is killed.
   const watchdog = startWatchdog(folder);
   const [port, distribution, names] = [await freePort(), await freePort(), await freePort()];
@@ -91,7 +83,6 @@ export async function startRabbitMq(): Promise<RabbitMqNode> {
       await daemon.terminate();
       await portMapper.terminate();
       await watchdog.finish();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,8 +1,7 @@
 // deadline: 600 s
 /** The playground in real browsers: it answers as the command line does, asks nobody, shows no value, and says what it cannot read. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { installPackages } from '../../site/build.ts';
@@ -10,13 +9,13 @@ import { serve } from '../../site/serve.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers, type TestBrowser } from './browsers.ts';
 import { asked, held } from './playground-page.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-playground-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = tempFolder();
 
 installPackages();
 const { examples, playgroundPage } = await import('../../site/playground/bundle.ts');

@@ -1,11 +1,10 @@
 /** Pages of `pullwright report` for tests in browsers: made by the command, opened, and listened to. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { runProcess } from '../support/process.ts';
 import type { TestSuite } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import type { PageOptions, TestBrowser } from './browsers.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -24,9 +23,8 @@ export interface ReportPages {
 
 /** @param test at whose end the folder goes */
 export function reportPages(test: TestSuite): ReportPages {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-report-browser-'));
+  const folder = tempFolder();
   const made = new Map<string, Promise<string>>();
-  test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
   return {
     folder,
     of: (from) => {

@@ -1,8 +1,7 @@
 // deadline: 600 s
 /** The documentation site, built from `docs/` and opened in real browsers. */
 import assert from 'node:assert/strict';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
 import { buildSite } from '../../site/build.ts';
@@ -10,12 +9,12 @@ import { serve } from '../../site/serve.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const site = mkdtempSync(join(tmpdir(), 'pullwright-site-built-'));
-process.once('exit', () => rmSync(site, { recursive: true, force: true }));
+const site = tempFolder();
 
 /** An older version is there before: it stays, and the newest stands above it. */
 mkdirSync(join(site, '0.0.9'));

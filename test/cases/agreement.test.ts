@@ -1,7 +1,6 @@
 /** The same dump, asked of every command: what one finds none denies, and says it in the same words. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
 import type { DoctorAllOutput, DoctorOutput } from '../../runtime/diagnose/commands/doctor.ts';
@@ -11,10 +10,11 @@ import type { ValidateOutput } from '../../runtime/diagnose/views/text.ts';
 import { objectsOf, readCases } from '../conformance/suites/pull-failures/read.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
-const work = mkdtempSync(join(tmpdir(), 'pullwright-agreement-'));
+const work = tempFolder();
 
 async function json<T>(...args: readonly string[]): Promise<T> {
   const ran = await runInProcess([...args, '-o', 'json']);
@@ -164,5 +164,3 @@ for (const dump of dumps)
       for (const object of objects) await objectAgrees(object, asked);
     }
   });
-
-test.lastly('the folder is removed', () => rmSync(work, { recursive: true }));

@@ -1,8 +1,7 @@
 // deadline: 1500 s
 /** What is rendered, on a real API server: it applies in one pass, twice, and the admission policy says what it should. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, renderTree, SYSTEMS, writeTree } from '../../charts/mod.ts';
@@ -14,6 +13,7 @@ import { ALL_CRDS } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { MISSPELT_MIRROR_SET, OPENSHIFT_OBJECTS } from './openshift-objects.ts';
 import { TRICKY } from './tricky-texts.ts';
 
@@ -48,9 +48,8 @@ else {
   const plane = await startControlPlane({
     crds: ALL_CRDS.filter((name) => !name.endsWith('.pullwright.dev')),
   });
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-charts-'));
+  const folder = tempFolder();
   test.lastly('the control plane stops', () => plane.stop());
-  test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
 
   const apply = (path: string) =>
     plane.kubectl('apply', '--server-side', '--validate=strict', '--field-manager=gitops', '-k', path);

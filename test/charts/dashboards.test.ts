@@ -1,8 +1,7 @@
 /** Dashboards: rendered where they are asked for, one for each system, and each query is one that Prometheus takes. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { allMetrics } from '../../build/reference/metrics.ts';
@@ -11,6 +10,7 @@ import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
 import { DASHBOARDS } from '../../charts/shared/dashboards.ts';
 import { missingPromtool } from '../support/alert-rules.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const panels = Object.entries(DASHBOARDS).flatMap(([system, list]) =>
   list.map((panel) => ({ system, ...panel })),
@@ -102,17 +102,13 @@ const lost = missingPromtool();
 if (lost !== undefined) test.skip('every query is one that Prometheus takes', lost);
 else
   test('every query is one that Prometheus takes', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pullwright-dashboards-'));
-    try {
-      const rules = panels.map(({ expr }, index) => ({ record: `panel:${index}`, expr }));
-      writeFileSync(join(folder, 'rules.yaml'), stringify({ groups: [{ name: 'panels', rules }] }));
-      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', 'rules.yaml'], {
-        cwd: folder,
-        encoding: 'utf8',
-      });
-      assert.equal(status, 0, `${stdout}${stderr}`);
-      assert.match(stdout, new RegExp(`${rules.length} rules found`));
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = tempFolder();
+    const rules = panels.map(({ expr }, index) => ({ record: `panel:${index}`, expr }));
+    writeFileSync(join(folder, 'rules.yaml'), stringify({ groups: [{ name: 'panels', rules }] }));
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', 'rules.yaml'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, `${stdout}${stderr}`);
+    assert.match(stdout, new RegExp(`${rules.length} rules found`));
   });

@@ -4,14 +4,11 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse, parseAllDocuments } from 'yaml';
@@ -26,6 +23,7 @@ import {
 } from '../../charts/output.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const role = (namespace: string, name = 'syncer'): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -34,12 +32,8 @@ const role = (namespace: string, name = 'syncer'): KubeObject => ({
 });
 
 function inFolder(body: (folder: string) => void): void {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-output-'));
-  try {
-    body(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  body(folder);
 }
 
 const filesOf = (folder: string): readonly string[] =>
@@ -185,7 +179,7 @@ test('a file that stands in the way stops the run before anything is written, an
 
 test('links are never followed: neither a file nor a folder', () =>
   inFolder((folder) => {
-    const outside = mkdtempSync(join(tmpdir(), 'pullwright-outside-'));
+    const outside = tempFolder();
     writeFileSync(join(outside, 'victim'), 'kept');
     const out = join(folder, 'out');
     mkdirSync(join(out, 'a'), { recursive: true });
@@ -194,7 +188,6 @@ test('links are never followed: neither a file nor a folder', () =>
     assert.deepEqual(compareTree(out, tree('a', 'b')).inTheWay, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
     assert.throws(() => writeTree(out, tree('a', 'b')), /2 paths/);
     assert.equal(readFileSync(join(outside, 'victim'), 'utf8'), 'kept');
-    rmSync(outside, { recursive: true });
   }));
 
 test('a file that a run left empty or half written is finished by the next', () =>

@@ -1,8 +1,7 @@
 // deadline: 1500 s
 /** The rights that are rendered suffice: the program runs as the ServiceAccount of its Deployment, and nothing is refused. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
@@ -22,6 +21,7 @@ import {
   SYNCER,
 } from '../reconcile/scene.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const missing = missingControlPlane();
 const fleet = readFleet({
@@ -59,7 +59,7 @@ if (missing !== undefined) test.skip('on a real API server', missing);
 else {
   // Every definition is there: a kind that is served has to be readable.
   const plane = await startControlPlane({ crds: 'all' });
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-rights-'));
+  const folder = tempFolder();
   let process: ReconcilerProcess | undefined;
 
   test('it makes the whole system with what it was granted', async () => {
@@ -184,7 +184,6 @@ else {
 
   test.lastly('everything stops', async () => {
     await process?.stop();
-    rmSync(folder, { recursive: true });
     await plane.stop();
   });
 }

@@ -1,13 +1,13 @@
 /** `--context` counts for every command that asks the cluster of a person. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-context-'));
+const folder = tempFolder();
 const kubeconfig = join(folder, 'kubeconfig.json');
 writeFileSync(
   kubeconfig,
@@ -37,5 +37,3 @@ table(
     assert.match(ran.stderr, /Cannot use context "beta": the kubeconfig has "alpha"/);
   },
 );
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,12 +1,12 @@
 /** What commands are run on for the test of their JSON: a cluster in a folder, and a server that stands in for an API server. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { makeCertificates } from '../support/certificates.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-output-'));
+const work = tempFolder();
 const servers: Server[] = [];
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -171,5 +171,4 @@ export function tidy(): void {
     server.closeAllConnections();
     server.close();
   }
-  rmSync(work, { recursive: true, force: true });
 }

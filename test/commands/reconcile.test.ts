@@ -1,23 +1,14 @@
 /** `reconcile --from`, run as a user runs it: a process, its output, its exit code, the files it leaves. */
 import assert from 'node:assert/strict';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-reconcile-'));
+const work = tempFolder();
 
 async function reconcile(args: readonly string[], stdin?: string): Promise<ProcessResult> {
   const ran = await runProcess([process.execPath, join(root, 'main.ts'), 'reconcile', ...args], {
@@ -262,5 +253,3 @@ if (process.getuid?.() === 0) {
     assert.match((await reconcile(['--from', dir])).stderr, /it may not be read by this user/);
   });
 }
-
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));

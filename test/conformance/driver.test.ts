@@ -1,10 +1,10 @@
 /** The driver on a case file of odd rows: each is one failed case, what nothing compares is one, and the others run. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { idleFields, ignoredFields } from './comparison.ts';
 import { readCases } from './read-cases.ts';
 import type { ConformanceSuite } from './suite.ts';
@@ -63,20 +63,16 @@ function isPart(actual: unknown, expected: unknown): boolean {
 }
 
 test('a folder of any case files runs to its end, odd rows and all', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-cases-'));
-  try {
-    const file = join(here, 'cases/kubelet-match/urls-match.json');
-    const document = JSON.parse(readFileSync(file, 'utf8')) as { cases: unknown[] };
-    mkdirSync(join(folder, 'kubelet-match'));
-    writeFileSync(
-      join(folder, 'kubelet-match/urls-match.json'),
-      JSON.stringify({ ...document, cases: [null, ...document.cases] }),
-    );
-    const ran = await runProcess([process.execPath, join(here, 'run.ts'), folder]);
-    assert.equal(ran.code, 1);
-    assert.match(ran.stdout, new RegExp(`^${document.cases.length} passed, 1 failed$`, 'm'));
-    assert.match(ran.stdout, /cases\[0\]: cannot read the case/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  const file = join(here, 'cases/kubelet-match/urls-match.json');
+  const document = JSON.parse(readFileSync(file, 'utf8')) as { cases: unknown[] };
+  mkdirSync(join(folder, 'kubelet-match'));
+  writeFileSync(
+    join(folder, 'kubelet-match/urls-match.json'),
+    JSON.stringify({ ...document, cases: [null, ...document.cases] }),
+  );
+  const ran = await runProcess([process.execPath, join(here, 'run.ts'), folder]);
+  assert.equal(ran.code, 1);
+  assert.match(ran.stdout, new RegExp(`^${document.cases.length} passed, 1 failed$`, 'm'));
+  assert.match(ran.stdout, /cases\[0\]: cannot read the case/);
 });

@@ -1,17 +1,17 @@
 // deadline: 900 s
 /** Each suite must notice when the rule behind it is wrong: one source edit per suite, in a copy of the tree. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { missingPart } from './missing-part.ts';
 import type { ConformanceSuite } from './suite.ts';
 
 const here = new URL('.', import.meta.url).pathname;
 const root = join(here, '..', '..');
-const copy = mkdtempSync(join(tmpdir(), 'pullwright-mutation-'));
+const copy = tempFolder();
 for (const folder of ['runtime', 'charts', 'test', 'package.json']) {
   cpSync(join(root, folder), join(copy, folder), {
     recursive: true,
@@ -52,5 +52,3 @@ for (const folder of readdirSync(join(here, 'cases')).sort()) {
     });
   }
 }
-
-test.lastly('the copy is removed', () => rmSync(copy, { recursive: true }));

@@ -1,8 +1,7 @@
 // deadline: 120 s
 /** Where the provider finds the API server and its CA, in the layouts of kubeadm and of OpenShift. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   currentCluster,
@@ -13,6 +12,7 @@ import { defaultOptions, type ProviderOptions } from '../../runtime/credential-p
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { startApi } from './support/api-double.ts';
 import { makeNode, requestFor, runOn, tokenFor } from './support/node-double.ts';
 import { CONF, IMAGE, SECRET } from './support/one-run.ts';
@@ -187,27 +187,23 @@ const rows: readonly Row[] = [
 ];
 
 table(test, rows, async ({ files, options = {}, url, ca, serverName, fails }) => {
-  const root = mkdtempSync(join(tmpdir(), 'api-server-'));
-  try {
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(root + path), { recursive: true });
-      writeFileSync(root + path, text.replaceAll('/etc/kubernetes/gone', `${root}/gone`));
-    }
-    const at = (paths: readonly string[]): readonly string[] => paths.map((path) => root + path);
-    const usual = defaultOptions(undefined);
-    const here: ProviderOptions = {
-      ...usual,
-      apiServerEnv: root + usual.apiServerEnv,
-      kubeconfigs: at(usual.kubeconfigs),
-      caFiles: at(usual.caFiles),
-      caFile: options.caFile === undefined ? undefined : root + options.caFile,
-    };
-    if (fails !== undefined) return await assert.rejects(findApiServer(here), fails);
-    const found = await findApiServer(here);
-    assert.deepEqual([found.url, found.ca, found.serverName], [url, ca, serverName]);
-  } finally {
-    rmSync(root, { recursive: true });
+  const root = tempFolder();
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(root + path), { recursive: true });
+    writeFileSync(root + path, text.replaceAll('/etc/kubernetes/gone', `${root}/gone`));
   }
+  const at = (paths: readonly string[]): readonly string[] => paths.map((path) => root + path);
+  const usual = defaultOptions(undefined);
+  const here: ProviderOptions = {
+    ...usual,
+    apiServerEnv: root + usual.apiServerEnv,
+    kubeconfigs: at(usual.kubeconfigs),
+    caFiles: at(usual.caFiles),
+    caFile: options.caFile === undefined ? undefined : root + options.caFile,
+  };
+  if (fails !== undefined) return await assert.rejects(findApiServer(here), fails);
+  const found = await findApiServer(here);
+  assert.deepEqual([found.url, found.ca, found.serverName], [url, ca, serverName]);
 });
 
 test('a node of kubeadm needs no file but its kubeconfig', async () => {

@@ -1,8 +1,7 @@
 // deadline: 240 s
 /** The provider against a real API server: tokens as the kubelet requests them, the roles that the constructs render. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -10,6 +9,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { executable } from '../support/executable.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import {
   authFiles,
@@ -28,7 +28,7 @@ const AUDIENCE = 'https://kubernetes.default.svc';
 
 async function withPlane(): Promise<void> {
   const plane = await startControlPlane();
-  const folder = mkdtempSync(join(tmpdir(), 'provider-real-'));
+  const folder = tempFolder();
   const program = join(folder, 'crio-credential-provider');
   symlinkSync(await executable(), program);
   const { port } = new URL(plane.server);
@@ -158,7 +158,6 @@ async function withPlane(): Promise<void> {
 
   test.lastly('everything stops', async () => {
     node.remove();
-    rmSync(folder, { recursive: true });
     await plane.stop();
   });
 }

@@ -1,11 +1,11 @@
 // deadline: 60 s
 /** The examples that the documents name do what the documents say. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = join(import.meta.dirname, '../..');
 const request = readFileSync(join(root, 'examples/request.json'), 'utf8');
@@ -48,7 +48,7 @@ test('reconcile --from renders the MachineConfig and names the conflict', async 
 });
 
 test('a folder with nothing but the object makes nothing of other systems', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'one-object-'));
+  const folder = tempFolder();
   writeFileSync(
     join(folder, 'cluster.yaml'),
     'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: { name: cluster }\nspec: { matchImages: [docker.io] }\n',
@@ -56,7 +56,6 @@ test('a folder with nothing but the object makes nothing of other systems', asyn
   const ran = await runProcess([process.execPath, 'main.ts', 'reconcile', '--from', folder, '--dry-run'], {
     cwd: root,
   });
-  rmSync(folder, { recursive: true });
   assert.equal(ran.code, 0, ran.stderr);
   assert.deepEqual(
     [...ran.stdout.matchAll(/^ {2}(created|configured|removed) +(\S+) \(dry run\)$/gm)].map(

@@ -2,12 +2,12 @@
 /** What the compiled executable tells the journal, and that it never waits for it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { baseRuntime } from '../../build/base.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { call, IMAGE, leave, MEMBER, place, removeProgram } from './support/compiled-run.ts';
 import { pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
@@ -22,7 +22,7 @@ interface JournalDouble {
 }
 
 async function journal(mode: 'reads' | 'stands'): Promise<JournalDouble> {
-  const folder = mkdtempSync(join(tmpdir(), 'journal-'));
+  const folder = tempFolder();
   const socket = join(folder, 'socket');
   const script = join(import.meta.dirname, 'support/journal-double-process.ts');
   const child: ChildProcess = spawn(bun, [script, socket, mode], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -40,7 +40,6 @@ async function journal(mode: 'reads' | 'stands'): Promise<JournalDouble> {
     stop: async () => {
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('close', resolve));
-      rmSync(folder, { recursive: true });
     },
   };
 }

@@ -5,8 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseAllDocuments } from 'yaml';
@@ -20,6 +19,7 @@ import { executable } from '../support/executable.ts';
 import { buildGoProgram, missingGo } from '../support/go-program.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { oracleLookup } from './support/crio-oracle.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { authFiles, flagsOf, makeNode, pullSecret } from './support/node-double.ts';
@@ -89,7 +89,7 @@ async function renderedConfig(folder: string): Promise<string> {
 }
 
 async function withKubelet(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-kubelet-'));
+  const folder = tempFolder();
   const plane = await startControlPlane({
     apiServerFlags: ['--authorization-mode=Node', '--enable-admission-plugins=NodeRestriction'],
   });
@@ -209,7 +209,6 @@ async function withKubelet(): Promise<void> {
   test.lastly('everything stops', async () => {
     kubelet.stop();
     node.remove();
-    rmSync(folder, { recursive: true });
     await plane.stop();
   });
 }

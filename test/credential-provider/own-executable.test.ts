@@ -1,8 +1,7 @@
 // deadline: 180 s
 /** The MachineConfig with our executable, applied to a file system as OpenShift's nodes have it: `/usr` is read-only. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
@@ -10,6 +9,7 @@ import { parseReconcilerOptions, schema } from '../../runtime/credential-provide
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { clusterObjects, worldOf } from './support/world-double.ts';
 
 interface IgnitionConfig {
@@ -57,30 +57,29 @@ esac
 async function onNode(
   steps: string,
 ): Promise<{ readonly stdout: string; readonly stderr: string; readonly code: number | null }> {
-  const node = mkdtempSync(join(tmpdir(), 'rhcos-'));
-  try {
-    const plugins = '/usr/libexec/kubelet-image-credential-provider-plugins';
-    const put = (path: string, text: string, mode: number): void => {
-      mkdirSync(dirname(join(node, path)), { recursive: true });
-      writeFileSync(join(node, path), text);
-      chmodSync(join(node, path), mode);
-    };
-    put(`platform${plugins}/crio-credential-provider`, '#!/bin/sh\necho platform\n', 0o755);
-    put(`platform${plugins}/ecr-credential-provider`, '#!/bin/sh\necho ecr\n', 0o755);
-    put('image/usr/bin/pullwright', '#!/bin/sh\necho "ours $1 $2"\n', 0o755);
-    put('bin/podman', PODMAN, 0o755);
-    for (const { path, mode, contents } of rendered().storage.files) {
-      // /usr/local is a link into /var there.
-      assert.ok(path.startsWith('/usr/local/'), path);
-      put(
-        `varlocal/${path.slice('/usr/local/'.length)}`,
-        Buffer.from(contents.source.split(',')[1] ?? '', 'base64').toString(),
-        mode,
-      );
-    }
-    mkdirSync(join(node, 'up'));
-    mkdirSync(join(node, 'work'));
-    const program = `set -eu
+  const node = tempFolder();
+  const plugins = '/usr/libexec/kubelet-image-credential-provider-plugins';
+  const put = (path: string, text: string, mode: number): void => {
+    mkdirSync(dirname(join(node, path)), { recursive: true });
+    writeFileSync(join(node, path), text);
+    chmodSync(join(node, path), mode);
+  };
+  put(`platform${plugins}/crio-credential-provider`, '#!/bin/sh\necho platform\n', 0o755);
+  put(`platform${plugins}/ecr-credential-provider`, '#!/bin/sh\necho ecr\n', 0o755);
+  put('image/usr/bin/pullwright', '#!/bin/sh\necho "ours $1 $2"\n', 0o755);
+  put('bin/podman', PODMAN, 0o755);
+  for (const { path, mode, contents } of rendered().storage.files) {
+    // /usr/local is a link into /var there.
+    assert.ok(path.startsWith('/usr/local/'), path);
+    put(
+      `varlocal/${path.slice('/usr/local/'.length)}`,
+      Buffer.from(contents.source.split(',')[1] ?? '', 'base64').toString(),
+      mode,
+    );
+  }
+  mkdirSync(join(node, 'up'));
+  mkdirSync(join(node, 'work'));
+  const program = `set -eu
 mount -t tmpfs tmpfs "$NODE/up" && mkdir "$NODE/up/u" "$NODE/up/w" && mkdir -p "$NODE/up/u/local" "$NODE/up/u/libexec"
 cp -r "$NODE/platform/usr/libexec/." "$NODE/up/u/libexec/"
 mount -t overlay overlay -o "lowerdir=/usr,upperdir=$NODE/up/u,workdir=$NODE/up/w" /usr
@@ -91,13 +90,10 @@ P=${plugins}
 deliver() { bash /usr/local/pullwright/deliver-credential-provider; }
 ${steps}
 `;
-    const ran = await runProcess(['unshare', '--mount', '--propagation', 'private', 'bash', '-c', program], {
-      env: { ...process.env, NODE: node },
-    });
-    return ran;
-  } finally {
-    rmSync(node, { recursive: true, force: true });
-  }
+  const ran = await runProcess(['unshare', '--mount', '--propagation', 'private', 'bash', '-c', program], {
+    env: { ...process.env, NODE: node },
+  });
+  return ran;
 }
 
 test.asRoot(

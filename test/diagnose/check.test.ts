@@ -1,14 +1,14 @@
 /** `pullwright check`: of a folder, of a cluster that is there, and what is no use of it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-check-'));
+const folder = tempFolder();
 const fleet = join(folder, 'fleet.yaml');
 writeFileSync(
   fleet,
@@ -211,5 +211,3 @@ else {
 
   test.lastly('the control plane stops', () => plane.stop());
 }
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,8 +1,7 @@
 /** `pullwright doctor --all --from`: pods that fail for one cause are one entry; and what is judged of their nodes. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
@@ -11,8 +10,9 @@ import { causeText } from '../../runtime/diagnose/model/types.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-doctor-all-'));
+const folder = tempFolder();
 const doctor = (...args: readonly string[]) => runInProcess(['doctor', ...args]);
 const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 
@@ -326,5 +326,3 @@ table(
     assert.match(ran.stderr, says);
   },
 );
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,15 +1,15 @@
 /** `pullwright doctor --from`: a folder of manifests, where not everything is that a cluster has. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { deployment } from './doctor-cases.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-doctor-'));
+const folder = tempFolder();
 const doctor = (name: string) =>
   runProcess([process.execPath, main, 'doctor', `deploy/${name}`, '-n', 'shop', '--from', folder]);
 
@@ -191,5 +191,3 @@ test('says why a node lacks what the pull secret of the cluster says by now', as
   const other = await examine('node m');
   assert.equal(other.code, 0, other.stdout);
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,11 +1,11 @@
 /** `pullwright doctor` of a pod that a profile or SidecarSet of its namespace leaves out: it says why, and not "list it by hand" alone. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 interface Row extends Case {
   readonly giver?: object;
@@ -113,10 +113,9 @@ table(test, rows, async ({ giver, labels = {}, says }) => {
     },
     ...(giver === undefined ? [] : [giver]),
   ];
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-withheld-'));
+  const folder = tempFolder();
   writeFileSync(join(folder, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const ran = await runInProcess(['doctor', 'pod/web', '-n', 'shop', '--from', folder]);
-  rmSync(folder, { recursive: true });
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(ran.stdout, says);
 });

@@ -1,14 +1,14 @@
 /** What a template's pods pull with, from a GitOps repository that no cluster has seen: own list, account, profiles, copies. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-keyring-'));
+const folder = tempFolder();
 const body = JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('keyring', 'robot') } } });
 const template = {
   metadata: { labels: { app: 'web' } },
@@ -181,5 +181,3 @@ test('doctor says what was seen', async () => {
   const other = await run('doctor', 'sts/other', '-n', 'shop');
   assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

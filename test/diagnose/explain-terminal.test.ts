@@ -1,17 +1,17 @@
 // deadline: 240 s
 /** What `explain` prints where: narrow terminals, pipes that break, clusters that do not answer, dumps that are large. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { certificates } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
+const folder = tempFolder();
 
 const auths = {
   'quay.io/other': { auth: plantedAuth('terminal') },
@@ -110,5 +110,3 @@ test('a dump of 100,000 objects', async () => {
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stdout, /1\. robot {2}"quay\.io" in Secret\/shop\/pull/);
 });
-
-test.lastly('the work folder is removed', () => rmSync(folder, { recursive: true, force: true }));

@@ -1,14 +1,14 @@
 /** `pullwright explain` over folders, as its users run it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-explain-'));
+const folder = tempFolder();
 
 const explain = (...args: readonly string[]) =>
   runProcess([process.execPath, main, 'explain', ...args, '--from', folder]);
@@ -242,5 +242,3 @@ test('wrong use says what is wanted', async () => {
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /Cannot find Pod "default\/gone".*-n/);
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

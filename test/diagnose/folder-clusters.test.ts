@@ -1,15 +1,14 @@
 /** Folders with several clusters: every command that answers for one asks which, and takes nothing of the others. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { idms } from './mirror-objects.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-clusters-'));
-process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const work = tempFolder();
 
 const pod = (image: string): object => ({
   apiVersion: 'v1',

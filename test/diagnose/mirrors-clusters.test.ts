@@ -1,15 +1,14 @@
 /** `mirrors` over several clusters, refused objects, files of nodes and short names: the answer that nodes will really give. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { idms, image, type MirrorsRow, machineConfig, set } from './mirror-objects.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-mirrors-'));
-process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const work = tempFolder();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 function cli(stdin: string, ...args: readonly string[]): Promise<ProcessResult> {

@@ -1,14 +1,13 @@
 /** `mirrors --what-if FILE --in-use`: what a change of mirror sets does to the images of a cluster. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-in-use-'));
-process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const work = tempFolder();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 function cli(...args: readonly string[]): Promise<ProcessResult> {

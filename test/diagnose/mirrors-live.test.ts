@@ -1,8 +1,7 @@
 // deadline: 900 s
 /** `mirrors`, `explain` and `doctor` against an API server: mirror sets, the Image object, several clusters, rights. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -12,6 +11,7 @@ import { plantedAuth } from '../support/canary.ts';
 import { hostedCluster } from '../support/hypershift.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { idms, image, machineConfig } from './mirror-objects.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -37,7 +37,7 @@ function deployment(name: string, image: string): TestObject {
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startControlPlane({ crds: 'all' });
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-mirrors-live-'));
+  const folder = tempFolder();
   const ca = join(folder, 'ca.crt');
   writeFileSync(ca, certificates.ca);
   const { host } = await startServer(({ authorization }, response) => {
@@ -195,7 +195,6 @@ else {
 
   test.lastly('the control plane and the registry stop', async () => {
     stopServers();
-    rmSync(folder, { recursive: true, force: true });
     await plane.stop();
   });
 }

@@ -1,14 +1,13 @@
 /** The textbook fault of a disconnected cluster, as each command shows it: a tag, and mirrors that serve digests only. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-passed-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = tempFolder();
 
 const OBJECTS = [
   {

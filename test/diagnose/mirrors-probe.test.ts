@@ -1,16 +1,16 @@
 /** `mirrors --probe` asks with the credentials that nodes have: those of the Secrets of the folder. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { idms } from './mirror-objects.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-probe-'));
+const folder = tempFolder();
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -131,5 +131,4 @@ table(
 
 test.lastly('the server stops', () => {
   stopServers();
-  rmSync(folder, { recursive: true, force: true });
 });

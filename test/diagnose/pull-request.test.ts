@@ -1,16 +1,16 @@
 /** The Action, the template and the hooks for pull requests: their own commands, run over a repository with a change. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-pull-request-'));
+const folder = tempFolder();
 const command = `${process.execPath} ${root}main.ts`;
 const git = (...args: readonly string[]): string =>
   execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
@@ -225,5 +225,3 @@ test('SARIF and JUnit of synth tell what --check found, and nothing else', async
   assert.equal(ran.code, 2);
   assert.match(ran.stderr, /expected --check/);
 });
-
-test.lastly('the repository is removed', () => rmSync(folder, { recursive: true }));

@@ -1,17 +1,17 @@
 /** `pullwright report`: the data, the page as text, Markdown and differences, over folders. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
 import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
 import { findPlanted } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { HOSTILE, writeContainerdFolder, writeHostileFolder, writeLargeFolder } from './report-scene.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-report-'));
+const folder = tempFolder();
 const run = (...args: readonly string[]): Promise<ProcessResult> =>
   runProcess([process.execPath, join(root, 'main.ts'), 'report', ...args], { cwd: root });
 const reportOf = async (...args: readonly string[]): Promise<Report> =>
@@ -181,5 +181,3 @@ for (const part of ['build/report-page', 'test/browser'])
     const ran = await runProcess([tsc, '-p', join(root, part)], { cwd: root });
     assert.equal(ran.code, 0, ran.stdout);
   });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -2,18 +2,17 @@
 /** `pullwright status --watch` as a process: on a pseudo terminal, and where there is none. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-watch-'));
+const folder = tempFolder();
 const children = new Set<ChildProcess>();
 test.lastly('nothing is left', () => {
   for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true });
 });
 
 /** util-linux's: runs a command on a pseudo terminal of its own. */

@@ -1,15 +1,15 @@
 /** `pullwright test`, as a pipeline runs it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectPull, standInSecret } from '../../runtime/diagnose/commands/test.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-test-'));
+const folder = tempFolder();
 const file = join(folder, 'pull.test.yaml');
 const data = Buffer.from(
   JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('test', 'me') } } }),
@@ -56,7 +56,6 @@ test('a file with mistakes and wrong use', async () => {
   assert.equal((await runProcess([process.execPath, main, 'test'])).code, 2);
 });
 
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 test('expectPull takes charts, alone and in a list, and names an argument that is neither', () => {
   const pod = {
     apiVersion: 'v1',

@@ -1,13 +1,13 @@
 /** A provider configuration under a name that the API server refuses: said by `validate` and by `reconcile --from`. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-provider-name-'));
+const folder = tempFolder();
 writeFileSync(
   join(folder, 'provider.yaml'),
   'apiVersion: config.openshift.io/v1alpha1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: default}\nspec: {matchImages: [quay.io]}\n',
@@ -21,5 +21,3 @@ test('validate names the path', async () => {
     /provider\.yaml:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", expected "cluster".*\[RefusedByDefinition\]/,
   );
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,13 +1,13 @@
 /** `pullwright validate`, as its users run it. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-validate-'));
+const folder = tempFolder();
 
 interface Row extends Case {
   readonly text: string;
@@ -234,7 +234,7 @@ test('a folder: what the platform shadows is a warning, which --strict takes for
 });
 
 test('a repository of two clusters: each is judged with its own platform secret, and equal names are no mistake', async () => {
-  const repository = mkdtempSync(join(tmpdir(), 'pullwright-validate-'));
+  const repository = tempFolder();
   const named = (namespace: string, name: string, key: string): string =>
     SECRET(`{"auths":{"${key}":{"auth":"dTpw"}}}`).replace(
       'name: pull, namespace: web',
@@ -261,7 +261,6 @@ test('a repository of two clusters: each is judged with its own platform secret,
   const twice = await runProcess([process.execPath, main, 'validate', repository]);
   assert.equal(twice.code, 1);
   assert.match(twice.stdout, /prod\/twice\.yaml:1: error: .*is given twice: .*\[GivenTwice\]/);
-  rmSync(repository, { recursive: true });
 });
 
 test('wrong use and a missing file', async () => {
@@ -270,5 +269,3 @@ test('wrong use and a missing file', async () => {
   assert.equal(ran.code, 1);
   assert.match(ran.stderr, /gone\.yaml": not found/);
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,14 +1,12 @@
 /** Every block of the steps for disconnected clusters that needs nothing but files, run as it stands, in the order of the page. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const blocks = docBlocks('docs/registry-overrides.md').filter(({ heading }) => /^\d\. /.test(heading));
-const work = mkdtempSync(join(tmpdir(), 'pullwright-disconnected-'));
-process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const work = tempFolder();
 
 test('only what needs a registry or a cluster is left out', () => {
   assert.deepEqual(

@@ -4,8 +4,7 @@
  * docs/first-steps.md runs as printed, with the package that `npm run build:npm` makes.
  */
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { buildCommandLine } from '../../build/packages.ts';
 import { VERSION } from '../../runtime/core/version.ts';
@@ -13,10 +12,11 @@ import { emptyCluster, tidy } from '../commands/output-scene.ts';
 import { docBlock, docBlocks, putProgram, runBlock, saveBlock } from '../support/doc-blocks.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const PAGE = 'docs/first-steps.md';
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-first-steps-'));
+const work = tempFolder();
 const prefix = join(work, 'npm');
 const installed = join(prefix, 'lib/node_modules/pullwright');
 const env = {
@@ -96,5 +96,4 @@ test('an older Node is told which one is needed', async () => {
 
 test.lastly('the work folder is removed', () => {
   tidy();
-  rmSync(work, { recursive: true, force: true });
 });

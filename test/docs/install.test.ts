@@ -1,13 +1,13 @@
 // deadline: 240 s
 /** Every command block of docs/install.md, and the API server of docs/first-steps.md, run as printed on a real API server. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { docBlock, docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const missing = missingControlPlane();
@@ -33,7 +33,7 @@ test('every block says its language, and only what needs others is left out', ()
 if (missing !== undefined) test.skip('the commands', missing);
 else {
   const plane = await startControlPlane();
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-install-'));
+  const work = tempFolder();
   const bin = join(work, '.bin');
   const env = { PATH: `${bin}:${dirname(process.execPath)}`, HOME: work, KUBECONFIG: plane.kubeconfig };
 
@@ -65,6 +65,5 @@ else {
 
   test.lastly('the control plane stops, and the folder goes', async () => {
     await plane.stop();
-    rmSync(work, { recursive: true });
   });
 }

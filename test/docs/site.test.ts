@@ -1,17 +1,16 @@
 /** What the documentation site is made from: packages, pages, links and versions. The built site is opened in test/browser. */
 import assert from 'node:assert/strict';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deadLinks } from '../../site/links.ts';
 import { stage } from '../../site/stage.ts';
 import { versionsIn, writeVersions } from '../../site/versions.ts';
 import { ALLOWED } from '../architecture/licences.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-site-'));
-process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const work = tempFolder();
 
 interface Locked {
   readonly version?: string;

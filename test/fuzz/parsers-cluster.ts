@@ -2,8 +2,7 @@
  * Objects of a cluster, as folders hold them: whatever is in them, reconcilers and commands answer. An API server would refuse most
  * of it; a folder is written by people.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { CommandIo } from '../../runtime/cli/command.ts';
@@ -18,6 +17,7 @@ import { folderOf } from '../../runtime/engine/offline/manifests.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { digestObject } from '../../runtime/kube/decode.ts';
 import { findPlanted } from '../support/canary.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { listOf, MADE, MANAGEMENT, PLATFORM, STANDALONE } from './corpus-cluster.ts';
 import { holds, type Parser } from './parser.ts';
 
@@ -52,8 +52,7 @@ function reconciled(text: string, rest: string): unknown {
   return isFair(text) ? [reports, objects] : undefined;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-fuzz-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = tempFolder();
 
 /** Runs the command as its user would, and gives all that it says. */
 async function command(text: string, args: readonly string[], rest: string): Promise<unknown> {

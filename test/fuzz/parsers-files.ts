@@ -1,6 +1,5 @@
 /** Files of nodes that others write, what systemd says, and files that a person gives to a command. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../runtime/credential-provider/installer/host.ts';
 import { isOwnDropIn } from '../../runtime/credential-provider/installer/managed.ts';
@@ -12,11 +11,11 @@ import { loadedService } from '../../runtime/node/systemd.ts';
 import { NOTES } from '../../runtime/node/watch.ts';
 import { tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
 import { DEFAULT_SETTINGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-fuzz-'));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = tempFolder();
 mkdirSync(join(folder, NOTES), { recursive: true });
 
 /** A file that holds `text`. */

@@ -1,18 +1,8 @@
 /** The command line of the agent: usage, dry runs, probes. Needs no systemd and no root. */
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -22,8 +12,9 @@ import { RunningAgent, SecretMount } from '../support/node-agent.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { until } from '../support/systemd.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-agent-command-'));
+const root = tempFolder();
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const NEW = JSON.stringify({ auths: { 'registry.example.com': { auth: plantedAuth('command') } } });
 
@@ -262,5 +253,3 @@ test('nothing of the folder is world-readable', async () => {
   assert.equal(statSync(join(file, '../.pullwright/journal.json')).mode & 0o777, 0o600);
   assert.ok(!existsSync(join(file, '../.pullwright/saved.json')));
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

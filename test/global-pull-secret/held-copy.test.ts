@@ -1,14 +1,12 @@
 /** A removal is held on a copy that somebody deletes, and there is no merge that has its entries: only nodes know them. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { additional, auth, config, type Fleet, fleet, NOW, platform } from './fleet.ts';
 import { TaskNode } from './support/task-node.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-held-'));
+const root = tempFolder();
 
 const FOUR = ['quay.io', 'a.io', 'b.io', 'c.io'];
 const COPY = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: 'original-pull-secret' };
@@ -109,5 +107,3 @@ test('a copy that is deleted while nothing is held is made again as it was', () 
   one.reconcile();
   assert.equal(one.condition('original'), 'True Copied');
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

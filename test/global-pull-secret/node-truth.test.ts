@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { nodesRow } from '../../runtime/diagnose/checks/status.ts';
 import type { NodeState } from '../../runtime/node/task.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { additional, auth, config, PLATFORM, platform } from './fleet.ts';
 import { eligible as node, ReportingNodes } from './support/reporting-nodes.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-truth-'));
+const root = tempFolder();
 
 class Nodes extends ReportingNodes {
   constructor(names: readonly string[], folder: string, options: Readonly<Record<string, unknown>> = {}) {
@@ -177,5 +177,3 @@ test('status believes the reports, however many pods are ready', () => {
   one.bring('a');
   assert.equal(row(), 'Ready NodesInSync used on 1 of 1 node');
 });
-
-test.lastly('the folder goes', () => rmSync(root, { recursive: true }));

@@ -1,14 +1,14 @@
 // deadline: 300 s
 /** The chart: what Helm makes of it, with its defaults, other values and each system off, is what `synth` renders for such a fleet. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { type FleetInput, readFleet, renderChart, renderCluster, writeTree } from '../../charts/mod.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { helmProgram, missingHelm } from './build.ts';
 
 type Cluster = FleetInput['clusters'][number];
@@ -35,7 +35,7 @@ const CLUSTERS: readonly Cluster[] = [
 if (missingHelm() !== undefined) test.skip('all of it', missingHelm() ?? '');
 else {
   const helm = await helmProgram();
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-helm-'));
+  const work = tempFolder();
   const template = async (chart: string, values: object, namespace = 'releases'): Promise<Objects> => {
     const file = join(work, 'values.json');
     writeFileSync(file, JSON.stringify(values));
@@ -89,8 +89,6 @@ else {
     assert.match(text, /"verify":\{"namespace":"other"\}/);
     assert.ok(!found.has('Namespace//pullwright-system'));
   });
-
-  test.lastly('the folder is removed', () => rmSync(work, { recursive: true }));
 }
 
 /** What `synth` renders without definitions, with the annotation that a chart adds. */

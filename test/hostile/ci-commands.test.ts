@@ -1,7 +1,6 @@
 /** Nothing that somebody else chose begins a line of ours, and nothing is a command to the CI system that keeps the log. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parseAllDocuments } from 'yaml';
@@ -10,6 +9,7 @@ import { runMain } from '../../runtime/commands/main.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
 import { CI_COMMAND, dump } from './evil-words.ts';
 
@@ -19,8 +19,7 @@ const OBEYED = /^\s*::|##\w*\[/mu;
 /** A line that our own text does not begin: `x` is planted behind both. */
 const BEGUN = /^[^\S\n]*(?:\\u003a|:|\\u0023|#)(?::error|#\[error)/mu;
 
-const from = mkdtempSync(join(tmpdir(), 'pullwright-ci-'));
-test.lastly('the scratch folder goes', () => rmSync(from, { recursive: true }));
+const from = tempFolder();
 writeFileSync(join(from, 'all.json'), dump(CI_COMMAND));
 
 function intoPipe(): { readonly io: Parameters<typeof forPeople>[0]; readonly said: () => string } {

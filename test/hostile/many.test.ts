@@ -4,8 +4,7 @@
  * does for it. What serves many pods is read once.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { readFleetYaml } from '../../charts/fleet-yaml.ts';
@@ -24,8 +23,9 @@ import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-many-'));
+const folder = tempFolder();
 const counter = new WorkCounter([
   new URL('../../runtime/', import.meta.url).href,
   new URL('../../charts/', import.meta.url).href,
@@ -193,7 +193,6 @@ table(test, rows, async ({ many, run }) => {
 });
 
 test.lastly('counting ends', () => counter.stop());
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 
 test('keys that stand twice are those that the library finds', () => {
   const texts = [

@@ -7,20 +7,18 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const FILE = 'hosted/kube-system/secret-global-pull-secret.yaml';
@@ -51,15 +49,11 @@ interface Place {
 }
 
 async function inPlace(use: (place: Place) => Promise<void>): Promise<void> {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-outputs-'));
+  const work = tempFolder();
   const elsewhere = join(work, 'elsewhere');
-  try {
-    for (const folder of ['in', 'to', 'elsewhere']) mkdirSync(join(work, folder));
-    writeFileSync(join(elsewhere, 'precious.yaml'), 'precious');
-    await use({ work, to: join(work, 'to'), elsewhere });
-  } finally {
-    rmSync(work, { recursive: true });
-  }
+  for (const folder of ['in', 'to', 'elsewhere']) mkdirSync(join(work, folder));
+  writeFileSync(join(elsewhere, 'precious.yaml'), 'precious');
+  await use({ work, to: join(work, 'to'), elsewhere });
 }
 
 async function reconcile({ work, to }: Place, more = ['--with-secrets']): Promise<ProcessResult> {

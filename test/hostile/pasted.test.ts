@@ -1,7 +1,6 @@
 /** What is printed to be pasted into a shell or applied: a name in it stays a name, and a right is one by name. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { kubectl } from '../../runtime/core/kubernetes/object.ts';
@@ -12,11 +11,11 @@ import { source } from '../pull-secret-injection/scene.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump } from './evil-words.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-pasted-'));
-test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+const folder = tempFolder();
 
 const WORDS = [
   'x;$(evil)',

@@ -1,10 +1,9 @@
 /** Names that come from documents become paths in one function, and none leads out of the folder that was asked for. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathOf } from '../../charts/output.ts';
 import { pathPart } from '../../runtime/core/kubernetes/object.ts';
@@ -19,6 +18,7 @@ import {
 } from '../../runtime/pull-secret-adapter/names.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -43,47 +43,43 @@ for (const name of LEADS_ELSEWHERE)
   });
 
 test('reconcile --to with a namespace that leads elsewhere writes nothing there, with and without values', async () => {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-paths-'));
-  try {
-    const config = Buffer.from('{"auths":{"quay.io":{"auth":"YTpi"}}}').toString('base64');
-    const secret = (namespace: string, name: string) => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { namespace, name },
-      type: 'kubernetes.io/dockerconfigjson',
-      data: { '.dockerconfigjson': config },
-    });
-    const items = [
-      secret('openshift-config', 'pull-secret'),
-      secret('kube-system', 'additional-pull-secret'),
-      secret('../../../outside', '../../../../outside'),
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '../../outside' } },
-      { apiVersion: 'v1', kind: '../../Outside', metadata: { name: 'a' } },
-    ];
-    mkdirSync(join(work, 'in'));
-    mkdirSync(join(work, 'deep/er/to'), { recursive: true });
-    writeFileSync(join(work, 'in/all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-    for (const more of [[], ['--with-secrets']]) {
-      const ran = await runProcess(
-        [
-          process.execPath,
-          join(root, 'main.ts'),
-          'reconcile',
-          '--from',
-          join(work, 'in'),
-          '--to',
-          join(work, 'deep/er/to'),
-          ...more,
-        ],
-        { cwd: work, deadlineMs: 60_000 },
-      );
-      assert.notEqual(ran.stdout + ran.stderr, '');
-      const outside = globSync('**/*outside*', { cwd: work });
-      assert.deepEqual(outside, [], ran.stderr);
-      assert.ok(!existsSync(join(work, '../outside')));
-    }
-  } finally {
-    rmSync(work, { recursive: true });
+  const work = tempFolder();
+  const config = Buffer.from('{"auths":{"quay.io":{"auth":"YTpi"}}}').toString('base64');
+  const secret = (namespace: string, name: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': config },
+  });
+  const items = [
+    secret('openshift-config', 'pull-secret'),
+    secret('kube-system', 'additional-pull-secret'),
+    secret('../../../outside', '../../../../outside'),
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '../../outside' } },
+    { apiVersion: 'v1', kind: '../../Outside', metadata: { name: 'a' } },
+  ];
+  mkdirSync(join(work, 'in'));
+  mkdirSync(join(work, 'deep/er/to'), { recursive: true });
+  writeFileSync(join(work, 'in/all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  for (const more of [[], ['--with-secrets']]) {
+    const ran = await runProcess(
+      [
+        process.execPath,
+        join(root, 'main.ts'),
+        'reconcile',
+        '--from',
+        join(work, 'in'),
+        '--to',
+        join(work, 'deep/er/to'),
+        ...more,
+      ],
+      { cwd: work, deadlineMs: 60_000 },
+    );
+    assert.notEqual(ran.stdout + ran.stderr, '');
+    const outside = globSync('**/*outside*', { cwd: work });
+    assert.deepEqual(outside, [], ran.stderr);
+    assert.ok(!existsSync(join(work, '../outside')));
   }
 });
 

@@ -1,8 +1,7 @@
 // deadline: 600 s
 /** Somebody has the token of the reconciler: what RBAC cannot narrow, a real API server refuses all the same. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataUrl } from '../../runtime/core/kubernetes/objects.ts';
 import { CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
@@ -14,6 +13,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Answer, Requester } from '../control-plane/request.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
 import { agentThefts } from './rights-live-agents.ts';
 import { deploymentThefts } from './rights-live-deployments.ts';
@@ -21,8 +21,7 @@ import { nodeThefts } from './rights-live-nodes.ts';
 import { furnish, stolenToken } from './rights-live-plane.ts';
 import { walked } from './rights-walk.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-stolen-'));
-test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+const folder = tempFolder();
 
 const missing = missingControlPlane();
 if (missing !== undefined) test.skip('of a stolen token on a real API server', missing);

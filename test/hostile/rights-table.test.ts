@@ -1,8 +1,7 @@
 // deadline: 600 s
 /** A stolen token of each account that ships, every attack of the table, a real API server: it lets through what the list says. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FleetInput, readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -10,13 +9,13 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { eventually } from '../control-plane/eventually.ts';
 import type { Requester } from '../control-plane/request.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { attacksOn, FOREIGN, NAMESPACES, type Present } from './rights-attacks.ts';
 import { discovery, full, hub } from './rights-fleets.ts';
 import { stolenToken } from './rights-live-plane.ts';
 import { type Attack, described, taken } from './rights-requests.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-table-'));
-test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+const folder = tempFolder();
 
 /** Each fleet, the folder of the cluster in it, and how many accounts have tokens there. */
 const FLEETS: readonly (readonly [name: string, fleet: FleetInput, cluster: string, accounts: number])[] = [

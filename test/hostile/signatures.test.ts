@@ -1,15 +1,15 @@
 /** What a release signs is verified by a program that knows nothing of ours, without a network: openssl. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImageLayout } from '../../build/image/layout.ts';
 import { envelope, provenance, signatureOf, signImage, signingKey } from '../../build/sign.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-signatures-'));
+const work = tempFolder();
 
 /** A key of its own for each run, as openssl makes it. */
 function keyPair(name: string): { readonly pem: string; readonly publicFile: string } {
@@ -153,5 +153,3 @@ function carried(
   assert.equal(content.length, size);
   return { content, annotations };
 }
-
-test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true, force: true }));

@@ -5,8 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { bundledModules } from '../../build/compile.ts';
@@ -21,10 +20,10 @@ import { lockProblems } from '../../build/release-problems.ts';
 import { packagePath } from '../../build/sbom.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const root = join(import.meta.dirname, '../..');
-const work = mkdtempSync(join(tmpdir(), 'pullwright-supply-'));
-test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));
+const work = tempFolder();
 
 const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
   readonly packages: Readonly<Record<string, { readonly version?: string }>>;

@@ -1,20 +1,19 @@
 /** Nothing that somebody else chose is obeyed by a terminal: names, keys, images and messages with control characters. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump, EVIL } from './evil-words.ts';
 
 const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
-test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+const folder = tempFolder();
 
 mkdirSync(join(folder, 'dump'));
 writeFileSync(join(folder, 'dump', 'all.json'), dump());

@@ -1,7 +1,6 @@
 /** A password that somebody wrote into a registry key is shown nowhere, and is a finding. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mergePullSecrets } from '../../runtime/core/docker-config/merge.ts';
 import { pullStatus } from '../../runtime/core/kubernetes/pull-status.ts';
@@ -10,6 +9,7 @@ import { withoutUserInfo } from '../../runtime/core/text.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
 import { dump } from './evil-words.ts';
 
@@ -21,8 +21,7 @@ const KEYS = [
   `https://robot:pass/${PASSWORD}@other.example.com`,
 ];
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-user-info-'));
-test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+const folder = tempFolder();
 
 test('is stripped, and what only looks like it stays', () => {
   for (const key of KEYS) assert.equal(findPlanted(withoutUserInfo(key)), undefined);

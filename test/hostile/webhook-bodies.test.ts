@@ -1,18 +1,18 @@
 /** Who reaches the webhook's port may send what they like: it costs the webhook a bounded amount, and the API server its answers never. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { type AdmissionRequest, serveWebhook } from '../../runtime/pull-secret-injection/webhook/server.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const MIB = 2 ** 20;
-const work = mkdtempSync(join(tmpdir(), 'pullwright-webhook-bodies-'));
+const work = tempFolder();
 const { certificate, key } = new Authority('bodies').issue({ commonName: 'x', hosts: ['127.0.0.1'] });
 const files = { certificate: join(work, 'tls.crt'), key: join(work, 'tls.key') };
 writeFileSync(files.certificate, certificate);
@@ -34,7 +34,6 @@ const server = await serveWebhook({
 const { port } = server;
 test.lastly('the server ends', async () => {
   await server.close();
-  rmSync(work, { recursive: true });
 });
 
 interface Answer {

@@ -1,15 +1,15 @@
 /** Which cluster, user and namespace count: files, KUBECONFIG with several, the home folder, contexts. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '../../runtime/core/errors.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-kubeconfig-'));
+const folder = tempFolder();
 const home = join(folder, 'home');
 mkdirSync(join(home, '.kube'), { recursive: true });
 mkdirSync(join(folder, 'elsewhere'));
@@ -281,5 +281,4 @@ table(test, refused, async ({ env, context, message }: (typeof refused)[number])
 
 test.lastly('leaves nothing behind', () => {
   assert.ok(own.endsWith('config'));
-  rmSync(folder, { recursive: true });
 });

@@ -1,8 +1,7 @@
 // deadline: 240 s
 /** Kubeconfigs with an exec plugin, on a real API server. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PullwrightError } from '../../runtime/core/errors.ts';
@@ -13,6 +12,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const MAPS = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default' };
 const READ = { default: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }] };
@@ -41,7 +41,7 @@ async function listed(
 }
 
 async function withPlane(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-plugins-'));
+  const folder = tempFolder();
   const plane = await startControlPlane();
   const robot = await plane.user({ name: 'robot', by: 'token', namespaces: READ });
   await plane.user({ name: 'ann', namespaces: READ });
@@ -124,7 +124,6 @@ async function withPlane(): Promise<void> {
     });
 
   test.lastly('everything stops', async () => {
-    rmSync(folder, { recursive: true });
     await plane.stop();
   });
 }

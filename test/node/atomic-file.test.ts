@@ -8,13 +8,11 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PullwrightError } from '../../runtime/core/errors.ts';
@@ -22,8 +20,9 @@ import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../../runtime/node/atomic-file.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-atomic-'));
+const root = tempFolder();
 const isRoot = process.getuid?.() === 0;
 
 function folder(name: string): string {
@@ -236,5 +235,3 @@ test('a reader never sees anything but one of the whole contents, however often 
     assert.ok(bytes.every((byte) => byte === bytes[0]));
   }
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

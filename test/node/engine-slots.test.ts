@@ -1,7 +1,6 @@
 /** When the engine asks for its turn: beside the write, where a restart follows; given back when there was no write. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
 import { NodeEngine, type Rest } from '../../runtime/node/engine.ts';
@@ -9,8 +8,9 @@ import type { Turns } from '../../runtime/node/restart-leases.ts';
 import { StateFolder } from '../../runtime/node/state.ts';
 import type { Systemd } from '../../runtime/node/systemd.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-turns-'));
+const root = tempFolder();
 const WANTED = '{"auths":{"quay.example.com":{"auth":"YTpi"}}}';
 
 interface Run {
@@ -163,5 +163,3 @@ test('a write that fails gives the turn back', async () => {
   assert.deepEqual(calls, ['asked, old file', 'write-failed', 'given back']);
   assert.equal(turns.held, false);
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

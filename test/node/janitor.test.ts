@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeStaleAuthFiles } from '../../runtime/node/watch.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-janitor-'));
+const root = tempFolder();
 const sha = 'a'.repeat(64);
 const NOW = 2_000_000_000_000;
 
@@ -48,5 +48,3 @@ test('old files of the provider and of CRI-O go, young ones and everything else 
 test('a folder that is not there is fine', () => {
   assert.equal(removeStaleAuthFiles(join(root, 'none'), 0, NOW), 0);
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

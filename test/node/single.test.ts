@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Hold, takeSingle } from '../../runtime/node/state.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'pullwright-single-'));
+const root = tempFolder();
 const source = new URL('../../runtime/node/state.ts', import.meta.url).pathname;
 
 async function take(): Promise<Hold> {
@@ -73,5 +73,3 @@ test('many at once: exactly one gets it', async () => {
   assert.equal(holds.length, 1);
   holds[0]?.release();
 });
-
-test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));

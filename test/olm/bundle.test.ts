@@ -1,8 +1,7 @@
 // deadline: 600 s
 /** A bundle for the Operator Lifecycle Manager: nothing of the fleet is lost in it, and the judge of OperatorHub takes it. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { renderCluster } from '../../charts/app.ts';
@@ -14,9 +13,10 @@ import { docBlock } from '../support/doc-blocks.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { bundleJudge, missingJudge } from './build.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-olm-'));
+const work = tempFolder();
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 
@@ -261,5 +261,3 @@ else
     const refusal = await judged(join(work, 'broken', 'manifests'));
     assert.match(refusal.stdout + refusal.stderr, /owned CRD .*Kind=PullStatus.* not found in bundle/);
   });
-
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));

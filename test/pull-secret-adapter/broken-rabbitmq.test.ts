@@ -1,10 +1,10 @@
 // deadline: 480 s
 /** RabbitMQ over lines that break: `broken-broker.ts`. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingRabbitMq, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { brokenBroker } from './broken-broker.ts';
 
 const missing = missingRabbitMq();
@@ -13,7 +13,7 @@ if (missing !== undefined) test.skip('everything', missing);
 else
   brokenBroker(test, async () => {
     const rabbit = await startRabbitMq();
-    const folder = mkdtempSync(join(tmpdir(), 'pullwright-lines-'));
+    const folder = tempFolder();
     const { host } = new URL(rabbit.url);
     return {
       address: host,
@@ -23,7 +23,6 @@ else
         return { flags: ['--broker-url-file', file], env: {} };
       },
       stop: async () => {
-        rmSync(folder, { recursive: true });
         await rabbit.stop();
       },
     };

@@ -1,12 +1,12 @@
 /** Where the Job's tokens come from, end to end through google-auth-library. Run here and compiled. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { federationCredentials } from '../../runtime/pull-secret-adapter/objects.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, type TestSuite, table } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';
 import { TokenProxy } from './doubles/token-proxy.ts';
 import { withDouble } from './job-scenarios.ts';
@@ -17,12 +17,8 @@ const PROVIDER = 'projects/1/locations/global/workloadIdentityPools/pool/provide
 const TAKE_ON = { GCP_SERVICE_ACCOUNT: MANAGER };
 
 async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-identity-'));
-  try {
-    await body(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  await body(folder);
 }
 
 function origins(double: SecretManagerDouble): readonly (string | undefined)[] {

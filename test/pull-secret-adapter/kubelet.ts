@@ -3,11 +3,11 @@
  * its pod asks for and nothing else: its environment, its mounts at their own paths, tokens by the API server's TokenRequest, an
  * unprivileged user, a root that cannot be written. The end is reported as a kubelet does, with exit code and termination message.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { runProcess } from '../support/process.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { containerCommand, NODE, type Program, programOf } from './container.ts';
 import { NotMounted, type Volume, VolumeWriter } from './pod-volumes.ts';
 
@@ -96,19 +96,15 @@ export class Kubelet {
   }
 
   async #run(pod: Pod): Promise<void> {
-    const folder = mkdtempSync(join(tmpdir(), 'pullwright-pod-'));
-    try {
-      const volumes = await this.#mounted(pod, folder);
-      if (volumes === undefined) return;
-      const ended = await Promise.all(
-        pod.spec.containers.map(
-          async (container) => [container, await this.#start(pod, container, { folder, volumes })] as const,
-        ),
-      );
-      await this.#report(pod, ended);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = tempFolder();
+    const volumes = await this.#mounted(pod, folder);
+    if (volumes === undefined) return;
+    const ended = await Promise.all(
+      pod.spec.containers.map(
+        async (container) => [container, await this.#start(pod, container, { folder, volumes })] as const,
+      ),
+    );
+    await this.#report(pod, ended);
   }
 
   /** Tries until everything is there that the pod mounts; undefined: the pod has gone before. */

@@ -1,13 +1,13 @@
 /** Runs the Job against the doubles: inside this process, or as a program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runJobProcess } from '../../runtime/pull-secret-adapter/job/process.ts';
 import type { JobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';
 
 export const PATH = 'projects/cust-proj/secrets/hyperfleet-cls-123-pull-secret';
@@ -120,23 +120,19 @@ async function inFolder(
   env: Readonly<Record<string, string | undefined>>,
   run: (whole: Readonly<Record<string, string | undefined>>) => Promise<Raw>,
 ): Promise<JobRun> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-job-'));
+  const folder = tempFolder();
   const [message, file] = [join(folder, 'termination-log'), join(folder, 'result.json')];
-  try {
-    const raw = await run({
-      ...double.jobEnv,
-      HOME: folder,
-      GCP_PROJECT_ID: 'cust-proj',
-      CLUSTER_ID: 'cls-123',
-      PULL_SECRET_DATA: pullSecret(),
-      RESULT_FILE: file,
-      TERMINATION_LOG: message,
-      ...env,
-    });
-    return ended(raw, [readFileSync(message, 'utf8'), readFileSync(file, 'utf8')]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const raw = await run({
+    ...double.jobEnv,
+    HOME: folder,
+    GCP_PROJECT_ID: 'cust-proj',
+    CLUSTER_ID: 'cls-123',
+    PULL_SECRET_DATA: pullSecret(),
+    RESULT_FILE: file,
+    TERMINATION_LOG: message,
+    ...env,
+  });
+  return ended(raw, [readFileSync(message, 'utf8'), readFileSync(file, 'utf8')]);
 }
 
 /** Whatever a run is about, it shows no secret and no token, and says the same in both places. */

@@ -1,9 +1,6 @@
 // deadline: 420 s
 /** A fleet that names the namespaces: rights are Roles there, the account of the reconciler reads no Secret elsewhere, and it works all the same. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
 import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
@@ -13,6 +10,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { stolenToken } from '../hostile/rights-live-plane.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import {
   createPod,
   grantObject,
@@ -36,7 +34,7 @@ const spec = {
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-namespaces-'));
+  const folder = tempFolder();
   let reconciler: RunningReconciler | undefined;
 
   /** Renders and applies; gives what the reconciler is told. */
@@ -171,7 +169,6 @@ else {
 
   test.lastly('everything stops', async () => {
     await reconciler?.stop();
-    rmSync(folder, { recursive: true });
     await plane.stop();
   });
 }

@@ -1,17 +1,17 @@
 /** A mirror that lets nobody in has no catalog for this cluster: the next one is asked, with what a HEAD request really brings. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { registryLookUp } from '../../runtime/diagnose/model/registries.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { certificates, startServer, stopServers, type TestServer } from '../registry/https-server.ts';
 import { table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { CATALOGS, DIGEST, images, OTHER_STREAM } from './catalog-world.ts';
 import { hostedCluster, run, statusOf } from './world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-refusals-'));
+const folder = tempFolder();
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
 
@@ -69,5 +69,4 @@ test('a mirror that is down is no mirror without the catalog', async () => {
 
 test.lastly('the servers stop', () => {
   stopServers();
-  rmSync(folder, { recursive: true, force: true });
 });

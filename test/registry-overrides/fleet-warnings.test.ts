@@ -1,11 +1,11 @@
 /** What a fleet says of mirror sets that are rendered and surprise, and of those that are not rendered at all. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseFleet } from '../../charts/fleet.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
@@ -47,26 +47,22 @@ test('defaults speak to the clusters that they can, and are a warning for the ot
 });
 
 test('synth and validate print what the linter finds, with the line of the entry', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-fleet-'));
-  try {
-    const file = join(folder, 'fleet.yaml');
-    const standalone = `image: registry.example.com/pullwright:1\nclusters:\n  - name: one\n    systems:${SETS}\n`;
-    writeFileSync(file, standalone);
-    const [rendered, judged] = await Promise.all([
-      runProcess([process.execPath, main, 'synth', '--fleet', file, '--to', join(folder, 'out')]),
-      runProcess([process.execPath, main, 'validate', file]),
-    ]);
-    assert.equal(rendered.code, 0, rendered.stderr);
-    assert.match(
-      rendered.stderr,
-      /^warning: .*fleet\.yaml:10:\d+ clusters\[0\]\.systems\.registry-overrides\.mirrorSets\[0\]\.entries\[0\].mirrors\[0\]: .*maps the path of "quay\.io\/team" to the bare host/,
-    );
-    assert.equal(judged.code, 0, judged.stdout);
-    assert.match(
-      judged.stdout,
-      /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 checked, 0 errors, 1 warning/,
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = tempFolder();
+  const file = join(folder, 'fleet.yaml');
+  const standalone = `image: registry.example.com/pullwright:1\nclusters:\n  - name: one\n    systems:${SETS}\n`;
+  writeFileSync(file, standalone);
+  const [rendered, judged] = await Promise.all([
+    runProcess([process.execPath, main, 'synth', '--fleet', file, '--to', join(folder, 'out')]),
+    runProcess([process.execPath, main, 'validate', file]),
+  ]);
+  assert.equal(rendered.code, 0, rendered.stderr);
+  assert.match(
+    rendered.stderr,
+    /^warning: .*fleet\.yaml:10:\d+ clusters\[0\]\.systems\.registry-overrides\.mirrorSets\[0\]\.entries\[0\].mirrors\[0\]: .*maps the path of "quay\.io\/team" to the bare host/,
+  );
+  assert.equal(judged.code, 0, judged.stdout);
+  assert.match(
+    judged.stdout,
+    /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 checked, 0 errors, 1 warning/,
+  );
 });

@@ -1,9 +1,8 @@
 /** Registries that are only reached through a proxy: TLS stays with the registry, and the guard of addresses stays. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
 import { registryClient } from '../../runtime/diagnose/model/registries.ts';
@@ -12,6 +11,7 @@ import { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { BASIC, CREDENTIAL, challenge, DIGEST, failure, give, image } from './asker.ts';
 import { startServer, stopServers } from './https-server.ts';
 
@@ -126,7 +126,7 @@ test('forbidden addresses stay forbidden: the proxy is not even asked', async ()
 test('commands follow HTTPS_PROXY and NO_PROXY', async () => {
   const registry = await startServer((_request, response) => give(response), OWN);
   const proxy = await startProxy(registry.host);
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-proxy-'));
+  const folder = tempFolder();
   const ca = join(folder, 'ca.crt');
   writeFileSync(ca, OWN.ca);
   const through = await registryClient({ ca, timeout: 10_000 }, { HTTPS_PROXY: proxy.url });
@@ -134,7 +134,6 @@ test('commands follow HTTPS_PROXY and NO_PROXY', async () => {
   const past = await registryClient({ ca, timeout: 10_000 }, { HTTPS_PROXY: proxy.url, NO_PROXY: '.test' });
   assert.match((await failure(past.headManifest(image(NAME)))).message, /cannot be reached: ENOTFOUND/);
   proxy.stop();
-  rmSync(folder, { recursive: true });
   assert.equal(proxy.asked.length, 1);
 });
 

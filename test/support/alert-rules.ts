@@ -1,11 +1,11 @@
 /** Alerts against series, by Prometheus itself: `promtool test rules`. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Alert } from '../../charts/shared/monitoring.ts';
 import type { Case } from './suite.ts';
+import { tempFolder } from './temp-folder.ts';
 
 /** What is measured, and which alerts are up at one time after the first sample. */
 export interface AlertCase extends Case {
@@ -26,42 +26,37 @@ export function missingPromtool(): string | undefined {
 
 /** What promtool has to say against a case; empty: nothing. */
 export function alertFaults(alerts: readonly Alert[], { series, at, firing }: AlertCase): string {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-alerts-'));
-  try {
-    const rules = alerts.map((alert) => ({
-      alert: alert.name,
-      expr: alert.expression,
-      for: alert.for,
-      labels: { severity: alert.severity ?? 'warning' },
-      annotations: { summary: alert.summary },
-    }));
-    const wanted = alerts.map((alert) => ({
-      eval_time: at,
-      alertname: alert.name,
-      exp_alerts: (firing[alert.name] ?? []).map((labels) => ({
-        exp_labels: { severity: alert.severity ?? 'warning', ...labels },
-        exp_annotations: { summary: alert.summary },
-      })),
-    }));
-    const files = {
-      'rules.yaml': { groups: [{ name: 'alerts', rules }] },
-      'test.yaml': {
-        rule_files: ['rules.yaml'],
-        evaluation_interval: '1m',
-        tests: [
-          {
-            interval: '1m',
-            input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-            alert_rule_test: wanted,
-          },
-        ],
-      },
-    };
-    for (const [name, content] of Object.entries(files))
-      writeFileSync(join(folder, name), stringify(content));
-    const ran = spawnSync('promtool', ['test', 'rules', join(folder, 'test.yaml')], { encoding: 'utf8' });
-    return ran.status === 0 ? '' : `${ran.stdout}${ran.stderr}`;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = tempFolder();
+  const rules = alerts.map((alert) => ({
+    alert: alert.name,
+    expr: alert.expression,
+    for: alert.for,
+    labels: { severity: alert.severity ?? 'warning' },
+    annotations: { summary: alert.summary },
+  }));
+  const wanted = alerts.map((alert) => ({
+    eval_time: at,
+    alertname: alert.name,
+    exp_alerts: (firing[alert.name] ?? []).map((labels) => ({
+      exp_labels: { severity: alert.severity ?? 'warning', ...labels },
+      exp_annotations: { summary: alert.summary },
+    })),
+  }));
+  const files = {
+    'rules.yaml': { groups: [{ name: 'alerts', rules }] },
+    'test.yaml': {
+      rule_files: ['rules.yaml'],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+          alert_rule_test: wanted,
+        },
+      ],
+    },
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), stringify(content));
+  const ran = spawnSync('promtool', ['test', 'rules', join(folder, 'test.yaml')], { encoding: 'utf8' });
+  return ran.status === 0 ? '' : `${ran.stdout}${ran.stderr}`;
 }

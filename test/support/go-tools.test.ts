@@ -1,12 +1,12 @@
 /** Programs that are built once for all tests of a machine: a build that was killed holds up no later one. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { canBuild, type GoTools, goTools } from './go-tools.ts';
 import { test } from './suite.ts';
+import { tempFolder } from './temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-go-tools-'));
+const work = tempFolder();
 const module = join(work, 'module');
 mkdirSync(module);
 writeFileSync(join(module, 'go.mod'), 'module example.com/small\n\ngo 1.24\n');
@@ -47,5 +47,3 @@ else {
     assert.ok(existsSync(join(folder, 'small')));
   });
 }
-
-test.lastly('the folder is removed', () => rmSync(work, { recursive: true, force: true }));

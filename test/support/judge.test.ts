@@ -1,14 +1,14 @@
 /** What the runner says of test files that fail, hang, die or leave something open: real files, really run. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedPassword } from './canary.ts';
 import { type FileResult, failureDetails, judge } from './judge.ts';
 import { runProcess } from './process.ts';
 import { type Case, table, test } from './suite.ts';
+import { tempFolder } from './temp-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-runner-'));
+const folder = tempFolder();
 const HEAD = `import { test } from ${JSON.stringify(new URL('suite.ts', import.meta.url).pathname)};
 import assert from 'node:assert/strict';
 test('works', () => assert.ok(true));
@@ -160,5 +160,3 @@ test('a failure is told by its test, its assertion and its line', async () => {
   assert.equal(name, 'a thing > is one');
   assert.ok(details.includes('1 !== 2'), details.join('\n'));
 });
-
-test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -1,7 +1,6 @@
 /** Reconcilers of two versions in one cluster: after each other, beside each other, and what uninstall makes of both. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -12,6 +11,7 @@ import { inSync, OLD } from '../support/agent-scene.ts';
 import { RunningAgent, TestNode } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { digestOf, PrivateSystemd, until } from '../support/systemd.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import type { Judge, Pair } from './pair.ts';
 
 const WITHIN = { withinMs: 90_000 };
@@ -152,44 +152,33 @@ async function carries(cluster: Cluster, reconciler: string, agent: string): Pro
 
 /** The configuration that one version renders, read by the other. */
 async function readsConfig(renders: string, reads: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-check-'));
-  try {
-    const fleet = join(folder, 'fleet.yaml');
-    writeFileSync(
-      fleet,
-      'image: registry.example.com/pullwright:1\nclusters:\n  - { name: one, path: ".", systems: { global-pull-secret: {}, registry-overrides: {}, pull-secret-injection: {}, credential-provider: {} } }\n',
-    );
-    const rendered = await runProcess([
-      renders,
-      'synth',
-      '--fleet',
-      fleet,
-      '--to',
-      join(folder, 'manifests'),
-    ]);
-    assert.equal(rendered.code, 0, rendered.stderr);
-    const found = await runProcess(['grep', '-rl', 'config.yaml: |', join(folder, 'manifests')]);
-    const [file = ''] = found.stdout.split('\n');
-    const { parse } = await import('yaml');
-    const { data } = parse(readFileSync(file, 'utf8')) as { data: Readonly<Record<string, string>> };
-    writeFileSync(join(folder, 'config.yaml'), data['config.yaml'] ?? '');
-    mkdirSync(join(folder, 'empty'));
-    const ran = await runProcess([
-      reads,
-      'reconcile',
-      '--from',
-      join(folder, 'empty'),
-      '--config',
-      join(folder, 'config.yaml'),
-      '--dry-run',
-    ]);
-    // Newer fields are refused by name, before anything is done: docs/operations.md says so.
-    const refused = /Cannot read the configuration|[Uu]nknown|unrecognized/i.test(ran.stderr);
-    assert.ok(ran.code === 0 || refused, `exit code ${ran.code}: ${ran.stderr.slice(0, 300)}`);
-    return ran.code === 0 ? 'taken' : `refused by name: ${ran.stderr.trim().slice(0, 80)}`;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = tempFolder();
+  const fleet = join(folder, 'fleet.yaml');
+  writeFileSync(
+    fleet,
+    'image: registry.example.com/pullwright:1\nclusters:\n  - { name: one, path: ".", systems: { global-pull-secret: {}, registry-overrides: {}, pull-secret-injection: {}, credential-provider: {} } }\n',
+  );
+  const rendered = await runProcess([renders, 'synth', '--fleet', fleet, '--to', join(folder, 'manifests')]);
+  assert.equal(rendered.code, 0, rendered.stderr);
+  const found = await runProcess(['grep', '-rl', 'config.yaml: |', join(folder, 'manifests')]);
+  const [file = ''] = found.stdout.split('\n');
+  const { parse } = await import('yaml');
+  const { data } = parse(readFileSync(file, 'utf8')) as { data: Readonly<Record<string, string>> };
+  writeFileSync(join(folder, 'config.yaml'), data['config.yaml'] ?? '');
+  mkdirSync(join(folder, 'empty'));
+  const ran = await runProcess([
+    reads,
+    'reconcile',
+    '--from',
+    join(folder, 'empty'),
+    '--config',
+    join(folder, 'config.yaml'),
+    '--dry-run',
+  ]);
+  // Newer fields are refused by name, before anything is done: docs/operations.md says so.
+  const refused = /Cannot read the configuration|[Uu]nknown|unrecognized/i.test(ran.stderr);
+  assert.ok(ran.code === 0 || refused, `exit code ${ran.code}: ${ran.stderr.slice(0, 300)}`);
+  return ran.code === 0 ? 'taken' : `refused by name: ${ran.stderr.trim().slice(0, 80)}`;
 }
 
 /** Runs the checks of clusters. */

@@ -1,7 +1,6 @@
 /** The kubelet's plugin of one version with the configuration that the other renders, on a real request. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { startApi } from '../credential-provider/support/api-double.ts';
@@ -16,6 +15,7 @@ import {
 } from '../credential-provider/support/node-double.ts';
 import { CONF, IMAGE } from '../credential-provider/support/one-run.ts';
 import { runProcess } from '../support/process.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import type { Judge, Pair } from './pair.ts';
 
 const CLUSTER = `apiVersion: config.openshift.io/v1
@@ -46,34 +46,30 @@ status: { nodeInfo: { kubeletVersion: v1.34.1, containerRuntimeVersion: "cri-o:/
 async function entryOf(
   program: string,
 ): Promise<{ readonly args?: readonly string[]; readonly name: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-check-'));
-  try {
-    writeFileSync(join(folder, 'cluster.yaml'), CLUSTER);
-    const config = join(folder, 'config.yaml');
-    writeFileSync(config, 'systems: { credential-provider: {} }\n');
-    const to = join(folder, 'out');
-    const ran = await runProcess([
-      program,
-      'reconcile',
-      '--from',
-      join(folder, 'cluster.yaml'),
-      '--config',
-      config,
-      '--to',
-      to,
-    ]);
-    assert.equal(ran.code, 0, ran.stderr);
-    const found = await runProcess(['grep', '-rl', 'kind: MachineConfig$', to]);
-    const [file = ''] = found.stdout.split('\n');
-    const files = filesOf(parse(readFileSync(file, 'utf8')));
-    const text = [...files.values()].find((one) => one.includes('CredentialProviderConfig')) ?? '';
-    const { providers } = parse(text) as { providers: readonly { name: string; args?: readonly string[] }[] };
-    const entry = providers.find(({ name }) => name === 'crio-credential-provider');
-    assert.ok(entry !== undefined, 'it renders an entry');
-    return entry;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = tempFolder();
+  writeFileSync(join(folder, 'cluster.yaml'), CLUSTER);
+  const config = join(folder, 'config.yaml');
+  writeFileSync(config, 'systems: { credential-provider: {} }\n');
+  const to = join(folder, 'out');
+  const ran = await runProcess([
+    program,
+    'reconcile',
+    '--from',
+    join(folder, 'cluster.yaml'),
+    '--config',
+    config,
+    '--to',
+    to,
+  ]);
+  assert.equal(ran.code, 0, ran.stderr);
+  const found = await runProcess(['grep', '-rl', 'kind: MachineConfig$', to]);
+  const [file = ''] = found.stdout.split('\n');
+  const files = filesOf(parse(readFileSync(file, 'utf8')));
+  const text = [...files.values()].find((one) => one.includes('CredentialProviderConfig')) ?? '';
+  const { providers } = parse(text) as { providers: readonly { name: string; args?: readonly string[] }[] };
+  const entry = providers.find(({ name }) => name === 'crio-credential-provider');
+  assert.ok(entry !== undefined, 'it renders an entry');
+  return entry;
 }
 
 /** Runs the provider as the kubelet does, with the arguments of the entry. */

@@ -10,14 +10,14 @@
  * older executable, minutes, and another build, so it is run before a release.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { textTable } from '../../runtime/cli/terminal.ts';
 import { describeError } from '../../runtime/core/errors.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { clusterChecks } from './check-cluster.ts';
 import { nodeChecks } from './check-node.ts';
 import { providerChecks } from './check-provider.ts';
@@ -37,11 +37,10 @@ if ((values.from === undefined) === (values.older === undefined)) {
 const rows: string[][] = [];
 let failed = 0;
 
-const folder = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-check-'));
+const folder = tempFolder();
 try {
   await checkIn(folder);
 } finally {
-  rmSync(folder, { recursive: true, force: true });
 }
 process.stdout.write(textTable([['RESULT', 'CHECK', 'SEEN'], ...rows], undefined));
 process.stdout.write(`${rows.length - failed} hold, ${failed} do not\n`);

@@ -1,14 +1,14 @@
 /** What a reconciler of another version left in a cluster, under the reconciler of today. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODE } from '../reconcile/process.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
+const work = tempFolder();
 const cluster = join(work, 'cluster');
 mkdirSync(cluster);
 
@@ -67,5 +67,3 @@ test('a configuration of a later version is refused with the name of what is not
   assert.notEqual(ran.code, 0);
   assert.match(ran.stderr, /tomorrow/);
 });
-
-test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));

@@ -1,15 +1,15 @@
 /** What an agent of another version left on a node, under the agent of today. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
 import { NodeEngine } from '../../runtime/node/engine.ts';
 import { StateFolder } from '../../runtime/node/state.ts';
 import { NEW, OLD } from '../support/agent-scene.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
+const work = tempFolder();
 
 type Document = Record<string, unknown>;
 
@@ -168,5 +168,3 @@ test('a saved copy of a later version is not misread', async () => {
   node.rewrite((document) => ({ ...document, version: 2 }), 'saved.json');
   assert.equal(folder.loadCopy(), 'none');
 });
-
-test.lastly('the scratch folder goes', () => rmSync(work, { recursive: true }));

@@ -1,9 +1,9 @@
 /** The compiled executable under its kubelet name, on a node double, against an API double. */
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { executable } from '../../support/executable.ts';
 import { type ProcessOptions, type ProcessResult, runProcess } from '../../support/process.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 import { type ApiDouble, type ApiState, startApi } from './api-double.ts';
 import {
   flagsOf,
@@ -20,14 +20,12 @@ export const CONF =
   '[[registry]]\nlocation = "docker.io"\n\n[[registry.mirror]]\nlocation = "mirror.example.com"\n';
 export const MEMBER: { readonly auth: string } = { auth: Buffer.from('user:password').toString('base64') };
 
-const folder = mkdtempSync(join(tmpdir(), 'provider-bin-'));
+const folder = tempFolder();
 /** Path of the executable, called as a kubelet calls it. */
 export const program: string = join(folder, 'crio-credential-provider');
 symlinkSync(await executable(), program);
 
-export function removeProgram(): void {
-  rmSync(folder, { recursive: true });
-}
+export function removeProgram(): void {}
 
 export interface Place {
   readonly api: ApiDouble;

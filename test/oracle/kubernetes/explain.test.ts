@@ -1,14 +1,14 @@
 // deadline: 300 s
 /** `pullwright explain` over a folder, as a user runs it, against the keyring that the kubelet makes of the same secrets. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parseImageReference } from '../../../runtime/core/image-reference.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { runProcess } from '../../support/process.ts';
 import { test } from '../../support/suite.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 import { LOOKUP, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 
@@ -111,12 +111,8 @@ function folded(key: string): string {
 }
 
 async function compareAll(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-explain-'));
-  try {
-    for (const [question, answer] of chosen()) compare(question, await explained(question, folder), answer);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  for (const [question, answer] of chosen()) compare(question, await explained(question, folder), answer);
 }
 
 const noGo = missingGo();

@@ -1,6 +1,5 @@
 /** The provider's unit tables: file path, namespace of a token, API server address, node file, secrets, base64, mirrors, runs. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { parseRegistriesConf } from '../../../../runtime/core/mirrors/registries-conf.ts';
@@ -29,6 +28,7 @@ import {
   tokenFor,
 } from '../../../credential-provider/support/node-double.ts';
 import { jsonNode } from '../../../support/json-node.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -266,14 +266,10 @@ function appRun(row: Row): Promise<unknown> {
 
 /** The address that a node's files give; without the first of them, on a node that has nothing but a CA. */
 async function addressOf(env: string | undefined): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-address-'));
-  try {
-    const [apiServerEnv, caFile] = [join(folder, 'apiserver-url.env'), join(folder, 'ca.crt')];
-    if (env !== undefined) writeFileSync(apiServerEnv, env);
-    writeFileSync(caFile, '-----BEGIN CERTIFICATE-----\n');
-    const options = { ...defaultOptions(undefined), apiServerEnv, caFile, kubeconfigs: [] };
-    return (await findApiServer(options)).url;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  const [apiServerEnv, caFile] = [join(folder, 'apiserver-url.env'), join(folder, 'ca.crt')];
+  if (env !== undefined) writeFileSync(apiServerEnv, env);
+  writeFileSync(caFile, '-----BEGIN CERTIFICATE-----\n');
+  const options = { ...defaultOptions(undefined), apiServerEnv, caFile, kubeconfigs: [] };
+  return (await findApiServer(options)).url;
 }

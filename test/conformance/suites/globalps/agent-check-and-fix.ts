@@ -1,6 +1,5 @@
 /** File and restart together: the engine on real files, with a systemd that answers as the case says. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describeError, PullwrightError } from '../../../../runtime/core/errors.ts';
@@ -12,6 +11,7 @@ import type { Systemd } from '../../../../runtime/node/systemd.ts';
 import type { NodeEvent, NodeState } from '../../../../runtime/node/task.ts';
 import { Wake } from '../../../../runtime/node/watch.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -74,12 +74,8 @@ function leftAlone(actual: Expected, expected: Expected, input: Input): boolean 
 }
 
 async function answer(input: Input): Promise<Expected> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-check-and-fix-'));
-  try {
-    return await runIn(folder, input);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = tempFolder();
+  return await runIn(folder, input);
 }
 
 async function runIn(folder: string, input: Input): Promise<Expected> {
