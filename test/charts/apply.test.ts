@@ -12,6 +12,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { ALL_CRDS } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { MISSPELT_MIRROR_SET, OPENSHIFT_OBJECTS } from './openshift-objects.ts';
@@ -131,12 +132,7 @@ else {
 
   test('texts that YAML could take for something else arrive as they are', async () => {
     const data = Object.fromEntries(TRICKY.map((text, index) => [`k${index}`, text]));
-    const object = {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'tricky', namespace: 'default' },
-      data,
-    };
+    const object = { ...meta('v1 ConfigMap', { name: 'tricky', namespace: 'default' }), data };
     writeTree(join(folder, 'tricky'), renderTree([object]));
     const applied = await apply(join(folder, 'tricky'));
     assert.equal(applied.code, 0, applied.stderr);
@@ -144,9 +140,7 @@ else {
   });
 
   const additional = (type: string, data: Record<string, string>) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'additional-pull-secret', namespace: 'kube-system' },
+    ...meta('v1 Secret', { name: 'additional-pull-secret', namespace: 'kube-system' }),
     type,
     data,
   });

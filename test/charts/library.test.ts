@@ -11,6 +11,7 @@ import { crd, structuralSchema } from '../../runtime/core/kubernetes/kind.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { secretSourceObjects } from '../../runtime/global-pull-secret/secret-source.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -41,12 +42,7 @@ test('crd() wants exactly one stored version', () => {
 
 test('a wrapped credential cannot be rendered, and the error does not show it', () => {
   const chart = Testing.chart();
-  const object = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'a' },
-    data: { x: redact(plantedPassword('chart')) },
-  };
+  const object = { ...meta('v1 Secret', { name: 'a' }), data: { x: redact(plantedPassword('chart')) } };
   new ObjectGroup(chart, 'secret', [object]);
   assert.throws(
     () => chart.toJson(),

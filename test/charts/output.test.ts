@@ -22,14 +22,12 @@ import {
   yamlOf,
 } from '../../charts/output.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const role = (namespace: string, name = 'syncer'): KubeObject => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'Role',
-  metadata: { name, namespace },
-});
+const role = (namespace: string, name = 'syncer'): KubeObject =>
+  meta('rbac.authorization.k8s.io/v1 Role', { name, namespace });
 
 function inFolder(body: (folder: string) => void): void {
   const folder = tempFolder();
@@ -82,16 +80,8 @@ test('what has no namespace comes first, even before a namespace that begins wit
 test('CRDs and overlays have kustomizations of their own; the base refers only to the CRDs', () => {
   const written = renderTree([
     role('a'),
-    {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'xs.example.com' },
-    },
-    {
-      apiVersion: 'monitoring.coreos.com/v1',
-      kind: 'PrometheusRule',
-      metadata: { name: 'r', namespace: 'a' },
-    },
+    meta('apiextensions.k8s.io/v1 CustomResourceDefinition', { name: 'xs.example.com' }),
+    meta('monitoring.coreos.com/v1 PrometheusRule', { name: 'r', namespace: 'a' }),
   ]);
   const resources = (path: string): unknown => parse(written.get(path) ?? '').resources;
   assert.deepEqual(resources('kustomization.yaml'), ['a/role-syncer.yaml', 'crds']);

@@ -20,6 +20,7 @@ import {
   registriesOf,
   SYNCER,
 } from '../reconcile/scene.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -81,17 +82,11 @@ else {
     const wanted = [
       SYNCER,
       inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1'),
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'global-pull-secret-syncer' },
-      },
+      meta('rbac.authorization.k8s.io/v1 ClusterRoleBinding', { name: 'global-pull-secret-syncer' }),
       inKubeSystem('Lease', 'global-pull-secret-syncer-turns', 'coordination.k8s.io/v1'),
-      {
-        apiVersion: 'admissionregistration.k8s.io/v1',
-        kind: 'ValidatingAdmissionPolicyBinding',
-        metadata: { name: 'additional-pull-secret.pullwright.dev-deny' },
-      },
+      meta('admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding', {
+        name: 'additional-pull-secret.pullwright.dev-deny',
+      }),
     ];
     await eventually(async () => {
       assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
@@ -174,9 +169,7 @@ else {
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await plane.apply(pullSecret('pull-secret', namespace, ['quay.io']));
     await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pullwright-kubeconfig', namespace },
+      ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace }),
       data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
     });
     await plane.apply(hostedControlPlane(name));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { injectedNames, plannedNames } from '../../runtime/diagnose/model/admission.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const V1 = 'admissionregistration.k8s.io/v1';
@@ -13,15 +14,11 @@ const NOT_EXCLUDED = {
 };
 
 const profile = (metadata: object = CREATED): object => ({
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullSecretProfile',
-  metadata: { name: 'team', ...metadata },
+  ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team', ...metadata }),
   spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg' }] },
 });
 const set = (metadata: object = CREATED): object => ({
-  apiVersion: 'apps.kruise.io/v1beta1',
-  kind: 'SidecarSet',
-  metadata: { name: 'log', ...metadata },
+  ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'log', ...metadata }),
   spec: {
     selector: { matchLabels: { app: 'web' } },
     containers: [{ name: 'c' }],
@@ -30,22 +27,15 @@ const set = (metadata: object = CREATED): object => ({
 });
 const policy = (apiVersion = V1): readonly object[] => [
   {
-    apiVersion,
-    kind: 'MutatingAdmissionPolicy',
-    metadata: { name: POLICY, ...CREATED },
+    ...meta(`${apiVersion} MutatingAdmissionPolicy`, { name: POLICY, ...CREATED }),
     spec: { matchConstraints: { namespaceSelector: NOT_EXCLUDED } },
   },
   binding(apiVersion),
 ];
-const binding = (apiVersion = V1): object => ({
-  apiVersion,
-  kind: 'MutatingAdmissionPolicyBinding',
-  metadata: { name: POLICY, ...CREATED },
-});
+const binding = (apiVersion = V1): object =>
+  meta(`${apiVersion} MutatingAdmissionPolicyBinding`, { name: POLICY, ...CREATED });
 const webhook = (name: string, hook: string): object => ({
-  apiVersion: V1,
-  kind: 'MutatingWebhookConfiguration',
-  metadata: { name, ...CREATED },
+  ...meta(`${V1} MutatingWebhookConfiguration`, { name, ...CREATED }),
   webhooks: [{ name: hook, namespaceSelector: NOT_EXCLUDED }],
 });
 const ours = webhook('pullwright-webhook', 'pods.pullwright.dev');

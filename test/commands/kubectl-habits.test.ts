@@ -6,6 +6,7 @@ import type { Flag } from '../../runtime/cli/flags.ts';
 import { helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { CLUSTER, nowhere, put, tidy } from './output-scene.ts';
 
@@ -111,21 +112,12 @@ const INPUT = [
   { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } },
   { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull', namespace: 'shop' }, ...config('r.io') },
   {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'additional-pull-secret', namespace: 'kube-system' },
+    ...meta('v1 Secret', { name: 'additional-pull-secret', namespace: 'kube-system' }),
     ...config('tenant.io'),
   },
+  { ...meta('apps/v1 Deployment', { name: 'web', namespace: 'shop' }), spec: { template: { spec: SPEC } } },
   {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'shop' },
-    spec: { template: { spec: SPEC } },
-  },
-  {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageTagMirrorSet',
-    metadata: { name: 'team' },
+    ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'team' }),
     spec: { imageTagMirrors: [{ source: '127.0.0.1:1/shop', mirrors: ['127.0.0.1:2/shop'] }] },
   },
 ];
@@ -159,15 +151,11 @@ const LISTED = put(
   'listed.yaml',
   { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull', namespace: 'shop' }, ...config('quay.io') },
   {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace: 'shop' },
+    ...meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' }),
     imagePullSecrets: [{ name: 'gone' }],
   },
   {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'shop' },
+    ...meta('apps/v1 Deployment', { name: 'web', namespace: 'shop' }),
     spec: { template: { spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] } } },
   },
 );

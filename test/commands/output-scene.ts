@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { makeCertificates } from '../support/certificates.ts';
+import { meta } from '../support/meta.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const work = tempFolder();
@@ -37,9 +38,7 @@ function dockerConfig(...keys: readonly string[]): string {
 }
 
 const mirrorSet = (...mirrors: readonly string[]): object => ({
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'ImageDigestMirrorSet',
-  metadata: { name: 'm' },
+  ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name: 'm' }),
   spec: { imageDigestMirrors: [{ source: 'quay.io/shop', mirrors }] },
 });
 
@@ -51,9 +50,7 @@ export const CLUSTER: string = dirname(
     pullSecret('openshift-config', 'pull-secret', 'quay.io', 'm.io'),
     mirrorSet('m.io/shop'),
     {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'web', namespace: 'shop' },
+      ...meta('apps/v1 Deployment', { name: 'web', namespace: 'shop' }),
       spec: {
         template: {
           spec: {
@@ -64,9 +61,7 @@ export const CLUSTER: string = dirname(
       },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web-1', namespace: 'shop' },
+      ...meta('v1 Pod', { name: 'web-1', namespace: 'shop' }),
       spec: {
         imagePullSecrets: [{ name: 'gone' }],
         containers: [{ name: 'a', image: `quay.io/shop/web@${DIGEST}` }],
@@ -93,25 +88,17 @@ export const CLUSTER: string = dirname(
       },
       data: { '.dockerconfigjson': Buffer.from(dockerConfig('r.io')).toString('base64') },
     },
+    meta('apps/v1 Deployment', {
+      name: 'reconciler',
+      namespace: 'pullwright-system',
+      labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+    }),
     {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: {
-        name: 'reconciler',
-        namespace: 'pullwright-system',
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
-      },
-    },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: 'reader' },
+      ...meta('rbac.authorization.k8s.io/v1 ClusterRole', { name: 'reader' }),
       rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }],
     },
     {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'reader' },
+      ...meta('rbac.authorization.k8s.io/v1 ClusterRoleBinding', { name: 'reader' }),
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reader' },
       subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'web' }],
     },

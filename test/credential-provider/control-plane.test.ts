@@ -7,6 +7,7 @@ import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/a
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { executable } from '../support/executable.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -56,12 +57,7 @@ async function withPlane(): Promise<void> {
       containers: [{ name: 'web', image: IMAGE }],
       imagePullSecrets: uses.map((name) => ({ name })),
     };
-    const pod = await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web-0', namespace },
-      spec,
-    });
+    const pod = await plane.apply({ ...meta('v1 Pod', { name: 'web-0', namespace }), spec });
     const boundObjectRef = {
       apiVersion: 'v1',
       kind: 'Pod',

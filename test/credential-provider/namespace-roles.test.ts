@@ -5,6 +5,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { namespaceAccess } from '../../runtime/credential-provider/access.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { reconcilers } from '../../runtime/credential-provider/reconciler/reconcile.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { worldOf } from './support/world-double.ts';
 
@@ -13,18 +14,14 @@ const OPTIONS = { namespaces: { 'team-a': { serviceAccounts: ['app'], readRefere
 function account(name: string, secrets: unknown, annotation?: string): KubeObject {
   const annotations = annotation === undefined ? {} : { 'pullwright.dev/image-pull-secrets': annotation };
   return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name, namespace: 'team-a', annotations },
+    ...meta('v1 ServiceAccount', { name, namespace: 'team-a', annotations }),
     imagePullSecrets: secrets,
   };
 }
 
 function pod(name: string, secrets: unknown, serviceAccountName = 'app', phase = 'Pending'): KubeObject {
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, namespace: 'team-a' },
+    ...meta('v1 Pod', { name, namespace: 'team-a' }),
     spec: { serviceAccountName, imagePullSecrets: secrets },
     status: { phase },
   };

@@ -16,22 +16,20 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { CR, furnishPools, workerNode } from './support/machine-config-operator.ts';
 import { SLOW, soon } from './support/reconciler-cluster.ts';
 
 const missing = missingControlPlane();
-const CONFIG_MAP: TestObject = {
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name: 'east-crio-credential-provider', namespace: 'clusters' },
-};
+const CONFIG_MAP: TestObject = meta('v1 ConfigMap', {
+  name: 'east-crio-credential-provider',
+  namespace: 'clusters',
+});
 
 function nodePool(name: string, configs: readonly string[]): TestObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name, namespace: 'clusters' },
+    ...meta('hypershift.openshift.io/v1beta1 NodePool', { name, namespace: 'clusters' }),
     spec: {
       clusterName: 'east',
       replicas: 1,
@@ -90,9 +88,7 @@ else {
   const face = new FaultServer(plane, 'east');
   await face.start('east');
   await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'pullwright-kubeconfig', namespace: 'clusters-east' },
+    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-east' }),
     data: { kubeconfig: Buffer.from(face.kubeconfig).toString('base64') },
   });
   const config = `${plane.folder}/config.yaml`;
@@ -107,11 +103,12 @@ else {
     `--config=${config}`,
   ]);
   const verdict = async (subject: string): Promise<string> => {
-    const status = await plane.get({
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      metadata: { name: 'criocredentialproviderconfig-cluster', namespace: 'clusters-east' },
-    });
+    const status = await plane.get(
+      meta('pullwright.dev/v1alpha1 PullStatus', {
+        name: 'criocredentialproviderconfig-cluster',
+        namespace: 'clusters-east',
+      }),
+    );
     const verdicts = (status?.['status']?.verdicts ?? []) as readonly EntryStatus[];
     const found = verdicts.find((one) => one.subject === subject);
     return found === undefined ? 'absent' : `${found.verdict} ${found.reason}`;

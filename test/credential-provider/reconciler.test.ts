@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { reconcile } from './support/reconcile-once.ts';
@@ -34,12 +35,7 @@ test('deleted: nothing is wanted any more, so that the engine prunes', () => {
 });
 
 function rendered(pool: string, spec: unknown): KubeObject {
-  return {
-    apiVersion: MC,
-    kind: 'MachineConfig',
-    metadata: { name: `rendered-${pool}-1` },
-    spec: { config: spec },
-  };
+  return { ...meta(`${MC} MachineConfig`, { name: `rendered-${pool}-1` }), spec: { config: spec } };
 }
 
 test("the file of the pool's own rendering is merged into, not the known template", () => {
@@ -87,12 +83,10 @@ test('a unit that knows the variable gets the variable', () => {
 
 test('where the Machine Config Operator manages it, nothing is written, its status included', () => {
   const theirs: KubeObject = {
-    apiVersion: MC,
-    kind: 'MachineConfig',
-    metadata: {
+    ...meta(`${MC} MachineConfig`, {
       name: '97-worker-generated-credentialproviderconfig',
       annotations: { 'machineconfiguration.openshift.io/generated-by-controller-version': 'abc' },
-    },
+    }),
     spec: { config: {} },
   };
   const observed = reconcile({ pools: ['worker'], more: [theirs] });
@@ -105,9 +99,11 @@ test('where the Machine Config Operator manages it, nothing is written, its stat
 
 test('an object of a dump without managedFields that somebody wrote a status to is not planned for', () => {
   const dumped = (status?: object): KubeObject => ({
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'CRIOCredentialProviderConfig',
-    metadata: { name: 'cluster', uid: 'uid-1', generation: 3 },
+    ...meta('config.openshift.io/v1 CRIOCredentialProviderConfig', {
+      name: 'cluster',
+      uid: 'uid-1',
+      generation: 3,
+    }),
     spec: { matchImages: ['docker.io'] },
     ...(status === undefined ? {} : { status }),
   });
@@ -173,9 +169,7 @@ test('no pool, and the fleet has the installer: nothing wants attention, and it 
 
 test('alone in a folder, it is ours to judge, again when our own status is in it, and by its good entries', () => {
   const alone = (status?: object): KubeObject => ({
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'CRIOCredentialProviderConfig',
-    metadata: { name: 'cluster' },
+    ...meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' }),
     spec: { matchImages: ['docker.io', 'Docker.io'] },
     ...(status === undefined ? {} : { status }),
   });

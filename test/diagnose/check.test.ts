@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -25,9 +26,7 @@ const nodes = join(folder, 'nodes.json');
 writeFileSync(
   nodes,
   JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } },
+    ...meta('v1 Node', { name: 'n', labels: { 'kubernetes.io/os': 'linux' } }),
     status: { nodeInfo: { containerRuntimeVersion: 'containerd://2.1.0', kubeletVersion: 'v1.36.0' } },
   }),
 );
@@ -163,11 +162,7 @@ else {
   };
 
   test('a cluster before an installation: version, rights and nodes of the real API server', async () => {
-    await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } },
-    });
+    await plane.apply(meta('v1 Node', { name: 'n', labels: { 'kubernetes.io/os': 'linux' } }));
     const { findings, code } = await live('--pre');
     const of = (name: string) =>
       findings

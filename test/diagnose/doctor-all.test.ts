@@ -9,6 +9,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { causeText } from '../../runtime/diagnose/model/types.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -24,9 +25,7 @@ const put = (name: string, items: readonly object[]): string => {
 const config = (hosts: readonly string[]): string =>
   JSON.stringify({ auths: Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth('all') }])) });
 const secret = (namespace: string, name: string, text: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name, namespace },
+  ...meta('v1 Secret', { name, namespace }),
   type: 'kubernetes.io/dockerconfigjson',
   data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
 });
@@ -35,9 +34,7 @@ const pod = (
   name: string,
   { image = 'quay.io/shop/web:1', said = 'unauthorized', node = 'n', owner = '' } = {},
 ): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
+  ...meta('v1 Pod', {
     name,
     namespace,
     ...(owner === ''
@@ -47,7 +44,7 @@ const pod = (
             { apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid: owner, controller: true },
           ],
         }),
-  },
+  }),
   spec: { nodeName: node, containers: [{ name: 'a', image }] },
   status: {
     phase: said === '' ? 'Running' : 'Pending',
@@ -129,27 +126,19 @@ test('what is cluster-wide is never in one YAML with objects of a namespace', as
       secret(name, 'pull', config(['m.io'])),
     ]),
     {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'ImageTagMirrorSet',
-      metadata: { name: 'm' },
+      ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
       spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },
     },
     {
-      apiVersion: 'config.openshift.io/v1alpha1',
-      kind: 'CRIOCredentialProviderConfig',
-      metadata: { name: 'cluster' },
+      ...meta('config.openshift.io/v1alpha1 CRIOCredentialProviderConfig', { name: 'cluster' }),
       spec: { matchImages: ['x.io'] },
     },
     {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'Role',
-      metadata: at,
+      ...meta('rbac.authorization.k8s.io/v1 Role', at),
       rules: [{ apiGroups: [''], resources: ['secrets', 'serviceaccounts'], verbs: ['get'] }],
     },
     {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: at,
+      ...meta('rbac.authorization.k8s.io/v1 RoleBinding', at),
       roleRef: rbac,
       subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: 'billing' }],
     },
@@ -180,9 +169,7 @@ test('without -A it is one namespace', async () => {
 test('a template that makes no pod for want of its ServiceAccount is a cause without pods', async () => {
   const template = { spec: { serviceAccountName: 'gone', containers: [{ name: 'a', image: 'r.io/a:1' }] } };
   const web = (name: string, replicas: number): object => ({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: 'shop' },
+    ...meta('apps/v1 Deployment', { name, namespace: 'shop' }),
     spec: { replicas, selector: {}, template },
   });
   const causes = await causesOf('-A', '--from', put('none', [web('a', 1), web('off', 0)]));
@@ -201,9 +188,11 @@ interface NodeCase extends Case {
 
 const GLOBAL = config(['quay.io/shop']);
 const agent = (ready: boolean): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'syncer-x', namespace: 'kube-system', labels: { name: 'global-pull-secret-syncer' } },
+  ...meta('v1 Pod', {
+    name: 'syncer-x',
+    namespace: 'kube-system',
+    labels: { name: 'global-pull-secret-syncer' },
+  }),
   spec: { nodeName: 'n', containers: [{ name: 'agent', image: 'r.io/pullwright:1' }] },
   status: {
     phase: 'Running',
@@ -214,18 +203,18 @@ const agent = (ready: boolean): object => ({
   },
 });
 const daemonSet = (...flags: readonly string[]): object => ({
-  apiVersion: 'apps/v1',
-  kind: 'DaemonSet',
-  metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+  ...meta('apps/v1 DaemonSet', { name: 'global-pull-secret-syncer', namespace: 'kube-system' }),
   spec: {
     template: { spec: { containers: [{ name: 'agent', command: ['pullwright', 'agent', ...flags] }] } },
   },
   status: { desiredNumberScheduled: 1, numberReady: 1 },
 });
 const report = (sourceDigest: string): object => ({
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullStatus',
-  metadata: { name: 'node-n', namespace: 'kube-system', labels: { 'pullwright.dev/reports': 'node' } },
+  ...meta('pullwright.dev/v1alpha1 PullStatus', {
+    name: 'node-n',
+    namespace: 'kube-system',
+    labels: { 'pullwright.dev/reports': 'node' },
+  }),
   status: {
     reporter: 'global-pull-secret-agent',
     conditions: [{ type: 'Ready', status: 'True', reason: 'InSync', message: 'in sync' }],
@@ -233,9 +222,7 @@ const report = (sourceDigest: string): object => ({
   },
 });
 const SECRET: SecretObject = {
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name: 's' },
+  ...meta('v1 Secret', { name: 's' }),
   data: { '.dockerconfigjson': toBase64(redact(GLOBAL)) },
 };
 const DIGEST = PullSecret.of(SECRET).digest ?? '';

@@ -1,12 +1,11 @@
 /** Broken set-ups for the tests of `pullwright doctor`. */
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import type { Case } from '../support/suite.ts';
 
 export const deployment = (spec: object): TestObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web' },
+  ...meta('apps/v1 Deployment', { name: 'web' }),
   spec: {
     selector: { matchLabels: { app: 'web' } },
     template: {
@@ -17,9 +16,7 @@ export const deployment = (spec: object): TestObject => ({
 });
 
 const pod = (spec: object = {}): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'web', labels: { app: 'web' } },
+  ...meta('v1 Pod', { name: 'web', labels: { app: 'web' } }),
   spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }], ...spec },
 });
 
@@ -41,9 +38,7 @@ const secret = (
   auths: Readonly<Record<string, string>>,
   type = 'kubernetes.io/dockerconfigjson',
 ): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name },
+  ...meta('v1 Secret', { name }),
   type,
   data: {
     '.dockerconfigjson': Buffer.from(
@@ -55,16 +50,12 @@ const secret = (
 });
 
 export const account = (names: readonly string[]): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name: 'default' },
+  ...meta('v1 ServiceAccount', { name: 'default' }),
   imagePullSecrets: names.map((name) => ({ name })),
 });
 
 const event = (reason: string, message: string): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'Event',
-  metadata: { name: `web.${reason.toLowerCase()}` },
+  ...meta('v1 Event', { name: `web.${reason.toLowerCase()}` }),
   involvedObject: { kind: 'Pod', name: 'web', namespace: 'NAMESPACE' },
   reason,
   message,
@@ -75,15 +66,11 @@ const event = (reason: string, message: string): TestObject => ({
 const AUTH = plantedAuth('doctor');
 export const GOOD: TestObject = secret('good', { 'quay.io/shop': AUTH });
 export const MIRRORS: TestObject = {
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'ImageTagMirrorSet',
-  metadata: { name: 'm' },
+  ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
   spec: { imageTagMirrors: [{ source: 'mirrored.io/shop', mirrors: ['m.io/shop'] }] },
 };
 export const PROFILE: TestObject = {
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullSecretProfile',
-  metadata: { name: 'team' },
+  ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
   spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, selector: {}, secrets: [{ name: 'good' }] },
 };
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -40,19 +41,15 @@ test('says what nobody has tried, and that no credential is none', async () => {
 test('looks at the pods that a template has made, and at no others', async () => {
   const podOf = (name: string, owner: string, message: string): readonly object[] => [
     {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
+      ...meta('v1 Pod', {
         name,
         namespace: 'shop',
         ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, controller: true }],
-      },
+      }),
       spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name, namespace: 'shop' },
+      ...meta('v1 Event', { name, namespace: 'shop' }),
       involvedObject: { kind: 'Pod', name, namespace: 'shop' },
       reason: 'BackOff',
       message: `Failed to pull image "quay.io/shop/web:1": ${message}`,
@@ -85,9 +82,7 @@ test('never says that all is there when a Secret is missing which another one st
   const items = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
     {
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullSecretProfile',
-      metadata: { name: 'team' },
+      ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
       spec: {
         namespaceSelector: { matchLabels: { team: 'a' } },
         selector: {},
@@ -95,9 +90,7 @@ test('never says that all is there when a Secret is missing which another one st
       },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'own', namespace: 'shop' },
+      ...meta('v1 Secret', { name: 'own', namespace: 'shop' }),
       type: 'kubernetes.io/dockerconfigjson',
       data: {
         '.dockerconfigjson': Buffer.from(
@@ -106,9 +99,7 @@ test('never says that all is there when a Secret is missing which another one st
       },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'two', namespace: 'shop' },
+      ...meta('v1 Pod', { name: 'two', namespace: 'shop' }),
       spec: {
         imagePullSecrets: [{ name: 'robot' }, { name: 'own' }],
         containers: [{ name: 'a', image: 'quay.io/shop/web:1' }],
@@ -128,21 +119,13 @@ test('names the node that the pull secret of the cluster is not brought to', asy
   const auths = (host: string): string =>
     Buffer.from(JSON.stringify({ auths: { [host]: { auth: plantedAuth('node') } } })).toString('base64');
   const secret = (name: string, host: string): object => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: 'kube-system' },
+    ...meta('v1 Secret', { name, namespace: 'kube-system' }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': auths(host) },
   });
-  const node = (labels: object): object => ({
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: 'n', labels },
-  });
+  const node = (labels: object): object => meta('v1 Node', { name: 'n', labels });
   const pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'there', namespace: 'shop' },
+    ...meta('v1 Pod', { name: 'there', namespace: 'shop' }),
     spec: { nodeName: 'n', containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
   };
   const items = [secret('original-pull-secret', 'r.io'), secret('global-pull-secret', 'quay.io/shop'), pod];
@@ -163,15 +146,14 @@ test('names the node that the pull secret of the cluster is not brought to', asy
 
 test('says why a node lacks what the pull secret of the cluster says by now', async () => {
   const report = (verdicts: readonly object[]): object => ({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullStatus',
-    metadata: { name: 'secret-original-pull-secret', namespace: 'kube-system' },
+    ...meta('pullwright.dev/v1alpha1 PullStatus', {
+      name: 'secret-original-pull-secret',
+      namespace: 'kube-system',
+    }),
     status: { verdicts },
   });
   const pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'late', namespace: 'shop' },
+    ...meta('v1 Pod', { name: 'late', namespace: 'shop' }),
     spec: { nodeName: 'n', containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
   };
   const examine = async (subject: string) => {

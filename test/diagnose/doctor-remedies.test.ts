@@ -6,6 +6,7 @@ import { fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
@@ -84,17 +85,13 @@ table(test, rows, ({ owner, injecting, live = true, advice }) => {
   const namespace = 'shop';
   store.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { team: 'a' } } });
   store.set({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretProfile',
-    metadata: { name: 'team' },
+    ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
     spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, secrets: [{ name: 'robot' }] },
     status: { conditions: injecting === undefined ? [] : [{ type: 'Injecting', ...injecting }] },
   });
   const ownerReferences = owner === undefined ? [] : [{ ...owner, name: 'web', uid: 'u', controller: true }];
   store.set({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'web', namespace, ownerReferences },
+    ...meta('v1 Pod', { name: 'web', namespace, ownerReferences }),
     spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
   });
   const puller = {
@@ -107,9 +104,7 @@ table(test, rows, ({ owner, injecting, live = true, advice }) => {
 });
 
 const secret = (name: string, document: string): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name, namespace: 'shop' },
+  ...meta('v1 Secret', { name, namespace: 'shop' }),
   type: 'kubernetes.io/dockerconfigjson',
   data: { '.dockerconfigjson': redact(Buffer.from(document).toString('base64')) },
 });
@@ -140,9 +135,7 @@ test('a provider that failed gets rights on the readable Secrets for mirrors, wh
   assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding', 'ServiceAccount']);
   assert.match(JSON.stringify(fix), /"resourceNames":\["other"\].*"imagePullSecrets":\[\{"name":"other"\}\]/);
   const known = providerFailed({
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageTagMirrorSet',
-    metadata: { name: 'm' },
+    ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
     spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },
   });
   assert.deepEqual([known?.fix, known?.advice], [[], undefined]);

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -14,9 +15,7 @@ interface Row extends Case {
 }
 
 const set = (spec: object): object => ({
-  apiVersion: 'apps.kruise.io/v1beta1',
-  kind: 'SidecarSet',
-  metadata: { name: 'side' },
+  ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'side' }),
   spec: {
     selector: { matchLabels: { app: 'web' } },
     namespace: 'shop',
@@ -26,9 +25,7 @@ const set = (spec: object): object => ({
   },
 });
 const profile = (spec: object): object => ({
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullSecretProfile',
-  metadata: { name: 'team' },
+  ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
   spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'quay' }], ...spec },
 });
 
@@ -99,16 +96,12 @@ table(test, rows, async ({ giver, labels = {}, says }) => {
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'shop' } },
     {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'quay', namespace: 'shop' },
+      ...meta('v1 Secret', { name: 'quay', namespace: 'shop' }),
       type: 'kubernetes.io/dockerconfigjson',
       data: { '.dockerconfigjson': Buffer.from(auths).toString('base64') },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web', namespace: 'shop', labels: { app: 'web', ...labels } },
+      ...meta('v1 Pod', { name: 'web', namespace: 'shop', labels: { app: 'web', ...labels } }),
       spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
     },
     ...(giver === undefined ? [] : [giver]),

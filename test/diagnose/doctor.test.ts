@@ -8,6 +8,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { account, BRINGING, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
@@ -86,11 +87,7 @@ else {
   table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, fixes, advice }) => {
     count += 1;
     const namespace = `case-${count}`;
-    await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: namespace, labels: labels ?? {} },
-    });
+    await plane.apply(meta('v1 Namespace', { name: namespace, labels: labels ?? {} }));
     for (const object of objects) {
       const placed = JSON.parse(JSON.stringify(object).replaceAll('NAMESPACE', namespace)) as TestObject;
       const whole = { ...placed, metadata: { ...placed.metadata, namespace } };

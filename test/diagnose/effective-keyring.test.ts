@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -23,16 +24,12 @@ const workload = (kind: string, name: string, spec: object): object => ({
 const objects = (granted: boolean): readonly object[] => [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
   {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'quay-robot', namespace: 'platform' },
+    ...meta('v1 Secret', { name: 'quay-robot', namespace: 'platform' }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(body).toString('base64') },
   },
   {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretProfile',
-    metadata: { name: 'team' },
+    ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
     spec: {
       namespaceSelector: { matchLabels: { team: 'a' } },
       selector: { matchLabels: { app: 'web' } },
@@ -42,9 +39,7 @@ const objects = (granted: boolean): readonly object[] => [
   ...(granted
     ? [
         {
-          apiVersion: 'pullwright.dev/v1alpha1',
-          kind: 'PullSecretGrant',
-          metadata: { name: 'teams', namespace: 'platform' },
+          ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
           spec: { secrets: [{ name: 'quay-robot' }], profiles: [{ name: 'team' }], namespaces: ['shop'] },
         },
       ]
@@ -108,13 +103,11 @@ test('explain goes by the namespaces of the fleet whose rendered reconciler is i
     writeFileSync(
       join(folder, 'told.yaml'),
       JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: {
+        ...meta('v1 ConfigMap', {
           name: 'pullwright-reconciler-config',
           namespace: 'pullwright-system',
           labels: { 'app.kubernetes.io/component': 'reconciler' },
-        },
+        }),
         data: {
           'config.yaml': `systems:\n  pull-secret-injection:\n    namespaces: [${namespaces.join(', ')}]\n`,
         },

@@ -9,6 +9,7 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
@@ -23,16 +24,10 @@ test('asks the API server at most ten times where nothing is blocked or refused'
     ...more,
   }))) {
     const synced = new ObjectStore();
-    synced.set({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'n', labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' } },
-    });
-    synced.set({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'global-pull-secret', namespace: 'kube-system' },
-    });
+    synced.set(
+      meta('v1 Node', { name: 'n', labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' } }),
+    );
+    synced.set(meta('v1 Secret', { name: 'global-pull-secret', namespace: 'kube-system' }));
     const later = nextKindsFor(puller).flatMap((next) => next(synced));
     assert.ok(kindsFor(puller).length + later.length <= 10, JSON.stringify(puller));
   }
@@ -41,9 +36,7 @@ test('asks the API server at most ten times where nothing is blocked or refused'
 function secret(namespace: string, name: string, key: string, user: string) {
   const config = JSON.stringify({ auths: { [key]: { auth: plantedAuth('live', user) } } });
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
+    ...meta('v1 Secret', { name, namespace }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(config).toString('base64') },
   };
@@ -56,15 +49,11 @@ else {
   await plane.apply(secret('web', 'pull', 'quay.io/web', 'pod'));
   await plane.apply(secret('kube-system', 'global-pull-secret', 'm.io', 'node'));
   await plane.apply({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'app', namespace: 'web' },
+    ...meta('v1 ServiceAccount', { name: 'app', namespace: 'web' }),
     imagePullSecrets: [{ name: 'pull' }],
   });
   await plane.apply({
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageTagMirrorSet',
-    metadata: { name: 'm' },
+    ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
     spec: { imageTagMirrors: [{ source: 'quay.io/web', mirrors: ['m.io/web'] }] },
   });
   const explain = (kubeconfig: string) =>
@@ -105,9 +94,7 @@ else {
       runProcess([process.execPath, main, 'report', '--kubeconfig', kubeconfig, ...more]);
     const pod = { containers: [{ name: 'app', image: 'quay.io/web/app:1' }], serviceAccountName: 'app' };
     await plane.apply({
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'shop', namespace: 'web' },
+      ...meta('apps/v1 Deployment', { name: 'shop', namespace: 'web' }),
       spec: {
         selector: { matchLabels: { app: 'shop' } },
         template: { metadata: { labels: { app: 'shop' } }, spec: pod },

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { certificates } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -18,16 +19,12 @@ const auths = {
   'quay.io': { auth: plantedAuth('terminal') },
 };
 const secret = {
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name: 'pull', namespace: 'shop' },
+  ...meta('v1 Secret', { name: 'pull', namespace: 'shop' }),
   type: 'kubernetes.io/dockerconfigjson',
   data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
 };
 const account = {
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name: 'default', namespace: 'shop' },
+  ...meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' }),
   imagePullSecrets: [{ name: 'pull' }],
 };
 writeFileSync(join(folder, 'a.yaml'), `${JSON.stringify(secret)}\n---\n${JSON.stringify(account)}\n`);

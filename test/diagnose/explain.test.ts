@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -113,15 +114,11 @@ test('each image of a pod keeps its own error beside the first one of the pod', 
   const dump = join(folder, 'blocked.json');
   const items = [
     {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'two', namespace: 'blocked' },
+      ...meta('apps/v1 Deployment', { name: 'two', namespace: 'blocked' }),
       spec: { template: { spec: { containers: images.map((image, at) => ({ name: `c${at}`, image })) } } },
     },
     {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'Image',
-      metadata: { name: 'cluster' },
+      ...meta('config.openshift.io/v1 Image', { name: 'cluster' }),
       spec: { registrySources: { blockedRegistries: ['a.example', 'b.example'] } },
     },
   ];

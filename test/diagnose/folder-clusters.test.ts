@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -11,17 +12,11 @@ const main = new URL('../../main.ts', import.meta.url).pathname;
 const work = tempFolder();
 
 const pod = (image: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'shop', namespace: 'web' },
+  ...meta('v1 Pod', { name: 'shop', namespace: 'web' }),
   spec: { containers: [{ name: 'shop', image }] },
 });
 const DIGEST = `sha256:${'a'.repeat(64)}`;
-const ACCOUNT = {
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name: 'default', namespace: 'web' },
-};
+const ACCOUNT = meta('v1 ServiceAccount', { name: 'default', namespace: 'web' });
 
 function folderOf(files: Readonly<Record<string, readonly object[]>>): string {
   const folder = mkdtempSync(join(work, 'case-'));
@@ -93,9 +88,7 @@ test('an object that one cluster has twice is still told', async () => {
 
 test('a hosted cluster follows its HostedCluster, and gets no ImageTagMirrorSet to apply', async () => {
   const hosted = {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name: 'prod', namespace: 'clusters' },
+    ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),
     spec: { imageContentSources: [{ source: 'quay.invalid/a', mirrors: ['hosted.invalid/a'] }] },
   };
   const folder = folderOf({

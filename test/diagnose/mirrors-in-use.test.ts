@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -39,9 +40,7 @@ const secret = (namespace: string, name: string): object => ({
   },
 });
 const deployment = (name: string, image: string): object => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name, namespace: 'web' },
+  ...meta('apps/v1 Deployment', { name, namespace: 'web' }),
   spec: { template: { spec: { containers: [{ name: 'c', image }] } } },
 });
 const CLUSTER: readonly object[] = [
@@ -51,15 +50,14 @@ const CLUSTER: readonly object[] = [
   deployment('till', 'docker.io/library/till:1'),
   deployment('short', 'till:2'),
   {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ClusterVersion',
-    metadata: { name: 'version' },
+    ...meta('config.openshift.io/v1 ClusterVersion', { name: 'version' }),
     status: { desired: { image: `quay.io/ocp/release@${DIGEST}` } },
   },
   {
-    apiVersion: 'operators.coreos.com/v1alpha1',
-    kind: 'CatalogSource',
-    metadata: { name: 'redhat-operators', namespace: 'openshift-marketplace' },
+    ...meta('operators.coreos.com/v1alpha1 CatalogSource', {
+      name: 'redhat-operators',
+      namespace: 'openshift-marketplace',
+    }),
     spec: { image: 'registry.redhat.io/redhat/redhat-operator-index:v4.20' },
   },
 ];
@@ -144,9 +142,7 @@ const ROWS: readonly Row[] = [
     reason: 'a change of the search list, or of the mirrors of one of them, changes where it comes from',
     change: [
       {
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'Image',
-        metadata: { name: 'cluster' },
+        ...meta('config.openshift.io/v1 Image', { name: 'cluster' }),
         spec: { registrySources: { containerRuntimeSearchRegistries: ['m.example.com', 'docker.io'] } },
       },
     ],
@@ -176,9 +172,7 @@ table(test, ROWS, async ({ change, code, says }) => {
 
 test('of a hosted cluster: mirror sets change its control plane, its HostedCluster its nodes', async () => {
   const hosted = (mirrors: readonly string[]): object => ({
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name: 'prod', namespace: 'clusters' },
+    ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),
     spec: {
       pullSecret: { name: 'own' },
       release: { image: `quay.io/ocp/release@${DIGEST}` },

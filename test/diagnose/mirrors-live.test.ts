@@ -9,6 +9,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { hostedCluster } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -21,9 +22,7 @@ const AUTH = plantedAuth('live', 'robot');
 
 function deployment(name: string, image: string): TestObject {
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: 'web' },
+    ...meta('apps/v1 Deployment', { name, namespace: 'web' }),
     spec: {
       selector: { matchLabels: { app: name } },
       template: {
@@ -51,11 +50,7 @@ else {
   const live = (...args: readonly string[]): Promise<ProcessResult> =>
     cli(...args, '--kubeconfig', plane.kubeconfig);
   await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
-  await plane.apply({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'app', namespace: 'web' },
-  });
+  await plane.apply(meta('v1 ServiceAccount', { name: 'app', namespace: 'web' }));
   await plane.apply(idms('release', 'quay.invalid/a', 'mirror.invalid/a') as TestObject);
   await plane.apply(image({ blockedRegistries: ['blocked.invalid'] }) as TestObject);
   await plane.apply(deployment('shop', 'blocked.invalid/x:1'));
@@ -63,9 +58,7 @@ else {
   await plane.apply(deployment('short', 'till:2'));
   await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'openshift-config' } });
   await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'pull-secret', namespace: 'openshift-config' },
+    ...meta('v1 Secret', { name: 'pull-secret', namespace: 'openshift-config' }),
     type: 'kubernetes.io/dockerconfigjson',
     stringData: { '.dockerconfigjson': JSON.stringify({ auths: { [host]: { auth: AUTH } } }) },
   });
@@ -105,9 +98,7 @@ else {
 
   test('what nodes keep is read where the operator refuses', async () => {
     const policy = {
-      apiVersion: 'operator.openshift.io/v1alpha1',
-      kind: 'ImageContentSourcePolicy',
-      metadata: { name: 'bad' },
+      ...meta('operator.openshift.io/v1alpha1 ImageContentSourcePolicy', { name: 'bad' }),
       spec: { repositoryDigestMirrors: [{ source: 'quay.invalid/b', mirrors: ['bad/'] }] },
     };
     await plane.apply(policy);

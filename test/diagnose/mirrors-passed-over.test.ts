@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -11,16 +12,12 @@ const folder = tempFolder();
 
 const OBJECTS = [
   {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name: 'release' },
+    ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name: 'release' }),
     spec: { imageDigestMirrors: [{ source: 'quay.invalid/a', mirrors: ['m.invalid/a'] }] },
   },
   { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'web' } },
   {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'shop', namespace: 'web' },
+    ...meta('v1 Pod', { name: 'shop', namespace: 'web' }),
     spec: { containers: [{ name: 'shop', image: 'quay.invalid/a/x:1' }] },
     status: {
       containerStatuses: [

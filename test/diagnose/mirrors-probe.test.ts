@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -25,9 +26,7 @@ const { host } = await startServer(({ authorization, url }, response) => {
 });
 
 const secret = (namespace: string, name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name, namespace },
+  ...meta('v1 Secret', { name, namespace }),
   type: 'kubernetes.io/dockerconfigjson',
   data: {
     '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: { [host]: { auth: AUTH } } })).toString(
@@ -36,9 +35,7 @@ const secret = (namespace: string, name: string): object => ({
   },
 });
 const HOSTED = {
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedCluster',
-  metadata: { name: 'prod', namespace: 'clusters' },
+  ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),
   spec: {
     pullSecret: { name: 'prod-pull' },
     imageContentSources: [{ source: 'quay.invalid/a', mirrors: [`${host}/a`] }],

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 
 /** Names that mean something to a browser, a terminal, Markdown or a person's eye. */
 export const HOSTILE: readonly string[] = [
@@ -33,9 +34,7 @@ function secret(
 ): Plain {
   const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
   return {
-    apiVersion: API,
-    kind: 'Secret',
-    metadata: { name, namespace },
+    ...meta(`${API} Secret`, { name, namespace }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': text },
   };
@@ -47,9 +46,7 @@ function deployment(namespace: string, name: string, image: string, secrets: rea
     imagePullSecrets: secrets.map((one) => ({ name: one })),
   };
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace },
+    ...meta('apps/v1 Deployment', { name, namespace }),
     spec: { template: { metadata: { labels: {} }, spec } },
   };
 }
@@ -76,18 +73,14 @@ export function writeHostileFolder(folder: string): void {
       deployment('shop', text, text, [text, `${text}-missing`]),
       node(text, at % 2 === 0),
       {
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullStatus',
-        metadata: { name: `node-${text}`, namespace: 'kube-system' },
+        ...meta('pullwright.dev/v1alpha1 PullStatus', { name: `node-${text}`, namespace: 'kube-system' }),
         status: {
           reporter: 'global-pull-secret-agent',
           conditions: [{ type: 'Ready', status: 'False', reason: text, message: text }],
         },
       },
       {
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'ImageDigestMirrorSet',
-        metadata: { name: text },
+        ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name: text }),
         spec: { imageDigestMirrors: [{ source: text, mirrors: [text] }] },
       },
     ]),
@@ -110,9 +103,7 @@ export function writeLargeFolder(folder: string, clusters: number, nodes: number
   write(
     join(folder, 'management'),
     Array.from({ length: clusters }, (_, at) => ({
-      apiVersion: 'hypershift.openshift.io/v1beta1',
-      kind: 'HostedCluster',
-      metadata: { name: `c-${at}`, namespace: 'clusters' },
+      ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: `c-${at}`, namespace: 'clusters' }),
       spec: { imageContentSources: [{ source: 'quay.io/team', mirrors: ['mirror.example.com/team'] }] },
     })),
   );

@@ -11,6 +11,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { ca, tidy } from './verify-scene.ts';
@@ -31,9 +32,7 @@ function shortToken(): string {
 function secret(name: string, auths: Readonly<Record<string, string>>) {
   const config = { auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])) };
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: 'web' },
+    ...meta('v1 Secret', { name, namespace: 'web' }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(JSON.stringify(config)).toString('base64') },
   };
@@ -60,9 +59,7 @@ else {
     secret('pull', { [`${registry.host}/a`]: refused, [`${registry.host}/b`]: shortToken() }),
   );
   await plane.apply({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'web' },
+    ...meta('apps/v1 Deployment', { name: 'web', namespace: 'web' }),
     spec: {
       selector: { matchLabels: { app: 'web' } },
       template: {
@@ -93,11 +90,9 @@ else {
       kubeconfig,
     ]);
   const stored = async (): Promise<KubeObject> => {
-    const found = await plane.get({
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      metadata: { name: 'cronjob-pullwright-verify', namespace: OWN },
-    });
+    const found = await plane.get(
+      meta('pullwright.dev/v1alpha1 PullStatus', { name: 'cronjob-pullwright-verify', namespace: OWN }),
+    );
     assert.ok(found !== undefined, 'no PullStatus');
     return found;
   };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { VerifyReport } from '../../runtime/diagnose/model/verification.ts';
 import { scratch } from '../registry/docker-registry.ts';
 import { certificates, stopServers } from '../registry/https-server.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -20,9 +21,7 @@ export const yaml = (object: object): string => `${JSON.stringify(object)}\n---\
 export function secret(namespace: string, name: string, auths: Readonly<Record<string, string>>): string {
   const config = { auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])) };
   return yaml({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
+    ...meta('v1 Secret', { name, namespace }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(JSON.stringify(config)).toString('base64') },
   });
@@ -38,12 +37,7 @@ export function deployment(
     imagePullSecrets: secrets.map((one) => ({ name: one })),
     containers: images.map((image, at) => ({ name: `c${at}`, image })),
   };
-  return yaml({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace },
-    spec: { template: { spec } },
-  });
+  return yaml({ ...meta('apps/v1 Deployment', { name, namespace }), spec: { template: { spec } } });
 }
 
 export function dump(name: string, ...objects: readonly string[]): string {

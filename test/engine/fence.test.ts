@@ -10,17 +10,14 @@ import { openCluster } from '../../runtime/commands/reconcile/live.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { Authority } from '../control-plane/x509.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const authority = new Authority('fence');
 const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1'] });
 
 const OBJECT = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'web' } };
-const LEASE = {
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  metadata: { name: 'a', namespace: 'web', resourceVersion: '1' },
-};
+const LEASE = meta('coordination.k8s.io/v1 Lease', { name: 'a', namespace: 'web', resourceVersion: '1' });
 
 interface Row extends Case {
   /** When it stops leading: before all, while the credentials are read, or when the first try has arrived. */

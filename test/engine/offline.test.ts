@@ -12,6 +12,7 @@ import type {
 import { folderOf } from '../../runtime/engine/offline/manifests.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
@@ -21,12 +22,7 @@ const configMap = (
   name: string,
   data: Record<string, string> = {},
   metadata: Partial<KubeObject['metadata']> = {},
-): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace: 'ns', ...metadata },
-  data,
-});
+): KubeObject => ({ ...meta('v1 ConfigMap', { name, namespace: 'ns', ...metadata }), data });
 
 const ref = (name: string, role: Role = 'hosted'): Ref => ({
   role,

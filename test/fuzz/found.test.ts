@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { describeError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { wrongWith } from './fuzz.ts';
 import { PARSERS } from './parsers.ts';
@@ -209,9 +210,7 @@ const rows: readonly Row[] = [
         ['openshift-config', 'pull-secret'],
         ['kube-system', 'additional-pull-secret'],
       ].map(([namespace, name]) => ({
-        apiVersion: 'example.com/v1',
-        kind: 'Secret',
-        metadata: { namespace, name },
+        ...meta('example.com/v1 Secret', { namespace, name }),
         data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
       })),
     }),
@@ -222,9 +221,7 @@ const rows: readonly Row[] = [
     reason: 'a dump may hold null for an empty list',
     parser: 'doctor',
     text: JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'web-1', namespace: 'web' },
+      ...meta('v1 Pod', { name: 'web-1', namespace: 'web' }),
       spec: { containers: [{ name: 'a', image: 'quay.io/team/app:1.2' }] },
       status: { phase: 'Pending', containerStatuses: null },
     }),

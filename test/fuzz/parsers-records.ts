@@ -22,6 +22,7 @@ import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
 import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
+import { meta } from '../support/meta.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { type Parser, unlessNamed, valueOf } from './parser.ts';
 
@@ -62,9 +63,7 @@ export const RECORD_PARSERS: readonly Parser[] = [
     run: (text) =>
       ignitionText(
         {
-          apiVersion: 'machineconfiguration.openshift.io/v1',
-          kind: 'MachineConfig',
-          metadata: { name: 'a' },
+          ...meta('machineconfiguration.openshift.io/v1 MachineConfig', { name: 'a' }),
           spec: { config: { storage: { files: [{ path: '/a', contents: { source: text } }] } } },
         },
         '/a',
@@ -98,11 +97,7 @@ export const RECORD_PARSERS: readonly Parser[] = [
     run: (text) => {
       const value = valueOf(text) as { scope?: unknown; conditions?: unknown } | null;
       const annotations = { 'pullwright.dev/key': value?.scope } as Readonly<Record<string, string>>;
-      const object = {
-        apiVersion: 'v1',
-        kind: 'A',
-        metadata: { name: 'a', labels: { 'pullwright.dev/owner': 'r' }, annotations },
-      };
+      const object = meta('v1 A', { name: 'a', labels: { 'pullwright.dev/owner': 'r' }, annotations });
       const status = { conditions: [{ type: 'Ready', status: 'True' }] };
       const problem = { code: 'A', message: 'm' } as never;
       return [

@@ -7,6 +7,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { Daemon } from '../control-plane/daemon.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { argoDefinitions, argoPrograms, REDIS } from './build.ts';
 import type { GitServer } from './git-server.ts';
 import { freePort } from './port.ts';
@@ -90,13 +91,11 @@ export class ArgoCd {
       },
     };
     await this.#plane.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
+      ...meta('v1 Secret', {
         name: `cluster-${name}`,
         namespace: NAMESPACE,
         labels: { 'argocd.argoproj.io/secret-type': 'cluster' },
-      },
+      }),
       stringData: { name, server, config: JSON.stringify(config) },
     });
   }
@@ -192,16 +191,12 @@ async function install(plane: ControlPlane): Promise<void> {
   const theirs = { 'timeout.reconciliation': '180s' };
   await plane.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('argocd-cm'), data: theirs });
   await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: metadata('argocd-secret'),
+    ...meta('v1 Secret', metadata('argocd-secret')),
     stringData: { 'server.secretkey': 'of a test' },
   });
   await eventually(() =>
     plane.apply({
-      apiVersion: 'argoproj.io/v1alpha1',
-      kind: 'AppProject',
-      metadata: { name: 'default', namespace: NAMESPACE },
+      ...meta('argoproj.io/v1alpha1 AppProject', { name: 'default', namespace: NAMESPACE }),
       spec: {
         sourceRepos: ['*'],
         destinations: [{ namespace: '*', server: '*' }],

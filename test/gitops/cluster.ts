@@ -7,15 +7,12 @@ import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { meta } from '../support/meta.ts';
 import { StandIn } from '../uninstall/scene.ts';
 
 const OWN = { name: 'pullwright-reconciler', namespace: 'pullwright-system' };
 const DEPLOYMENT: TestObject = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: OWN };
-const CONFIG: TestObject = {
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { ...OWN, name: 'pullwright-reconciler-config' },
-};
+const CONFIG: TestObject = meta('v1 ConfigMap', { ...OWN, name: 'pullwright-reconciler-config' });
 
 export class DeliveredCluster {
   readonly plane: ControlPlane;
@@ -33,11 +30,7 @@ export class DeliveredCluster {
 
   static async start(): Promise<DeliveredCluster> {
     const cluster = new DeliveredCluster(await startControlPlane({ controllerManager: true }));
-    await cluster.plane.apply({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'node-a', labels: { 'kubernetes.io/os': 'linux' } },
-    });
+    await cluster.plane.apply(meta('v1 Node', { name: 'node-a', labels: { 'kubernetes.io/os': 'linux' } }));
     const status = {
       nodeInfo: { kubeletVersion: 'v1.34.0', containerRuntimeVersion: 'cri-o://1.34.0' },
       conditions: [{ type: 'Ready', status: 'True' }],

@@ -5,6 +5,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { Daemon } from '../control-plane/daemon.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { fluxDefinition, fluxProgram } from './build.ts';
 import { freePort } from './port.ts';
 import { SourceStandIn, sourceDefinitions } from './source.ts';
@@ -66,12 +67,7 @@ export class Flux {
   /** A Secret with the kubeconfig of another cluster, as Flux wants it. */
   async kubeconfigSecret(name: string, file: string): Promise<void> {
     const data = { value: readFileSync(file).toString('base64') };
-    await this.#plane.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: NAMESPACE },
-      data,
-    });
+    await this.#plane.apply({ ...meta('v1 Secret', { name, namespace: NAMESPACE }), data });
   }
 
   /** `True`, `False` or `Unknown`: the condition `Ready` of a Kustomization. */

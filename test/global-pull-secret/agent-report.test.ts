@@ -12,6 +12,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, settled } from '../support/agent-scene.ts';
+import { meta } from '../support/meta.ts';
 import { TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
 import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
@@ -95,11 +96,7 @@ else {
   });
 
   test('the next change is reported: a PullStatus that the Node owns, and Events on it', async () => {
-    const { metadata } = await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'worker-1' },
-    });
+    const { metadata } = await plane.apply(meta('v1 Node', { name: 'worker-1' }));
     node.original.swap(OLD);
     await settled(node, agent, OLD, 30_000);
     assert.equal(readFileSync(machine.config, 'utf8'), OLD);

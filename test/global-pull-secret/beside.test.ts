@@ -25,6 +25,7 @@ import {
 import { startTwoPlanes } from '../reconcile/two-planes.ts';
 import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
 import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const missing = missingControlPlane();
@@ -73,18 +74,12 @@ else {
   await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker', labels: ELIGIBLE } });
   await management.apply(pullSecret('pull-secret', 'clusters-one', ['quay.io']));
   await management.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'pullwright-kubeconfig', namespace: 'clusters-one' },
+    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-one' }),
     data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
   });
   await management.apply(hostedControlPlane('one'));
   const operator = new HostedClusterConfigOperator(hosted, () =>
-    management.get({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pull-secret', namespace: 'clusters-one' },
-    }),
+    management.get(meta('v1 Secret', { name: 'pull-secret', namespace: 'clusters-one' })),
   );
 
   let process: ReconcilerProcess | undefined;

@@ -7,6 +7,7 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 
 const SCOPE = {
   name: 'clusters/a',
@@ -30,14 +31,12 @@ export function secret(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
   );
   return decodeObject({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
+    ...meta('v1 Secret', {
       name,
       namespace,
       uid: `uid-${name}`,
       managedFields: [{ manager: 'kubectl', operation: 'Update', fieldsV1: {} }],
-    },
+    }),
     type,
     data: encoded,
   });
@@ -110,15 +109,11 @@ interface ReportedStatus {
 }
 
 /** A node that somebody labelled by hand. */
-export const eligibleNode: KubeObject = {
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: {
-    name: 'labelled',
-    uid: 'labelled',
-    labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' },
-  },
-};
+export const eligibleNode: KubeObject = meta('v1 Node', {
+  name: 'labelled',
+  uid: 'labelled',
+  labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' },
+});
 
 export function fleet(
   platformText: string,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applied } from '../../runtime/kube/drift.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { type Fleet, fleet, PLATFORM } from './fleet.ts';
 
@@ -9,30 +10,23 @@ const MANAGER = 'pullwright-global-pull-secret';
 
 function pool(platformType: string, upgradeType: string): KubeObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name: 'p', namespace: 'clusters', uid: 'p' },
+    ...meta('hypershift.openshift.io/v1beta1 NodePool', { name: 'p', namespace: 'clusters', uid: 'p' }),
     spec: { platform: { type: platformType }, management: { upgradeType } },
   };
 }
 
 const machine: KubeObject = {
-  apiVersion: 'cluster.x-k8s.io/v1beta1',
-  kind: 'Machine',
-  metadata: {
+  ...meta('cluster.x-k8s.io/v1beta1 Machine', {
     name: 'm',
     namespace: 'clusters-a',
     uid: 'm',
     annotations: { 'hypershift.openshift.io/nodePool': 'clusters/p' },
-  },
+  }),
   status: { nodeRef: { name: 'n' } },
 };
 
-const node = (labels: Readonly<Record<string, string>> = {}): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name: 'n', uid: 'n', labels },
-});
+const node = (labels: Readonly<Record<string, string>> = {}): KubeObject =>
+  meta('v1 Node', { name: 'n', uid: 'n', labels });
 
 function nodeFleet(
   platformType: string,

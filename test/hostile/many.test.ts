@@ -22,6 +22,7 @@ import type { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -68,9 +69,7 @@ function dump(pods: number, entries: number): string {
     const image = `r${one}.io/team/app:1`;
     return [
       {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name, namespace: NAMESPACE },
+        ...meta('v1 Pod', { name, namespace: NAMESPACE }),
         spec: { containers: [{ name: 'a', image }], imagePullSecrets: [{ name: 'b' }] },
         status: {
           phase: 'Pending',
@@ -78,9 +77,7 @@ function dump(pods: number, entries: number): string {
         },
       },
       {
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name, namespace: NAMESPACE },
+        ...meta('v1 Event', { name, namespace: NAMESPACE }),
         involvedObject: { kind: 'Pod', name, namespace: NAMESPACE },
         reason: 'BackOff',
         message: 'no such host',
@@ -88,9 +85,7 @@ function dump(pods: number, entries: number): string {
     ];
   });
   const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: SHAPED,
+    ...meta('v1 Secret', SHAPED),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(auths(entries)).toString('base64') },
   };

@@ -18,6 +18,7 @@ import {
   startReconciler,
 } from '../pull-secret-injection/live.ts';
 import { executable } from '../support/executable.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { heavyName, makeHeavy, peakOf } from './heavy-secrets.ts';
 
@@ -43,11 +44,7 @@ else {
       })),
     });
   const copyHas = async (hosts: readonly string[]): Promise<void> => {
-    const copy = await plane.get({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'reg', namespace: 'web' },
-    });
+    const copy = await plane.get(meta('v1 Secret', { name: 'reg', namespace: 'web' }));
     const wanted = sourceObject('platform', 'quay', hosts)['data'];
     assert.deepEqual(copy?.['data'], wanted);
   };

@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -27,13 +28,7 @@ const INDEX = '.pullwright-reconcile';
 function secret(namespace: string, name: string, host: string): object {
   const auths = { [host]: { auth: plantedAuth(host) } };
   const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data,
-  };
+  return { ...meta('v1 Secret', { namespace, name }), type: 'kubernetes.io/dockerconfigjson', data };
 }
 
 const CLUSTER = [
@@ -235,15 +230,13 @@ table(
 
 /** Two hosted clusters, the folders of whose objects are named as their control planes say. */
 function hosted({ work }: Place, clusters: readonly string[]): string[] {
-  const planes = clusters.map((cluster, index) => ({
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
+  const planes = clusters.map((cluster, index) =>
+    meta('hypershift.openshift.io/v1beta1 HostedControlPlane', {
       namespace: `plane-${index}`,
       name: 'x',
       annotations: { 'hypershift.openshift.io/cluster': cluster },
-    },
-  }));
+    }),
+  );
   const platform = clusters.map((_, index) => secret(`plane-${index}`, 'pull-secret', 'quay.io'));
   mkdirSync(join(work, 'management'));
   const items = [...planes, ...platform];

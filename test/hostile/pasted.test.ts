@@ -9,6 +9,7 @@ import { encodeObject } from '../../runtime/kube/decode.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { source } from '../pull-secret-injection/scene.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -79,12 +80,7 @@ test('the YAML of doctor gives the account of a tenant what its pods list, by na
     source('shop/mirror', ['m.io/shop'], ''),
     source('shop/of-others', ['x.io'], ''),
     { apiVersion: 'v1', kind: 'Pod', metadata, spec, status },
-    {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'ImageTagMirrorSet',
-      metadata: { name: 'm' },
-      spec: { imageTagMirrors },
-    },
+    { ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }), spec: { imageTagMirrors } },
   ];
   writeFileSync(file, items.map((one) => toYaml(encodeObject(one))).join('---\n'));
   const { stdout } = await runInProcess(['doctor', '--all', '-A', '-o', 'yaml', '--from', file]);

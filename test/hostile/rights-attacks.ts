@@ -1,4 +1,6 @@
 /** What somebody tries with a stolen token. */
+
+import { meta } from '../support/meta.ts';
 import {
   type At,
   type Attack,
@@ -36,9 +38,11 @@ export const FOREIGN = 'of-others';
 function ofNamespace(namespace: string): readonly Attack[] {
   const secret = (name: string): At => ({ resource: 'secrets', namespace, name });
   const token = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'thief', namespace, annotations: { 'kubernetes.io/service-account.name': 'default' } },
+    ...meta('v1 Secret', {
+      name: 'thief',
+      namespace,
+      annotations: { 'kubernetes.io/service-account.name': 'default' },
+    }),
     type: 'kubernetes.io/service-account-token',
   };
   const pod = {
@@ -76,31 +80,19 @@ function ofNamespace(namespace: string): readonly Attack[] {
     // Not as a dry run, which is what the one account that makes pods may do.
     reallyMade(
       { resource: 'pods', namespace },
-      {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'thief', namespace },
-        spec: pod,
-      },
+      { ...meta('v1 Pod', { name: 'thief', namespace }), spec: pod },
     ),
     apps('Deployment', 'deployments'),
     apps('DaemonSet', 'daemonsets'),
     apps('StatefulSet', 'statefulsets'),
     made(
       { group: 'batch/v1', resource: 'jobs', namespace },
-      {
-        apiVersion: 'batch/v1',
-        kind: 'Job',
-        metadata: { name: 'thief', namespace },
-        spec: job,
-      },
+      { ...meta('batch/v1 Job', { name: 'thief', namespace }), spec: job },
     ),
     made(
       { group: 'batch/v1', resource: 'cronjobs', namespace },
       {
-        apiVersion: 'batch/v1',
-        kind: 'CronJob',
-        metadata: { name: 'thief', namespace },
+        ...meta('batch/v1 CronJob', { name: 'thief', namespace }),
         spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
       },
     ),
@@ -129,28 +121,18 @@ function ofNamespace(namespace: string): readonly Attack[] {
     changed({ resource: 'pods/ephemeralcontainers', namespace, name: 'a' }, {}),
     posted(
       { resource: 'pods/eviction', namespace, name: 'a' },
-      {
-        apiVersion: 'policy/v1',
-        kind: 'Eviction',
-        metadata: { name: 'a', namespace },
-      },
+      meta('policy/v1 Eviction', { name: 'a', namespace }),
     ),
     removed({ resource: 'pods', namespace, name: 'a' }),
     applied(
       { resource: 'configmaps', namespace, name: 'aws-auth' },
-      {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'aws-auth', namespace },
-      },
+      meta('v1 ConfigMap', { name: 'aws-auth', namespace }),
     ),
     ...['cluster-admin', 'admin', 'edit'].map((role) => bound(namespace, 'thief', role)),
     made(
       { group: 'rbac.authorization.k8s.io/v1', resource: 'roles', namespace },
       {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'Role',
-        metadata: { name: 'thief', namespace },
+        ...meta('rbac.authorization.k8s.io/v1 Role', { name: 'thief', namespace }),
         rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
       },
     ),
@@ -230,12 +212,7 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
     ...[...roles, 'thief'].map((name) =>
       applied(
         { group: 'rbac.authorization.k8s.io/v1', resource: 'clusterroles', name },
-        {
-          apiVersion: 'rbac.authorization.k8s.io/v1',
-          kind: 'ClusterRole',
-          metadata: { name },
-          rules: ALL,
-        },
+        { ...meta('rbac.authorization.k8s.io/v1 ClusterRole', { name }), rules: ALL },
       ),
     ),
     ...IMPERSONATED.map(
@@ -255,19 +232,11 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
     changed({ group: admission, resource: 'mutatingwebhookconfigurations', name: 'pullwright-webhook' }, {}),
     made(
       { group: admission, resource: 'mutatingwebhookconfigurations' },
-      {
-        apiVersion: admission,
-        kind: 'MutatingWebhookConfiguration',
-        metadata: { name: 'thief' },
-      },
+      meta(`${admission} MutatingWebhookConfiguration`, { name: 'thief' }),
     ),
     made(
       { group: admission, resource: 'validatingadmissionpolicies' },
-      {
-        apiVersion: admission,
-        kind: 'ValidatingAdmissionPolicy',
-        metadata: { name: 'thief' },
-      },
+      meta(`${admission} ValidatingAdmissionPolicy`, { name: 'thief' }),
     ),
     changed(
       { group: 'certificates.k8s.io/v1', resource: 'certificatesigningrequests/approval', name: 'thief' },
@@ -295,9 +264,7 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
     made(
       { resource: 'persistentvolumes' },
       {
-        apiVersion: 'v1',
-        kind: 'PersistentVolume',
-        metadata: { name: 'thief' },
+        ...meta('v1 PersistentVolume', { name: 'thief' }),
         spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
       },
     ),
@@ -309,9 +276,10 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
       applied(
         { group: 'machineconfiguration.openshift.io/v1', resource: 'machineconfigs', name },
         {
-          apiVersion: 'machineconfiguration.openshift.io/v1',
-          kind: 'MachineConfig',
-          metadata: { name, labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
+          ...meta('machineconfiguration.openshift.io/v1 MachineConfig', {
+            name,
+            labels: { 'machineconfiguration.openshift.io/role': 'worker' },
+          }),
           spec: {
             config: {
               ignition: { version: '3.5.0' },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { cluster } from '../pull-secret-adapter/reconcile-parts.ts';
+import { meta } from '../support/meta.ts';
 import { IMAGE } from './rights-fleets.ts';
 import type { Thief } from './rights-live-agents.ts';
 
@@ -85,11 +86,7 @@ export function adapterThefts(test: (name: string, body: () => Promise<void>) =>
 
   test('of the adapter writes no ConfigMap but what it remembers of a cluster', async () => {
     const configMaps = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
-    const configMap = (name: string) => ({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name, namespace: NAMESPACE },
-    });
+    const configMap = (name: string) => meta('v1 ConfigMap', { name, namespace: NAMESPACE });
     await thief.refused(/only the ConfigMaps cluster-ID-pullsecret-places/, (query) =>
       thief.apply(`${configMaps}/authorities`, configMap('authorities'), query),
     );
@@ -102,9 +99,7 @@ export function adapterThefts(test: (name: string, body: () => Promise<void>) =>
 
   test('of the adapter writes no Secret but that of a cluster', async () => {
     const secret = (name: string) => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: NAMESPACE },
+      ...meta('v1 Secret', { name, namespace: NAMESPACE }),
       type: 'Opaque',
     });
     await thief.refused(/writes and deletes only the Secrets cluster-ID-pullsecret-data/, (query) =>

@@ -5,6 +5,7 @@ import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-a
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { requester } from '../control-plane/request.ts';
+import { meta } from '../support/meta.ts';
 import { IMAGE } from './rights-fleets.ts';
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
@@ -67,16 +68,13 @@ export function nodeThefts(
         return answer.status < 300 ? 'allowed' : JSON.stringify(answer.body);
       };
       const statusOf = (name: string): Promise<string> =>
-        asPod(`${STATUSES}/${name}`, {
-          apiVersion: 'pullwright.dev/v1alpha1',
-          kind: 'PullStatus',
-          metadata: { name, namespace: 'kube-system' },
-        });
+        asPod(
+          `${STATUSES}/${name}`,
+          meta('pullwright.dev/v1alpha1 PullStatus', { name, namespace: 'kube-system' }),
+        );
       const eventOn = (kind: string, name: string, change: object = {}): Promise<string> =>
         asPod(`${EVENTS}/e-${name}`, {
-          apiVersion: 'events.k8s.io/v1',
-          kind: 'Event',
-          metadata: { name: `e-${name}`, namespace: 'default' },
+          ...meta('events.k8s.io/v1 Event', { name: `e-${name}`, namespace: 'default' }),
           eventTime: '2026-01-01T00:00:00.000000Z',
           reportingController: 'a',
           reportingInstance: 'worker-1',

@@ -12,6 +12,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Answer, Requester } from '../control-plane/request.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
@@ -60,14 +61,12 @@ else {
 
   test('makes no Secret that gets the token of a service account', async () => {
     const token = (namespace: string, name: string) => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
+      ...meta('v1 Secret', {
         name,
         namespace,
         labels: { 'pullwright.dev/owner': 'x' },
         annotations: { 'kubernetes.io/service-account.name': 'default' },
-      },
+      }),
       type: 'kubernetes.io/service-account-token',
     });
     for (const namespace of ['kube-system', 'default', 'openshift-config', 'pullwright-system'])
@@ -85,9 +84,7 @@ else {
   test('changes no pull secret of somebody else, in no namespace', async () => {
     for (const namespace of ['kube-system', 'default', 'openshift-config', 'pullwright-system']) {
       const secret = {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'of-others', namespace },
+        ...meta('v1 Secret', { name: 'of-others', namespace }),
         type: 'kubernetes.io/dockerconfigjson',
         data: PULL,
       };
@@ -100,11 +97,7 @@ else {
         apply(path, { ...secret, metadata: { ...secret.metadata, labels: { a: 'b' } } }, query),
       );
     }
-    const own = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'global-pull-secret', namespace: 'kube-system' },
-    };
+    const own = meta('v1 Secret', { name: 'global-pull-secret', namespace: 'kube-system' });
     const made = await apply(`${SECRETS}/global-pull-secret`, {
       ...own,
       type: 'kubernetes.io/dockerconfigjson',
@@ -135,9 +128,7 @@ else {
   test('changes one label of a Machine, and nothing else', async () => {
     const place = { name: 'm1', namespace: 'clusters-guest' };
     await plane.apply({
-      apiVersion: 'cluster.x-k8s.io/v1beta1',
-      kind: 'Machine',
-      metadata: place,
+      ...meta('cluster.x-k8s.io/v1beta1 Machine', place),
       spec: { clusterName: 'guest', bootstrap: { dataSecretName: 'a' }, infrastructureRef: {} },
     });
     const path = `/apis/cluster.x-k8s.io/v1beta1/namespaces/${place.namespace}/machines/m1`;
@@ -151,9 +142,10 @@ else {
   test('brings two files to nodes by MachineConfig, and nothing else', async () => {
     const at = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
     const config = (name: string, spec: object) => ({
-      apiVersion: 'machineconfiguration.openshift.io/v1',
-      kind: 'MachineConfig',
-      metadata: { name, labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
+      ...meta('machineconfiguration.openshift.io/v1 MachineConfig', {
+        name,
+        labels: { 'machineconfiguration.openshift.io/role': 'worker' },
+      }),
       spec,
     });
     const files = (path: string, source = 'data:,') => ({
@@ -219,9 +211,7 @@ else {
   test('runs no pod', async () => {
     const path = '/api/v1/namespaces/kube-system/pods';
     const pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'evil', namespace: 'kube-system' },
+      ...meta('v1 Pod', { name: 'evil', namespace: 'kube-system' }),
       spec: { containers: [{ name: 'a', image: 'registry.example.com/evil' }] },
     };
     await eventually(async () => {

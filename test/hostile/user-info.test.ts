@@ -8,6 +8,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { withoutUserInfo } from '../../runtime/core/text.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
@@ -91,16 +92,12 @@ const items = IMAGES.flatMap((image, at) => {
   const named = { namespace: 'web', name };
   return [
     {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: named,
+      ...meta('v1 Pod', named),
       spec: { containers: [{ name: 'a', image }] },
       status: { phase: 'Pending', containerStatuses: [{ name: 'a', image, state: { waiting } }] },
     },
     {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { namespace: 'web', name: `${name}.1` },
+      ...meta('v1 Event', { namespace: 'web', name: `${name}.1` }),
       involvedObject: { kind: 'Pod', ...named },
       reason: 'Failed',
       type: 'Warning',

@@ -4,14 +4,13 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { applied, drift } from '../../runtime/kube/drift.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const ME = 'pullwright-test';
 
 const object = (fields: Record<string, unknown>): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'a' },
+  ...meta('apps/v1 Deployment', { name: 'a' }),
   ...fields,
 });
 
@@ -156,9 +155,7 @@ test('gives up one element of a keyed list', () => {
 test('sees a rotated Secret and shows no value', () => {
   const secret = (password: string) =>
     decodeObject({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 's' },
+      ...meta('v1 Secret', { name: 's' }),
       data: { key: Buffer.from(password).toString('base64') },
     });
   const found = drift(secret(plantedPassword('new')), secret(plantedPassword('old')), ME);

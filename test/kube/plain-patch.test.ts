@@ -5,17 +5,13 @@ import { drift, plainPatch } from '../../runtime/kube/drift.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 
 const MANAGER = 'pullwright-demo';
 
 function configMap(data: Record<string, string>, metadata: object = {}): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'a', namespace: 'default', ...metadata },
-    data,
-  };
+  return { ...meta('v1 ConfigMap', { name: 'a', namespace: 'default', ...metadata }), data };
 }
 
 const created = (...names: readonly string[]): object => ({

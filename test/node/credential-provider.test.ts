@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { NodeMachine } from './machine/node.ts';
 import { IMAGE, ok, pushProduct } from './machine/product.ts';
@@ -66,11 +67,7 @@ async function journey(): Promise<void> {
     for (const name of ['team-a', 'team-b'])
       await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const name of ['app', 'other'])
-      await plane.apply({
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name, namespace: 'team-a' },
-      });
+      await plane.apply(meta('v1 ServiceAccount', { name, namespace: 'team-a' }));
     await plane.apply({
       apiVersion: 'v1',
       kind: 'Secret',

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { missingFlux } from '../gitops/build.ts';
 import { PROFILE } from '../gitops/scene.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { GitOpsScene, type Owner } from './gitops-scene.ts';
 import { NODE_NAME } from './machine/node.ts';
@@ -19,11 +20,10 @@ const BASE = 'pullwright-prod';
 const PROFILES = 'pullwright-prod-pullwright.dev';
 const AGENT = 'manifests/prod/kube-system/daemonset-global-pull-secret-syncer.yaml';
 const OWNERS: readonly Owner[] = ['tenant', 'team'];
-const SYNCER: TestObject = {
-  apiVersion: 'apps/v1',
-  kind: 'DaemonSet',
-  metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
-};
+const SYNCER: TestObject = meta('apps/v1 DaemonSet', {
+  name: 'global-pull-secret-syncer',
+  namespace: 'kube-system',
+});
 
 await inMachine(import.meta.filename, 'the journey', journey, missingFlux());
 
@@ -49,11 +49,9 @@ async function journey(): Promise<void> {
   const nodeReport = async (): Promise<string> =>
     JSON.stringify(
       (
-        await plane.get({
-          apiVersion: 'pullwright.dev/v1alpha1',
-          kind: 'PullStatus',
-          metadata: { name: `node-${NODE_NAME}`, namespace: 'kube-system' },
-        })
+        await plane.get(
+          meta('pullwright.dev/v1alpha1 PullStatus', { name: `node-${NODE_NAME}`, namespace: 'kube-system' }),
+        )
       )?.['status'] ?? {},
     );
 

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { JOB_CLUSTER_ROLE } from '../../runtime/pull-secret-adapter/objects.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, type TestSuite, table } from '../support/suite.ts';
 import { goodSpec } from './scene.ts';
 import type { Stage } from './stage.ts';
@@ -149,11 +150,7 @@ export function deletionLiveCases(test: TestSuite, stage: Stage, sentinel: Senti
     await finalized(away, 'False SecretManagerUnavailable');
     assert.ok(stage.gcp.secrets.has(google(away)), 'it is not said to be gone');
     stage.gcp.faults = [];
-    const role: TestObject = {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: JOB_CLUSTER_ROLE },
-    };
+    const role: TestObject = meta('rbac.authorization.k8s.io/v1 ClusterRole', { name: JOB_CLUSTER_ROLE });
     const right = await stage.plane.get(role);
     assert.ok(right);
     await stage.plane.remove(role);

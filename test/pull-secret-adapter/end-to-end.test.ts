@@ -9,6 +9,7 @@ import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { missingPods, NODE } from './container.ts';
 import { customerLiveCase } from './customer-live-case.ts';
@@ -52,11 +53,7 @@ else {
     await until(() => stage.condition('cls-1', 'Available') === 'True SecretAvailable');
     assert.deepEqual(stage.stored('cls-1'), [pullSecret('one')]);
     assert.equal(await stage.delivered('cls-1'), pullSecret('one'));
-    const temporary = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'cluster-cls-1-pullsecret-data', namespace: NAMESPACE },
-    };
+    const temporary = meta('v1 Secret', { name: 'cluster-cls-1-pullsecret-data', namespace: NAMESPACE });
     assert.equal(await plane.get(temporary), undefined);
     assert.equal(api.last('cls-1')?.metadata?.['job_name'], 'pullsecret-cls-1-gen1');
     assert.ok(
@@ -191,9 +188,7 @@ else {
           assert.rejects(
             kube.apply(
               {
-                apiVersion: 'rbac.authorization.k8s.io/v1',
-                kind: 'RoleBinding',
-                metadata: { name: JOB_BINDING, namespace },
+                ...meta('rbac.authorization.k8s.io/v1 RoleBinding', { name: JOB_BINDING, namespace }),
                 roleRef: role(name),
                 subjects: [account(subject)],
               },

@@ -13,6 +13,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { findPlanted } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
@@ -22,11 +23,7 @@ const IMAGE = 'registry.example.com/pullwright:0.1.0';
 const missing = missingControlPlane();
 const NAMESPACE = 'hyperfleet-system';
 const within = { withinMs: 90_000 };
-const JOB: TestObject = {
-  apiVersion: 'batch/v1',
-  kind: 'Job',
-  metadata: { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE },
-};
+const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE });
 
 if (missing !== undefined) test.skip('everything', missing);
 else {

@@ -6,13 +6,12 @@ import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.t
 import { REVOKE_ANNOTATION } from '../../runtime/pull-secret-adapter/names.ts';
 import { OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/objects.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { cluster } from './reconcile-parts.ts';
 
 const JOB: KubeObject = {
-  apiVersion: 'batch/v1',
-  kind: 'Job',
-  metadata: { name: 'pullsecret-a-gen1', uid: 'j' },
+  ...meta('batch/v1 Job', { name: 'pullsecret-a-gen1', uid: 'j' }),
   status: { conditions: [{ type: 'Failed', status: 'True' }] },
 };
 
@@ -24,12 +23,7 @@ function ended(name: string, exitCode: number, finishedAt: string, reason?: stri
 
 function pod(owner: string, containerStatuses: readonly unknown[]): KubeObject {
   const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'x', uid: owner }];
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'p', ownerReferences },
-    status: { containerStatuses },
-  };
+  return { ...meta('v1 Pod', { name: 'p', ownerReferences }), status: { containerStatuses } };
 }
 
 interface Row extends Case {
@@ -104,11 +98,9 @@ test('what an earlier pod of the Job removed stays removed when the next one fin
 });
 
 test('who asks for a revocation is answered now, by a Job that knows the request', () => {
-  const record = viewRecord({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'r', annotations: { [REVOKE_ANNOTATION]: 'leaked' } },
-  });
+  const record = viewRecord(
+    meta('v1 ConfigMap', { name: 'r', annotations: { [REVOKE_ANNOTATION]: 'leaked' } }),
+  );
   assert.deepEqual([record.revokeRequest, record.verifyRequest], ['leaked', 'leaked']);
   const task = { job: 'j', purpose: 'store', attempt: 1, ...record } as const;
   const env = environmentOf(jobObject(cluster(), DEFAULT_SETTINGS, task));

@@ -5,6 +5,7 @@ import { aggregatedRoles } from '../../charts/pull-secret-injection/access.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   grantObject,
@@ -58,9 +59,7 @@ else {
   });
   const quay = sourceObject('platform', 'quay', ['quay.io']);
   const grant: TestObject = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'teams', namespace: 'platform' },
+    ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
     spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'platform' }], namespaces: ['red', 'blue'] },
   };
 
@@ -177,9 +176,7 @@ else {
     for (const role of aggregatedRoles()) await plane.apply(role);
     const blue = await plane.user({ name: 'blue', by: 'token' });
     await plane.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: { name: 'admin', namespace: 'blue' },
+      ...meta('rbac.authorization.k8s.io/v1 RoleBinding', { name: 'admin', namespace: 'blue' }),
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
       subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: 'blue' }],
     });

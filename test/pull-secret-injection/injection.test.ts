@@ -6,6 +6,7 @@ import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
 } from '../../runtime/pull-secret-injection/plan/policy.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { KRUISE, namespace, profile, ready, type Scene, scene } from './scene.ts';
 
@@ -87,9 +88,7 @@ test('a plan that is too large keeps the policy that is there and says what to d
 
 test('a pod of a folder shows what admission will make of it; a template is left alone', () => {
   const template: KubeObject = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web', namespace: 'shop' },
+    ...meta('apps/v1 Deployment', { name: 'web', namespace: 'shop' }),
     spec: { template: { spec: { containers: [] } } },
   };
   const seen = scene([
@@ -111,9 +110,7 @@ test('a pod of a folder shows what admission will make of it; a template is left
 
 test('the preview of a pod without a list begins with that of its service account, as the API server fills it in', () => {
   const account = (name: string, ...secrets: readonly string[]): KubeObject => ({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name, namespace: 'shop' },
+    ...meta('v1 ServiceAccount', { name, namespace: 'shop' }),
     imagePullSecrets: secrets.map((secret) => ({ name: secret })),
   });
   const seen = scene([
@@ -209,9 +206,7 @@ for (const [who, metadata, remedy] of [
   });
 
 const set = (spec: object = {}): KubeObject => ({
-  apiVersion: 'apps.kruise.io/v1alpha1',
-  kind: 'SidecarSet',
-  metadata: { name: 'log', generation: 1 },
+  ...meta('apps.kruise.io/v1alpha1 SidecarSet', { name: 'log', generation: 1 }),
   spec: {
     selector: { matchLabels: { app: 'web' } },
     containers: [{ name: 'c' }],

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -85,9 +86,7 @@ else {
 
   test('a quota in one namespace: its owner is told, the profile is not stalled, and the copy comes when there is room', async () => {
     const quota: TestObject = {
-      apiVersion: 'v1',
-      kind: 'ResourceQuota',
-      metadata: { name: 'none', namespace: 'full' },
+      ...meta('v1 ResourceQuota', { name: 'none', namespace: 'full' }),
       spec: { hard: { 'count/secrets': '0' } },
     };
     await plane.apply(namespaceObject('full'));
@@ -133,9 +132,7 @@ else {
   test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
     await reconciler.stop();
     const set: TestObject = {
-      apiVersion: 'apps.kruise.io/v1beta1',
-      kind: 'SidecarSet',
-      metadata: { name: 'bare' },
+      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'bare' }),
       spec: {
         selector: { matchLabels: { app: 'bare' } },
         namespace: 'shop',

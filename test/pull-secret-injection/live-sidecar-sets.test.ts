@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   grantObject,
@@ -33,17 +34,16 @@ else {
   await plane.apply(namespaceObject('kruise-system'));
 
   test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
-    const strict = {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: 'strict', namespace: 'shop', annotations: { [STRICT]: 'true' } },
-    };
+    const strict = meta('v1 ServiceAccount', {
+      name: 'strict',
+      namespace: 'shop',
+      annotations: { [STRICT]: 'true' },
+    });
     await plane.apply(strict);
-    const report = {
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      metadata: { name: 'serviceaccount-strict', namespace: 'shop' },
-    };
+    const report = meta('pullwright.dev/v1alpha1 PullStatus', {
+      name: 'serviceaccount-strict',
+      namespace: 'shop',
+    });
     await soon(async () =>
       assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
     );
@@ -67,9 +67,7 @@ else {
 
   test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
     const set = (name: string, namespace: string): TestObject => ({
-      apiVersion: 'apps.kruise.io/v1beta1',
-      kind: 'SidecarSet',
-      metadata: { name },
+      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name }),
       spec: {
         selector: { matchLabels: { app: name } },
         namespace,
@@ -93,20 +91,16 @@ else {
 
   test('pods get the revision that a SidecarSet is pinned to, all or those outside its selector, and none of a missing one', async () => {
     await plane.apply({
-      apiVersion: 'apps/v1',
-      kind: 'ControllerRevision',
-      metadata: {
+      ...meta('apps/v1 ControllerRevision', {
         name: 'pinned-1',
         namespace: 'kruise-system',
         labels: { 'kruise.io/sidecarset-name': 'pinned' },
-      },
+      }),
       revision: 1,
       data: { spec: { imagePullSecrets: [{ name: 'old-pull' }], containers } },
     });
     const pinned = (revision: object | undefined, updateStrategy: object = {}): TestObject => ({
-      apiVersion: 'apps.kruise.io/v1beta1',
-      kind: 'SidecarSet',
-      metadata: { name: 'pinned' },
+      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'pinned' }),
       spec: {
         selector: { matchLabels: { app: 'pinned' } },
         namespace: 'shop',
@@ -146,13 +140,11 @@ else {
 
   // Sets that bring their Secrets.
   await plane.apply({
-    apiVersion: 'apps/v1',
-    kind: 'ControllerRevision',
-    metadata: {
+    ...meta('apps/v1 ControllerRevision', {
       name: 'brings-1',
       namespace: 'kruise-system',
       labels: { 'kruise.io/sidecarset-name': 'brings' },
-    },
+    }),
     revision: 1,
     data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
   });
@@ -170,9 +162,10 @@ else {
     author('keeper', { platform: [get] }),
   ]);
   const brings = (spec: object): TestObject => ({
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name: 'brings', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', {
+      name: 'brings',
+      annotations: { 'pullwright.dev/source-namespace': 'platform' },
+    }),
     spec: {
       selector: { matchLabels: { app: 'web' } },
       namespaceSelector: { matchLabels: { team: 'a' } },

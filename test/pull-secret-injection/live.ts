@@ -27,6 +27,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { User } from '../control-plane/users.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -145,9 +146,7 @@ export function namespaceObject(name: string, labels: Record<string, string> = {
 export function sourceObject(namespace: string, name: string, hosts: readonly string[]): TestObject {
   const auths = Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth(host) }]));
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
+    ...meta('v1 Secret', { name, namespace }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
   };
@@ -160,9 +159,7 @@ export function grantObject(
   namespaces: readonly string[] = ['*'],
 ): TestObject {
   return {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: `of-${secrets[0]}`, namespace },
+    ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: `of-${secrets[0]}`, namespace }),
     spec: { secrets: secrets.map((name) => ({ name })), profiles: [{ name: '*' }], namespaces },
   };
 }
@@ -185,15 +182,13 @@ export interface PodInput {
 export function podObject(input: PodInput): TestObject {
   const { name, namespace, labels = {}, annotations = {}, own, account, nodeName, owners } = input;
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
+    ...meta('v1 Pod', {
       name,
       namespace,
       labels,
       annotations,
       ...(owners === undefined ? {} : { ownerReferences: owners }),
-    },
+    }),
     spec: {
       ...(own === undefined ? {} : { imagePullSecrets: own.map((secret) => ({ name: secret })) }),
       ...(account === undefined ? {} : { serviceAccountName: account }),
@@ -231,11 +226,7 @@ export async function readyNamespace(
   labels: Record<string, string> = {},
 ): Promise<void> {
   await plane.apply(namespaceObject(name, labels));
-  const account = {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace: name },
-  };
+  const account = meta('v1 ServiceAccount', { name: 'default', namespace: name });
   await eventually(async () => {
     if ((await plane.get(account)) === undefined) throw new Error(`no service account in ${name}`);
   });

@@ -9,16 +9,13 @@ import { decodeObject } from '../../runtime/kube/decode.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 
 export const PROFILE = 'pullwright.dev/v1alpha1';
 export const SCOPE = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 
 export function namespace(name: string, labels: Record<string, string> = {}): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } },
-  };
+  return meta('v1 Namespace', { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } });
 }
 
 /** `team-0` and so on, which the profiles and sets of the scenes select. */
@@ -39,9 +36,7 @@ function grantBeside({ metadata }: KubeObject): KubeObject | undefined {
   if (typeof text !== 'string') return undefined;
   const { name, namespace = '' } = metadata;
   return {
-    apiVersion: PROFILE,
-    kind: 'PullSecretGrant',
-    metadata: { name: `of-${name}`, namespace },
+    ...meta(`${PROFILE} PullSecretGrant`, { name: `of-${name}`, namespace }),
     spec: { secrets: [{ name }], profiles: [{ name: '*' }], namespaces: text.split(', ') },
   };
 }
@@ -68,13 +63,11 @@ export function source(name: string, body: string | readonly string[], grant = '
           auths: Object.fromEntries(body.map((host) => [host, { auth: plantedAuth(host) }])),
         });
   return decodeObject({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
+    ...meta('v1 Secret', {
       name: secret,
       namespace: inNamespace,
       ...(grant === '' ? {} : { annotations: { [GRANTED_TO]: grant } }),
-    },
+    }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
   });
@@ -82,17 +75,15 @@ export function source(name: string, body: string | readonly string[], grant = '
 
 /** Kruise injects SidecarSets. */
 export const KRUISE: KubeObject = {
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'MutatingWebhookConfiguration',
-  metadata: { name: 'kruise-mutating-webhook-configuration' },
+  ...meta('admissionregistration.k8s.io/v1 MutatingWebhookConfiguration', {
+    name: 'kruise-mutating-webhook-configuration',
+  }),
   webhooks: [{ name: 'mpod.kb.io' }],
 };
 
 export function profile(name: string, spec: Record<string, unknown>): KubeObject {
   return {
-    apiVersion: PROFILE,
-    kind: 'PullSecretProfile',
-    metadata: { name, generation: 1 },
+    ...meta(`${PROFILE} PullSecretProfile`, { name, generation: 1 }),
     spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, ...spec },
   };
 }
@@ -124,11 +115,7 @@ const NOW = new Date('2026-11-21T00:00:00Z');
 export function scene(objects: readonly KubeObject[], options: Partial<InjectionOptions> = {}): Scene {
   const store = new ObjectStore();
   // Offline, a kind is served when there is one of it.
-  store.set({
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingAdmissionPolicy',
-    metadata: { name: 'of-somebody-else' },
-  });
+  store.set(meta('admissionregistration.k8s.io/v1 MutatingAdmissionPolicy', { name: 'of-somebody-else' }));
   for (const object of objects) put(store, object);
   return reconciled(store, options);
 }

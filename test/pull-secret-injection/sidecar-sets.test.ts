@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source } from './scene.ts';
 
@@ -11,9 +12,7 @@ const CONTAINERS = [{ name: 'c', image: 'registry.example.com/side:1' }];
 
 function set(spec: object = {}, annotations: Record<string, string> = {}): KubeObject {
   return {
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name: 'side', generation: 1, annotations },
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'side', generation: 1, annotations }),
     spec: {
       selector: { matchLabels: { app: 'web' } },
       namespaceSelector: { matchLabels: { team: 'a' } },
@@ -26,13 +25,11 @@ function set(spec: object = {}, annotations: Record<string, string> = {}): KubeO
 
 function revision(name: string, secret: string, labels: Record<string, string> = {}): KubeObject {
   return {
-    apiVersion: 'apps/v1',
-    kind: 'ControllerRevision',
-    metadata: {
+    ...meta('apps/v1 ControllerRevision', {
       name,
       namespace: 'kruise-system',
       labels: { 'kruise.io/sidecarset-name': 'side', ...labels },
-    },
+    }),
     revision: 1,
     data: { spec: { imagePullSecrets: [{ name: secret }], containers: CONTAINERS } },
   };
@@ -168,9 +165,7 @@ test('a set that loses a name is told nothing that no SidecarSet can do', () => 
 
 test('`status` lists the sets that we report on, and grants', () => {
   const grant = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'teams', namespace: 'platform' },
+    ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
     spec: { secrets: [{ name: 'new' }], profiles: [{ name: '*' }], namespaces: ['shop'] },
   };
   const seen = scene([shop, platform, set({}, BRINGS), grant]);

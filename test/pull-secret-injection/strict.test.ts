@@ -5,6 +5,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { namespaceObject, startPlane } from './live.ts';
 
@@ -110,9 +111,7 @@ else {
     return status === 201 ? undefined : String(body.message);
   };
   const profileOf = (spec: Spec, rest: Spec = {}): KubeObject => ({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretProfile',
-    metadata: { name: 'x' },
+    ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'x' }),
     spec,
     ...rest,
   });
@@ -145,12 +144,7 @@ else {
   for (const [name, spec] of Object.entries(GRANTS))
     test(`a grant: ${name}`, async () => {
       const metadata = { name: 'x', namespace: 'platform' };
-      const object: KubeObject = {
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullSecretGrant',
-        metadata,
-        spec,
-      };
+      const object: KubeObject = { ...meta('pullwright.dev/v1alpha1 PullSecretGrant', metadata), spec };
       await agree('namespaces/platform/pullsecretgrants', object, readPullSecretGrant(object).problems);
     });
 

@@ -12,6 +12,7 @@ import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts'
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -75,11 +76,7 @@ else {
 
   test('an account that enforces mountable secrets is left alone, with a warning', async () => {
     const annotations = { 'kubernetes.io/enforce-mountable-secrets': 'true' };
-    await plane.apply({
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: 'strict', namespace: 'shop', annotations },
-    });
+    await plane.apply(meta('v1 ServiceAccount', { name: 'strict', namespace: 'shop', annotations }));
     let at = 0;
     await eventually(async () => {
       at += 1;
@@ -117,9 +114,7 @@ else {
 
   test('while the policy is at work the webhook stays out of it', async () => {
     const read = readProfile({
-      apiVersion: '',
-      kind: '',
-      metadata: { name: 'p' },
+      ...meta(' ', { name: 'p' }),
       spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'by-policy' }] },
     });
     assert.ok(read.ok);
@@ -260,11 +255,9 @@ else {
     });
     await eventually(
       async () => {
-        const report = await plane.get({
-          apiVersion: 'pullwright.dev/v1alpha1',
-          kind: 'PullStatus',
-          metadata: { name: 'podlist-storm', namespace: 'storm' },
-        });
+        const report = await plane.get(
+          meta('pullwright.dev/v1alpha1 PullStatus', { name: 'podlist-storm', namespace: 'storm' }),
+        );
         const message = String(report?.['status']?.conditions?.[0]?.message ?? 'no report');
         assert.ok(
           message.startsWith(

@@ -7,6 +7,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
@@ -94,11 +95,7 @@ else {
       (await hosted.get({ apiVersion: 'v1', kind: 'Node', metadata: { name } }))?.metadata['labels']?.[LABEL];
     await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'clusters' } });
     await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } });
-    await hosted.apply({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'by-hand', labels: { [LABEL]: 'true' } },
-    });
+    await hosted.apply(meta('v1 Node', { name: 'by-hand', labels: { [LABEL]: 'true' } }));
     await management.apply(nodePool('Replace'));
     await management.apply(machine());
     await claim('worker', 'worker');
@@ -196,9 +193,7 @@ function kubeconfigSecret(namespace: string, text: string): TestObject {
 
 function nodePool(upgradeType: string): TestObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name: 'workers', namespace: 'clusters' },
+    ...meta('hypershift.openshift.io/v1beta1 NodePool', { name: 'workers', namespace: 'clusters' }),
     spec: {
       clusterName: 'good',
       replicas: 1,
@@ -211,13 +206,11 @@ function nodePool(upgradeType: string): TestObject {
 
 function machine(): TestObject {
   return {
-    apiVersion: 'cluster.x-k8s.io/v1beta1',
-    kind: 'Machine',
-    metadata: {
+    ...meta('cluster.x-k8s.io/v1beta1 Machine', {
       name: 'worker',
       namespace: 'clusters-good',
       annotations: { 'hypershift.openshift.io/nodePool': 'clusters/workers' },
-    },
+    }),
     spec: {
       clusterName: 'good',
       bootstrap: { dataSecretName: 'user-data' },

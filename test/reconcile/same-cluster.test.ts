@@ -6,17 +6,17 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
 
 const missing = missingControlPlane();
 const SLOW = { withinMs: 90_000 };
-const REPORT: TestObject = {
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullStatus',
-  metadata: { name: 'lease-pullwright-reconciler', namespace: 'pullwright-system' },
-};
+const REPORT: TestObject = meta('pullwright.dev/v1alpha1 PullStatus', {
+  name: 'lease-pullwright-reconciler',
+  namespace: 'pullwright-system',
+});
 
 if (missing !== undefined) test.skip('one cluster under two names', missing);
 else {
@@ -43,9 +43,7 @@ else {
     readFileSync(plane.kubeconfig, 'utf8').replace('127.0.0.1', 'localhost');
   const lead = async (name: string, text: string): Promise<unknown> =>
     management.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pullwright-kubeconfig', namespace: `clusters-${name}` },
+      ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: `clusters-${name}` }),
       data: { kubeconfig: Buffer.from(text).toString('base64') },
     });
   const platform = (name: string, registry: string): Promise<unknown> =>

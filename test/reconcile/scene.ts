@@ -4,6 +4,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { hostedControlPlane as controlPlaneOf } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 
 /** A pull secret with one planted credential per registry. */
 export function pullSecret(name: string, namespace: string, registries: readonly string[]): TestObject {
@@ -30,15 +31,12 @@ export const platform = (...registries: string[]): TestObject =>
   pullSecret('pull-secret', 'openshift-config', registries);
 
 /** Part of the additional secret that means nothing: applying the next value makes whoever watches it look again. */
-export const touched = (value: number): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: {
+export const touched = (value: number): TestObject =>
+  meta('v1 Secret', {
     name: 'additional-pull-secret',
     namespace: 'kube-system',
     annotations: { 'example.com/touched': String(value) },
-  },
-});
+  });
 
 /** Reference to an object of kube-system. */
 export function inKubeSystem(kind: string, name: string, apiVersion = 'v1'): TestObject {
@@ -69,11 +67,7 @@ export async function furnish(plane: ControlPlane, ...registries: string[]): Pro
   await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
   await plane.apply(platform(...registries));
   // Credentials that reach no node are not Ready.
-  await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: 'worker', labels: { 'kubernetes.io/os': 'linux' } },
-  });
+  await plane.apply(meta('v1 Node', { name: 'worker', labels: { 'kubernetes.io/os': 'linux' } }));
 }
 
 /** Events about an object, newest last. */

@@ -10,6 +10,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
 import { controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { pullSecret } from './scene.ts';
@@ -57,9 +58,7 @@ else {
   for (const name of [PLAIN, LABELLED]) {
     const namespace = controlPlaneNamespace(name);
     await management.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pullwright-kubeconfig', namespace },
+      ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace }),
       data: { kubeconfig: Buffer.from(stub.kubeconfigOf(name)).toString('base64') },
     });
     await rotate(name, 'first.example.com');
@@ -92,11 +91,9 @@ else {
       .filter((writer, at, all) => writer !== all[at - 1]);
   const said = (lease: string, expected: string): Promise<void> =>
     eventually(async () => {
-      const report = await management.get({
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullStatus',
-        metadata: { name: `lease-${lease}`, namespace: NAMESPACE },
-      });
+      const report = await management.get(
+        meta('pullwright.dev/v1alpha1 PullStatus', { name: `lease-${lease}`, namespace: NAMESPACE }),
+      );
       const [ready] = report?.['status']?.conditions ?? [];
       assert.equal(ready?.message, expected, logs());
     }, SLOW);

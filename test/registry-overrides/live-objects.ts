@@ -2,6 +2,7 @@
 import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 
 export const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
 
@@ -55,11 +56,7 @@ export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', Pol
 
 /** Where the status of a hosted cluster is. */
 export function statusOf(name: string): TestObject {
-  return {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullStatus',
-    metadata: { name: `hostedcluster-${name}`, namespace: CLUSTERS },
-  };
+  return meta('pullwright.dev/v1alpha1 PullStatus', { name: `hostedcluster-${name}`, namespace: CLUSTERS });
 }
 
 /** Where its document is. */
@@ -70,9 +67,7 @@ export function documentOf(name: string): TestObject {
 
 export function kubeconfigSecret(name: string, kubeconfig: string): TestObject & { readonly data: object } {
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'pullwright-kubeconfig', namespace: controlPlaneNamespace(name) },
+    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: controlPlaneNamespace(name) }),
     data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
   };
 }
@@ -87,9 +82,7 @@ export function deployment(cluster: string, name: string): TestObject {
   const labels = { app: name };
   const containers = [{ name, image: `quay.io/ocp/${name}:1`, env: [{ name: 'POD_NAME', value: name }] }];
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: controlPlaneNamespace(cluster) },
+    ...meta('apps/v1 Deployment', { name, namespace: controlPlaneNamespace(cluster) }),
     spec: {
       replicas: 0,
       selector: { matchLabels: labels },
@@ -103,10 +96,5 @@ export function mirrors(
   name = 'release',
 ): TestObject {
   const imageDigestMirrors = entries.map(([source, list]) => ({ source, mirrors: list }));
-  return {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name },
-    spec: { imageDigestMirrors },
-  };
+  return { ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name }), spec: { imageDigestMirrors } };
 }

@@ -6,6 +6,7 @@ import {
   mirrorProblem,
   sourceProblem,
 } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 
 test('mergeOrders() keeps the order of every list that does not contradict another', () => {
@@ -32,17 +33,13 @@ test('mergeOrders() keeps the order of every list that does not contradict anoth
 test('collectMirrors() gives the same for every order of the objects', () => {
   const objects = ['one', 'two', 'three'].flatMap((name, at) => [
     {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'ImageDigestMirrorSet',
-      metadata: { name },
+      ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name }),
       spec: {
         imageDigestMirrors: [{ source: 'quay.io/x', mirrors: [`m${at}.example.com`, 'shared.example.com'] }],
       },
     },
     {
-      apiVersion: 'operator.openshift.io/v1alpha1',
-      kind: 'ImageContentSourcePolicy',
-      metadata: { name },
+      ...meta('operator.openshift.io/v1alpha1 ImageContentSourcePolicy', { name }),
       spec: {
         repositoryDigestMirrors: [
           { source: 'quay.io/x', mirrors: ['shared.example.com', `n${at}.example.com`] },
@@ -65,9 +62,7 @@ test('collectMirrors() gives the same for every order of the objects', () => {
 
 test('one entry that never contacts the source blocks it for all of them, wherever it stands', () => {
   const set = (name: string, mirrorSourcePolicy: string): object => ({
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name },
+    ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name }),
     spec: {
       imageDigestMirrors: [{ source: 'quay.io/x', mirrors: [`${name}.example.com`], mirrorSourcePolicy }],
     },
@@ -121,9 +116,7 @@ table(
     const good = { source: 'good.example.com', mirrors: ['m.example.com'] };
     const { rules, problems } = collectMirrors([
       {
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'ImageTagMirrorSet',
-        metadata: { name: 'bad' },
+        ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'bad' }),
         spec: { imageTagMirrors: [row.item, good] },
       },
     ]);

@@ -1,5 +1,6 @@
 /** HostedCluster and HostedControlPlane, each as small as the real definition allows. */
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from './meta.ts';
 
 /** Where the HostedClusters of tests are. */
 export const CLUSTERS = 'clusters';
@@ -28,9 +29,7 @@ function releaseOf(version: string): string {
 
 export function hostedCluster(name: string, annotations: Readonly<Record<string, string>> = {}): TestObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name, namespace: CLUSTERS, annotations },
+    ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name, namespace: CLUSTERS, annotations }),
     spec: { release: { image: releaseOf(VERSION) }, ...SHARED },
   };
 }
@@ -38,13 +37,11 @@ export function hostedCluster(name: string, annotations: Readonly<Record<string,
 /** By it the hosted cluster is found. */
 export function hostedControlPlane(name: string, version: string = VERSION): TestObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
+    ...meta('hypershift.openshift.io/v1beta1 HostedControlPlane', {
       name,
       namespace: controlPlaneNamespace(name),
       annotations: { 'hypershift.openshift.io/cluster': `${CLUSTERS}/${name}` },
-    },
+    }),
     spec: {
       ...SHARED,
       releaseImage: releaseOf(version),

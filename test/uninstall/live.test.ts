@@ -7,6 +7,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE } from '../reconcile/process.ts';
 import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn, within } from './scene.ts';
@@ -14,16 +15,9 @@ import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn, wit
 const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
 const SYNCER = inKubeSystem('DaemonSet', 'global-pull-secret-syncer', 'apps/v1');
-const definition = (name: string): TestObject => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name },
-});
-const OWN_NAMESPACE: TestObject = {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  metadata: { name: 'pullwright-system' },
-};
+const definition = (name: string): TestObject =>
+  meta('apiextensions.k8s.io/v1 CustomResourceDefinition', { name });
+const OWN_NAMESPACE: TestObject = meta('v1 Namespace', { name: 'pullwright-system' });
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
@@ -153,11 +147,7 @@ else {
   test('a namespace of ours that holds something of others stays, and it says what', async () => {
     const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
     await plane.apply({ ...OWN_NAMESPACE, metadata: { name: 'pullwright-system', labels } });
-    const foreign = {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'theirs', namespace: 'pullwright-system' },
-    };
+    const foreign = meta('v1 ConfigMap', { name: 'theirs', namespace: 'pullwright-system' });
     await within(() => plane.apply(foreign));
     const left = await uninstall('--yes');
     assert.equal(left.code, 0, left.stderr);

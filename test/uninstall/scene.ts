@@ -9,19 +9,14 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, platform, registriesOf } from '../reconcile/scene.ts';
+import { meta } from '../support/meta.ts';
 
 export const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 export const NODE_REF: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
-export const MACHINE_CONFIG: TestObject = {
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-  metadata: { name: '97-worker-generated-credentialproviderconfig' },
-};
-const CR: TestObject = {
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'CRIOCredentialProviderConfig',
-  metadata: { name: 'cluster' },
-};
+export const MACHINE_CONFIG: TestObject = meta('machineconfiguration.openshift.io/v1 MachineConfig', {
+  name: '97-worker-generated-credentialproviderconfig',
+});
+const CR: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' });
 
 export const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check, { withinMs: 90_000 });
 
@@ -53,9 +48,7 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
     assert.equal(applied.code, 0, applied.stderr);
   });
   await plane.apply({
-    apiVersion: 'scheduling.k8s.io/v1',
-    kind: 'PriorityClass',
-    metadata: { name: 'openshift-user-critical' },
+    ...meta('scheduling.k8s.io/v1 PriorityClass', { name: 'openshift-user-critical' }),
     value: 1_000_000,
   });
   // A kubelet says what it runs on; without it a node is none that a selector of Linux nodes finds.
@@ -81,19 +74,18 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
   await plane.apply(platform('quay.io'));
   await plane.apply(additional('tenant.example.com'));
   await plane.apply({
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfigPool',
-    metadata: { name: 'worker', labels: { 'machineconfiguration.openshift.io/mco-built-in': '' } },
+    ...meta('machineconfiguration.openshift.io/v1 MachineConfigPool', {
+      name: 'worker',
+      labels: { 'machineconfiguration.openshift.io/mco-built-in': '' },
+    }),
     spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
   });
   await within(() => plane.apply({ ...CR, spec: { matchImages: ['mirror.example.com'] } }));
   kubelet.start();
   const config = join(plane.folder, 'config.yaml');
-  const map = await plane.get({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'pullwright-reconciler-config', namespace: 'pullwright-system' },
-  });
+  const map = await plane.get(
+    meta('v1 ConfigMap', { name: 'pullwright-reconciler-config', namespace: 'pullwright-system' }),
+  );
   writeFileSync(config, String(map?.['data']['config.yaml']));
   const reconciler = new ReconcilerProcess(NODE, [
     `--kubeconfig=${plane.kubeconfig}`,

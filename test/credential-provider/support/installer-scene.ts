@@ -9,6 +9,7 @@ import { eventually } from '../../control-plane/eventually.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import type { Rule } from '../../control-plane/users.ts';
 import { executable } from '../../support/executable.ts';
+import { meta } from '../../support/meta.ts';
 import { RunningAgent } from '../../support/node-agent.ts';
 import type { TestSuite } from '../../support/suite.ts';
 import { entriesOf, PrivateSystemd, until } from '../../support/systemd.ts';
@@ -25,11 +26,7 @@ systemd-notify --ready
 while :; do sleep 1000 & wait $!; done
 `;
 
-const OBJECT: TestObject = {
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'CRIOCredentialProviderConfig',
-  metadata: { name: 'cluster' },
-};
+const OBJECT: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' });
 
 /** The API server as installers see it. */
 export class InstallerCluster {

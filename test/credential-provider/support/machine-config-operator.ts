@@ -2,17 +2,16 @@
 import { machineConfig, machineConfigName } from '../../../runtime/credential-provider/objects.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
+import { meta } from '../../support/meta.ts';
 
 const MC_API = 'machineconfiguration.openshift.io/v1';
 const MC_PATH = `/apis/${MC_API}/machineconfigs`;
 const MERGE = 'application/merge-patch+json';
 const CONTROLLER = 'machine-config-controller';
 
-export const CR: TestObject = {
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'CRIOCredentialProviderConfig',
-  metadata: { name: 'cluster' },
-};
+export const CR: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', {
+  name: 'cluster',
+});
 const CR_PATH = '/apis/config.openshift.io/v1/criocredentialproviderconfigs/cluster';
 
 /** The rendered object of a pool. */
@@ -22,11 +21,7 @@ export function configOf(pool: string): TestObject {
 
 /** Infrastructure of this platform and a built-in pool `worker`. */
 export async function furnishPools(plane: ControlPlane, platform: string): Promise<void> {
-  const infrastructure = {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'Infrastructure',
-    metadata: { name: 'cluster' },
-  };
+  const infrastructure = meta('config.openshift.io/v1 Infrastructure', { name: 'cluster' });
   await plane.apply({ ...infrastructure, spec: {} });
   const said = await plane.client.request(
     'PATCH',
@@ -36,9 +31,10 @@ export async function furnishPools(plane: ControlPlane, platform: string): Promi
   );
   if (said.status >= 300) throw new Error(JSON.stringify(said.body));
   await plane.apply({
-    apiVersion: MC_API,
-    kind: 'MachineConfigPool',
-    metadata: { name: 'worker', labels: { 'machineconfiguration.openshift.io/mco-built-in': '' } },
+    ...meta(`${MC_API} MachineConfigPool`, {
+      name: 'worker',
+      labels: { 'machineconfiguration.openshift.io/mco-built-in': '' },
+    }),
     spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
   });
 }

@@ -4,12 +4,11 @@ import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { eventually } from '../../control-plane/eventually.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import { Authority } from '../../control-plane/x509.ts';
+import { meta } from '../../support/meta.ts';
 
 const GROUP = 'cert-manager.io';
 const CRD: TestObject = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `certificates.${GROUP}` },
+  ...meta('apiextensions.k8s.io/v1 CustomResourceDefinition', { name: `certificates.${GROUP}` }),
   spec: {
     group: GROUP,
     scope: 'Namespaced',
@@ -49,11 +48,7 @@ export class CertManager {
   /** Source: cert-manager 1.18, controller of Certificates (`tls.crt`, `tls.key`, `ca.crt`) and the CA injector's annotation. */
   async issue(namespace: string, name: string): Promise<void> {
     const plane = this.#plane;
-    const object = await plane.get({
-      apiVersion: `${GROUP}/v1`,
-      kind: 'Certificate',
-      metadata: { namespace, name },
-    });
+    const object = await plane.get(meta(`${GROUP}/v1 Certificate`, { namespace, name }));
     assert.ok(object !== undefined, `there is no Certificate ${name}`);
     const { secretName, dnsNames } = object['spec'] as CertificateSpec;
     const { certificate, key } = this.#authority.issue({ commonName: dnsNames[0] ?? '', hosts: dnsNames });

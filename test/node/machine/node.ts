@@ -20,6 +20,7 @@ import { eventually } from '../../control-plane/eventually.ts';
 import { SERVICE_ADDRESS } from '../../control-plane/flags.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import { Authority } from '../../control-plane/x509.ts';
+import { meta } from '../../support/meta.ts';
 import { type NodeBinaries, nodeBinaries } from './build.ts';
 import { ADDRESS, joiningFiles } from './joining.ts';
 import type { LayoutName } from './layouts.ts';
@@ -128,11 +129,7 @@ export class NodeMachine {
     try {
       await eventually(
         async () => {
-          const node = await this.plane.get({
-            apiVersion: 'v1',
-            kind: 'Node',
-            metadata: { name },
-          });
+          const node = await this.plane.get(meta('v1 Node', { name }));
           const { conditions = [] } = (node?.['status'] ?? {}) as { conditions?: readonly Condition[] };
           const { status, lastHeartbeatTime = '' } = conditions.find(({ type }) => type === 'Ready') ?? {};
           if (status !== 'True' || (since > 0 && !(Date.parse(lastHeartbeatTime) >= second)))
@@ -274,9 +271,7 @@ function hasCapability(number: bigint): boolean {
 /** A pod of one container that pulls each time, in `namespace`. */
 export function podOf(name: string, image: string, namespace = 'default', spec: object = {}): TestObject {
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, namespace },
+    ...meta('v1 Pod', { name, namespace }),
     spec: {
       terminationGracePeriodSeconds: 1,
       automountServiceAccountToken: false,

@@ -17,6 +17,7 @@ import { parseImageReference, pullTag } from '../../../runtime/core/image-refere
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
+import { meta } from '../../support/meta.ts';
 import { test } from '../../support/suite.ts';
 import { type AskedSecret, QUESTION, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';
@@ -78,13 +79,7 @@ function source(name: string, text: string | undefined): AuthSource | undefined 
 
 function secretSource(secret: AskedSecret): readonly AuthSource[] {
   const data = { [secret.Key]: redact(Buffer.from(secret.Data).toString('base64')) };
-  const found = pullSecretSource({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: secret.Name },
-    type: secret.Type,
-    data,
-  });
+  const found = pullSecretSource({ ...meta('v1 Secret', { name: secret.Name }), type: secret.Type, data });
   return found === undefined ? [] : [found];
 }
 

@@ -4,6 +4,7 @@ import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import { meta } from '../../../support/meta.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -66,16 +67,12 @@ function orNull(labels: Readonly<Record<string, string>>): Labels {
 function runsOn(platform: string): boolean {
   const management = new ObjectStore();
   management.set({
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name: 'p', namespace: 'clusters' },
+    ...meta('hypershift.openshift.io/v1beta1 NodePool', { name: 'p', namespace: 'clusters' }),
     spec: { platform: { type: platform } },
   });
   management.set(
     decodeObject({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pull-secret', namespace: 'clusters-a' },
+      ...meta('v1 Secret', { name: 'pull-secret', namespace: 'clusters-a' }),
       data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
     }),
   );

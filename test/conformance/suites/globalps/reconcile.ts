@@ -9,6 +9,7 @@ import { covers, ObjectStore, worldView } from '../../../../runtime/engine/store
 import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import { meta } from '../../../support/meta.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 /** Null: there is no such Secret; `no-data-field`: there is one without `data`. */
@@ -76,9 +77,7 @@ function secret(name: string, namespace: string, data: NonNullable<Data>): KubeO
     ]),
   );
   return decodeObject({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, uid: name },
+    ...meta('v1 Secret', { name, namespace, uid: name }),
     type: 'kubernetes.io/dockerconfigjson',
     ...(data === 'no-data-field' ? {} : { data: encoded }),
   });
@@ -110,19 +109,15 @@ function run(
 function poolOf(upgradeType: string): readonly KubeObject[] {
   return [
     {
-      apiVersion: 'hypershift.openshift.io/v1beta1',
-      kind: 'NodePool',
-      metadata: { name: 'p', namespace: 'clusters' },
+      ...meta('hypershift.openshift.io/v1beta1 NodePool', { name: 'p', namespace: 'clusters' }),
       spec: { platform: { type: 'AWS' }, management: { upgradeType } },
     },
     {
-      apiVersion: 'cluster.x-k8s.io/v1beta1',
-      kind: 'Machine',
-      metadata: {
+      ...meta('cluster.x-k8s.io/v1beta1 Machine', {
         name: 'm',
         namespace: NAMESPACE,
         annotations: { [NAMES.nodePoolAnnotation]: 'clusters/p' },
-      },
+      }),
       status: { nodeRef: { name: 'n' } },
     },
   ];

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
 import { judgePod } from '../../../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../../../runtime/diagnose/model/look.ts';
 import { ObjectStore } from '../../../../runtime/engine/store.ts';
+import { meta } from '../../../support/meta.ts';
 import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
 
 interface Input {
@@ -53,9 +54,7 @@ function podOf(input: Input): KubeObject {
   const state = waiting === undefined ? (phase === 'Running' ? { running: {} } : {}) : { waiting };
   const isPlain = container === undefined;
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'app-0', namespace: NAMESPACE },
+    ...meta('v1 Pod', { name: 'app-0', namespace: NAMESPACE }),
     spec: {
       ...(unscheduled === true ? {} : { nodeName: 'node-1' }),
       serviceAccountName: 'default',
@@ -74,9 +73,7 @@ function podOf(input: Input): KubeObject {
 function eventsOf({ events = [], container, volumeImage }: Input): readonly KubeObject[] {
   const fieldPath = `spec.${LISTS[container ?? 'plain'][0]}{app}`;
   return events.map(({ reason, message }, at) => ({
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `app-0.${at}`, namespace: NAMESPACE },
+    ...meta('v1 Event', { name: `app-0.${at}`, namespace: NAMESPACE }),
     involvedObject: {
       kind: 'Pod',
       name: 'app-0',
