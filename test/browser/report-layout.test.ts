@@ -8,7 +8,7 @@ import { test } from '../support/suite.ts';
 import { inBrowsers } from './browsers.ts';
 import { CLUSTER, cutElements, opened, reportPages, TROUBLED } from './report-pages.ts';
 
-const pages = reportPages(test);
+const pages = reportPages();
 
 const VIEWS = [
   ['overview', ''],

@@ -9,7 +9,7 @@ import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 import { cutElements, opened, reportPages } from './report-pages.ts';
 
-const pages = reportPages(test);
+const pages = reportPages();
 const hostile = join(pages.folder, 'hostile');
 const large = join(pages.folder, 'large');
 writeHostileFolder(hostile);

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { runProcess } from '../support/process.ts';
-import type { TestSuite } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import type { PageOptions, TestBrowser } from './browsers.ts';
 
@@ -21,8 +20,7 @@ export interface ReportPages {
   of(from: string): Promise<string>;
 }
 
-/** @param test at whose end the folder goes */
-export function reportPages(test: TestSuite): ReportPages {
+export function reportPages(): ReportPages {
   const folder = tempFolder();
   const made = new Map<string, Promise<string>>();
   return {

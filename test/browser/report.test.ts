@@ -8,7 +8,7 @@ import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
 import { CLUSTER, cutElements, opened, reportPages, TROUBLED } from './report-pages.ts';
 
-const pages = reportPages(test);
+const pages = reportPages();
 
 inBrowsers(test, (browser, title) => {
   for (const theme of ['light', 'dark'] as const)
