@@ -3,15 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../runtime/cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../runtime/cli/command.ts';
 import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../runtime/cli/findings.ts';
-import { choice, type Flags, file, folder, type Given, outputFlag, toggle } from '../runtime/cli/flags.ts';
+import { choice, file, folder, type Given, outputFlag, toggle } from '../runtime/cli/flags.ts';
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
 import { counted, jsonText, shellWord } from '../runtime/core/text.ts';
@@ -208,7 +202,7 @@ const TABLE = {
     'pullwright synth --format helm --fleet fleet.yaml --to chart',
   ],
   permissions: { reads: [], writes: ['<--to>'], hosts: ['none'], api: [] },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,13 +1,6 @@
 /** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
 
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-  NOTHING,
-} from '../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode, NOTHING } from '../cli/command.ts';
 import type { Completion, Flag, Flags, Given } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
 
@@ -33,7 +26,7 @@ const TABLE = {
   flags: {},
   examples: ['pullwright completion bash > /etc/bash_completion.d/pullwright'],
   permissions: NOTHING,
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

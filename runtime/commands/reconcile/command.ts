@@ -1,13 +1,7 @@
 /** `pullwright reconcile`: keeps a cluster as declared, or shows offline what that would be. */
 
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import type { Flags, Given } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import type { Given } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import { FLAGS } from './settings.ts';
 
@@ -30,7 +24,7 @@ const TABLE = {
     ],
     api: ['what the sections of the fleet file render: see charts/*/access.ts and rbac.ts'],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,21 +1,7 @@
 /** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
 import { createInterface } from 'node:readline';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  duration,
-  type Flags,
-  type Given,
-  outputFlag,
-  toggle,
-  type ValuesOf,
-} from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, duration, type Given, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { counted, jsonText, onOneLine } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
@@ -76,7 +62,7 @@ const TABLE = {
       'patch nodes, deployments (releases own fields)',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

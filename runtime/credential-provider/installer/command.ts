@@ -1,16 +1,9 @@
 /** `pullwright install-provider`: the credential provider on a node without the Machine Config Operator. */
 import { hostname } from 'node:os';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   DAY_MS,
   duration,
-  type Flags,
   file,
   folder,
   type Given,
@@ -93,7 +86,7 @@ const TABLE = {
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); create,patch events; with --report only',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

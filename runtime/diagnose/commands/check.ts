@@ -1,23 +1,8 @@
 /** `pullwright check`: whether a cluster can take what a fleet renders, and whether it has it. */
 import type { Fleet, FleetCluster } from '../../../charts/mod.ts';
 import { loadFleet } from '../../../charts/synth.ts';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  type Flags,
-  file,
-  fromFlag,
-  type Given,
-  outputFlag,
-  text,
-  toggle,
-} from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, file, fromFlag, type Given, outputFlag, text, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { readSelector } from '../../core/kubernetes/label-selector.ts';
@@ -177,7 +162,7 @@ const TABLE = {
       'create selfsubjectaccessreviews',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,21 +1,7 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
 import { parse as parseToml } from 'smol-toml';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  type Flags,
-  fromFlag,
-  type Given,
-  namespaceFlag,
-  outputFlag,
-  toggle,
-} from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, fromFlag, type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
@@ -192,7 +178,7 @@ const TABLE = {
       'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

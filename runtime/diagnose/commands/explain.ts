@@ -1,15 +1,8 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { readFile } from 'node:fs/promises';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   CLUSTER_FLAGS,
-  type Flags,
   file,
   fromFlag,
   type Given,
@@ -96,7 +89,7 @@ const TABLE = {
       'of a template: get namespaces, mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

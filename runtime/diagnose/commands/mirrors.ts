@@ -1,13 +1,7 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
 import { parse as parseToml } from 'smol-toml';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import { choice, type Flags, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { choice, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
@@ -276,7 +270,7 @@ const TABLE = {
       'with --probe: get secrets/global-pull-secret (kube-system), secrets/pull-secret (openshift-config), and the one that the HostedCluster names',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 /** Beside the mirror sets, of clusters and folders. */
 const PROBE_KINDS = [GLOBAL_SECRET, PLATFORM_SECRET];

@@ -2,22 +2,8 @@
 
 import { writeFile } from 'node:fs/promises';
 import { parse as parseToml } from 'smol-toml';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  type Flags,
-  file,
-  fromFlag,
-  type Given,
-  outputFlag,
-  toggle,
-} from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, file, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
 import { areWarnings, columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -231,7 +217,7 @@ const TABLE = {
       'get images.config.openshift.io/cluster, criocredentialproviderconfigs/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,15 +1,8 @@
 /** `pullwright status`: what is in order and what is not, in one table. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   CLUSTER_FLAGS,
-  type Flags,
   fromFlag,
   type Given,
   namespaceFlag,
@@ -134,7 +127,7 @@ const TABLE = {
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

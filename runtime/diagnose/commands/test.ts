@@ -3,15 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../../cli/findings.ts';
-import { type Flags, fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
+import { fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
@@ -174,7 +168,7 @@ const TABLE = {
   exitCodes: '0 all hold, 1 one does not, or could not be checked, 2 wrong usage',
   examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
   permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -2,14 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import { type Flags, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
@@ -63,7 +57,7 @@ const TABLE = {
   exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
   examples: ['pullwright validate additional-pull-secret.yaml'],
   permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,16 +1,9 @@
 /** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
 import { hostname } from 'node:os';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   CLUSTER_FLAGS,
   count,
-  type Flags,
   fromFlag,
   type Given,
   outputFlag,
@@ -359,7 +352,7 @@ const TABLE = {
       'with --report: get, patch pullstatuses; create events',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,20 +1,13 @@
 /** `pullwright agent`: keeps the kubelet's pull credentials on a node. */
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   absolute,
   checked,
   choice,
   DAY_MS,
   duration,
-  type Flags,
   file,
   folder,
   type Given,
@@ -125,7 +118,7 @@ const TABLE = {
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,14 +1,8 @@
 /** How `pullwright adapter` works, as its flags say it. */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import { CLUSTER_FLAGS, type Flags, file, type Given, LOG_FLAGS, several, text } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { CLUSTER_FLAGS, file, type Given, LOG_FLAGS, several, text } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import { VERSION } from '../../core/version.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -85,7 +79,7 @@ const TABLE = {
       'get, create, update leases (hyperfleet-system)',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

@@ -1,13 +1,7 @@
 /** `pullwright job`: stores the pull secret of one cluster; runs in a Kubernetes Job. */
 
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import { type Flags, type Given, toggle } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { type Given, toggle } from '../../cli/flags.ts';
 import { VERSION } from '../../core/version.ts';
 
 const TABLE = {
@@ -79,7 +73,7 @@ const TABLE = {
     ],
     api: ['get, create, patch, delete secrets/pull-secret (management namespace)'],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

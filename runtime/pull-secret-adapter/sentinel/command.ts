@@ -1,13 +1,7 @@
 /** `pullwright sentinel`: polls the clusters of the HyperFleet API and publishes events about those that need work. */
 import { readFile } from 'node:fs/promises';
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
-import { type Flags, file, type Given, LOG_FLAGS, toggle } from '../../cli/flags.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { file, type Given, LOG_FLAGS, toggle } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -39,7 +33,7 @@ const TABLE = {
     hosts: ['the HyperFleet API, the broker; listens on <--health-port> and <--metrics-port>'],
     api: [],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 

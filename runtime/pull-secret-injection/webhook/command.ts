@@ -1,15 +1,8 @@
 /** `pullwright webhook`: injects pull secrets at admission, for clusters that do not serve MutatingAdmissionPolicy. */
 
-import {
-  type Command,
-  type CommandIo,
-  type CommandTable,
-  defineCommand,
-  type ExitCode,
-} from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   count,
-  type Flags,
   file,
   folder as folderFlag,
   type Given,
@@ -59,7 +52,7 @@ const TABLE = {
       'get, list, watch mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
     ],
   },
-} as const satisfies CommandTable<Flags>;
+} as const;
 
 export const command: Command = defineCommand(TABLE, run);
 
