@@ -4,12 +4,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../runtime/cli/command.ts';
-import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../runtime/cli/findings.ts';
+import { type FileFinding, junitXml, sarifText } from '../runtime/cli/findings.ts';
 import { choice, file, folder, type Given, outputFlag, toggle } from '../runtime/cli/flags.ts';
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
-import { counted, jsonText, shellWord } from '../runtime/core/text.ts';
-import { toYaml } from '../runtime/kube/yaml.ts';
+import { counted, shellWord } from '../runtime/core/text.ts';
+import { dataText } from '../runtime/kube/yaml.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
@@ -27,19 +27,14 @@ interface SynthResult {
   readonly missing: readonly string[];
 }
 
-/** What is printed as JSON. */
-export interface SynthOutput extends Omit<SynthResult, 'clusters' | 'overlays'> {
-  readonly clusters: readonly (Omit<RenderedCluster, 'objects'> & { readonly objects: number })[];
-}
-
 type Values = Given<typeof TABLE.flags>['flags'];
 
 /** After writing, or after comparing: then exit code 1 when anything differs. */
 function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
   const { added, changed, stale, inTheWay } = result.difference;
   printMissing(result, io);
-  if (output === 'json' || output === 'yaml') printData(result, output, io);
-  else if (output === 'sarif') io.stdout.write(jsonText<SarifLog>(sarifLog(findingsOf(result))));
+  if (output === 'json' || output === 'yaml') io.stdout.write(dataText(output, dataOf(result)));
+  else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
   else if (output === 'junit') io.stdout.write(junitOf(result));
   else io.stdout.write(`${(check ? differenceLines(result) : writtenLines(result)).join('\n')}\n`);
   return check && added.length + changed.length + stale.length + inTheWay.length > 0 ? 1 : 0;
@@ -73,12 +68,12 @@ function differenceLines({ fleet, to, difference }: SynthResult): readonly strin
 /** Findings on missing files are reported at the fleet. */
 function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFinding[] {
   const { added, changed, stale, inTheWay } = difference;
-  const found = (code: string, paths: readonly string[], what: (path: string) => string) =>
+  const found = (check: string, paths: readonly string[], what: (path: string) => string) =>
     paths.map(
       (path): FileFinding => ({
         severity: 'error',
-        code,
-        file: code === 'ManifestMissing' ? fleet : `${to}/${path}`,
+        check,
+        file: check === 'ManifestMissing' ? fleet : `${to}/${path}`,
         subject: '',
         message: `${what(path)}: run "pullwright synth" and commit`,
       }),
@@ -96,9 +91,9 @@ function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFindin
 }
 
 function junitOf(result: SynthResult): string {
-  const cases = findingsOf(result).map(({ file, code, message }) => ({
+  const cases = findingsOf(result).map(({ file = '', check, message }) => ({
     classname: file,
-    name: code,
+    name: check,
     failure: message,
   }));
   const well = {
@@ -153,19 +148,12 @@ function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): rea
   );
 }
 
-function printData(
-  { overlays: _overlays, ...result }: SynthResult,
-  form: 'json' | 'yaml',
-  io: CommandIo,
-): void {
-  const clusters = result.clusters.map(({ name, path, objects, kept }) => ({
-    name,
-    path,
+function dataOf({ overlays: _overlays, ...result }: SynthResult): object {
+  const clusters = result.clusters.map(({ objects, ...cluster }) => ({
+    ...cluster,
     objects: objects.length,
-    kept,
   }));
-  const output: SynthOutput = { ...result, clusters };
-  io.stdout.write(form === 'json' ? jsonText<SynthOutput>(output) : toYaml(output));
+  return { ...result, clusters };
 }
 
 const TABLE = {

@@ -3,53 +3,54 @@
  *
  * Source of the form: OASIS, Static Analysis Results Interchange Format 2.1.0, §3; what GitHub wants beyond it, from "SARIF support for code scanning".
  */
+import { jsonText } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 
 // What is wrong in files, for the tools of a pull request.
 
 /** One thing that is wrong in a file. */
 export interface FileFinding {
-  readonly severity: 'error' | 'warning';
+  readonly severity: string;
   /** CamelCase, stable. */
-  readonly code: string;
+  readonly check: string;
   /** As it was named on the command line. */
-  readonly file: string;
+  readonly file?: string;
   readonly line?: number;
   readonly column?: number;
-  /** The object and the field; empty for the file itself. */
+  /** The object; empty for the file itself. */
   readonly subject: string;
+  /** The field of the object. */
+  readonly path?: string;
   readonly message: string;
 }
 
-/** Prefix of a finding's text, if any. */
-export function findingText({ subject, message }: Pick<FileFinding, 'subject' | 'message'>): string {
-  return subject === '' ? message : `${subject}: ${message}`;
+/** What is wrong, behind the object and the field, if any. */
+export function findingText({ subject, path = '', message }: FileFinding): string {
+  const about = [subject, path].filter((part) => part !== '').join(' ');
+  return about === '' ? message : `${about}: ${message}`;
 }
 
 const SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json';
 const DOCUMENTS = 'https://pullwright.dev';
 
 /**
- * The log of one run, as a value for JSON. Findings without a line are at the first line of their file, since viewers leave out what has none.
+ * The log of one run, as JSON. Findings without a line are at the first line of their file, since viewers leave out what has none.
  */
-export function sarifLog(findings: readonly FileFinding[]): SarifLog {
-  const codes = [...new Set(findings.map(({ code }) => code))].sort();
+export function sarifText(findings: readonly FileFinding[]): string {
+  const codes = [...new Set(findings.map(({ check }) => check))].sort();
   const driver = {
     name: 'pullwright',
     version: VERSION,
     informationUri: DOCUMENTS,
     rules: codes.map(ruleOf),
   };
-  const results = findings.map((finding) => resultOf(finding, codes.indexOf(finding.code)));
-  return {
+  const results = findings.map((finding) => resultOf(finding, codes.indexOf(finding.check)));
+  return jsonText({
     $schema: SCHEMA,
     version: '2.1.0',
     runs: [{ tool: { driver }, columnKind: 'utf16CodeUnits', results }],
-  };
+  });
 }
-
-/** A log as SARIF 2.1.0 has it. */
-export type SarifLog = Readonly<Record<string, unknown>>;
 
 function ruleOf(id: string): object {
   const words = id.replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ').toLowerCase();
@@ -59,16 +60,16 @@ function ruleOf(id: string): object {
 }
 
 function resultOf(finding: FileFinding, ruleIndex: number): object {
-  const { line = 1, column } = finding;
+  const { line = 1, column, file = '' } = finding;
   return {
-    ruleId: finding.code,
+    ruleId: finding.check,
     ruleIndex,
-    level: finding.severity,
+    level: finding.severity === 'error' ? 'error' : 'warning',
     message: { text: findingText(finding) },
     locations: [
       {
         physicalLocation: {
-          artifactLocation: { uri: uriOf(finding.file) },
+          artifactLocation: { uri: uriOf(file) },
           region: { startLine: line, ...(column === undefined ? {} : { startColumn: column }) },
         },
       },

@@ -124,10 +124,7 @@ export function someOf(names: readonly string[], most: number): string {
 
 // JSON for people and for programs that read what is printed: indented by two, with a line end.
 
-/**
- * The text of a value. Its type is named by the caller, so that what is printed is held against the type that its schema describes.
- */
-export function jsonText<Printed = never>(value: NoInfer<Printed>): string {
+export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 

@@ -27,6 +27,7 @@ import {
   YAMLParseError,
 } from 'yaml';
 import { scalarText } from '../core/record.ts';
+import { jsonText } from '../core/text.ts';
 
 // What is wrong with invalid YAML, without quoting the text: it may hold a credential.
 
@@ -336,6 +337,12 @@ export function toYaml(value: unknown, layout: YamlLayout = {}): string {
     },
   });
   return document.toString(options).replace(UNSEEN, yamlEscape);
+}
+
+/** A value for programs, as `-o json` and `-o yaml` print it. YAML goes through JSON, where what is redacted shows as such. */
+export function dataText(form: 'json' | 'yaml', value: unknown): string {
+  const text = jsonText(value);
+  return form === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 });
 }
 
 function yamlEscape(character: string): string {

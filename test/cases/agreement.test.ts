@@ -3,10 +3,13 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
-import type { DoctorAllOutput, DoctorOutput } from '../../runtime/diagnose/commands/doctor.ts';
-import type { ExplainOutput } from '../../runtime/diagnose/commands/explain.ts';
-import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
-import type { ValidateOutput } from '../../runtime/diagnose/views/text.ts';
+import type {
+  Cause,
+  Explanation,
+  Finding,
+  Report,
+  ReportCluster,
+} from '../../runtime/diagnose/model/types.ts';
 import { objectsOf, readCases } from '../conformance/suites/pull-failures/read.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
@@ -71,12 +74,12 @@ interface Asked {
   /** The flags that lead to it. */
   readonly where: readonly string[];
   readonly cases: ReturnType<typeof casesOf>;
-  readonly problems: ValidateOutput['problems'];
+  readonly problems: readonly Finding[];
 }
 
 /** Every failing pod is in the report, with the same finding, and the other way round. */
 async function doctorAgrees({ where, cases }: Asked): Promise<void> {
-  const { causes } = await json<DoctorAllOutput>('doctor', '--all', '-A', ...where);
+  const { causes } = await json<{ readonly causes: readonly Cause[] }>('doctor', '--all', '-A', ...where);
   const said = causes.flatMap((one) => one.cases).map(({ cluster: _cluster, ...one }) => one);
   for (const { subject, check, message } of said)
     assert.ok(
@@ -129,7 +132,7 @@ function validateAgrees({ cluster, problems, isOnly }: Asked): void {
 async function objectAgrees(object: string, { where, cases }: Asked): Promise<void> {
   const [kind = '', namespace = '', name = ''] = object.split('/');
   const one = [`${kind.toLowerCase()}/${name}`, '-n', namespace, ...where];
-  const { findings } = await json<DoctorOutput>('doctor', ...one);
+  const { findings } = await json<{ readonly findings: readonly Finding[] }>('doctor', ...one);
   const broken = findings.find(({ severity }) => severity === 'error');
   const own = cases.filter(({ subject, pods }) => subject === object && pods !== undefined);
   assert.deepEqual(
@@ -143,8 +146,8 @@ async function objectAgrees(object: string, { where, cases }: Asked): Promise<vo
     assert.ok(`${refused.stdout}${refused.stderr}`.includes(broken.message));
     return;
   }
-  const told = await json<ExplainOutput | readonly ExplainOutput[]>('explain', ...one);
-  for (const { findings: all } of [told].flat() as readonly ExplainOutput[])
+  const told = await json<Explanation | readonly Explanation[]>('explain', ...one);
+  for (const { findings: all } of [told].flat() as readonly Explanation[])
     if (broken === undefined) assert.ok(all.every(({ subject }) => subject !== object));
     else assert.deepEqual(all[0], broken);
 }
@@ -152,7 +155,7 @@ async function objectAgrees(object: string, { where, cases }: Asked): Promise<vo
 for (const dump of dumps)
   test(dump.startsWith(work) ? dump.slice(work.length + 1) : dump.slice(root.length + 1), async () => {
     const report = await json<Report>('report', '--from', dump);
-    const { problems } = await json<ValidateOutput>('validate', dump);
+    const { problems } = await json<{ readonly problems: readonly Finding[] }>('validate', dump);
     const isOnly = report.clusters.length === 1;
     for (const cluster of report.clusters) {
       const where = ['--from', dump, ...(isOnly ? [] : ['--cluster', cluster.name])];

@@ -8,7 +8,7 @@ import { COMMANDS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { CLUSTER, nowhere, put, tidy } from './output-scene.ts';
+import { CLUSTER, EMPTY, nowhere, put, tidy } from './output-scene.ts';
 
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** What people run by hand. */
@@ -75,6 +75,17 @@ const rows: readonly Row[] = [
   row('doctor -A -o name', ['doctor', '--all', '-A', '-f', CLUSTER, '-o', 'name'], /^(?:\w+\/shop\/\S+\n)+$/),
   row('doctor -o wide', ['doctor', 'web-1', '-n', 'shop', '-f', CLUSTER, '-owide'], POD),
   row('report -o name', ['report', '-f', CLUSTER, '-o', 'name'], /^\w+\/shop\/web-1$/m),
+  row(
+    'explain -o name',
+    ['explain', 'quay.io/shop/a', '-n', 'shop', '--pod', 'deploy/web', '-f', CLUSTER, '-o', 'name'],
+    /^Secret\/shop\/pull\nSecret\/openshift-config\/pull-secret\n$/,
+  ),
+  row('explain -o wide', ['explain', 'quay.io/shop/a', '-f', CLUSTER, '-o', 'wide'], /^quay\.io\/shop\/a/),
+  row(
+    'mirrors -o name',
+    ['mirrors', 'quay.io/shop/a@sha256:'.concat('a'.repeat(64)), '-f', CLUSTER, '-o', 'name'],
+    /^ImageDigestMirrorSet\/m\n$/,
+  ),
   row('report -o wide', ['report', '-f', CLUSTER, '-o', 'wide'], /^CLUSTER +VERDICT/m),
   row(
     'status -o name',
@@ -147,6 +158,7 @@ test('-f - reads standard input in every command that reads manifests', async ()
   }
 });
 
+const IMAGE = 'quay.io/shop/web:1';
 const LISTED = put(
   'listed.yaml',
   { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pull', namespace: 'shop' }, ...config('quay.io') },
@@ -159,9 +171,24 @@ const LISTED = put(
     spec: { template: { spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] } } },
   },
 );
+/** A pod whose registry refuses it, for a reason that no object fixes. */
+const UNFIXED = put('unfixed.yaml', {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web-1', namespace: 'shop' },
+  spec: { containers: [{ name: 'a', image: IMAGE }] },
+  status: {
+    phase: 'Pending',
+    containerStatuses: [
+      {
+        name: 'a',
+        state: { waiting: { reason: 'ErrImagePull', message: `image "${IMAGE}": unauthorized` } },
+      },
+    ],
+  },
+});
 const BROKEN = nowhere('broken.yaml');
 writeFileSync(BROKEN, 'kind: [');
-const IMAGE = 'quay.io/shop/web:1';
 const ended = (name: string, code: number, args: readonly string[], says: RegExp) => ({
   name,
   reason: 'a script goes by it',
@@ -187,6 +214,32 @@ table(
       1,
       ['doctor', 'deploy/web', '-n', 'shop', '-f', LISTED, '-o', 'yaml'],
       /^Fixed by a command, not by YAML: kubectl patch serviceaccount default -n shop --type=json -p /,
+    ),
+    ended(
+      'doctor --all -o yaml where no YAML is a fix',
+      1,
+      ['doctor', '--all', '-A', '-f', UNFIXED, '-o', 'yaml'],
+      /^Not fixed by YAML: Pod\/shop\/web-1: no credential that is listed matches /,
+    ),
+    ...['yaml', 'name'].map((form) =>
+      ended(
+        `doctor --all -o ${form} of pods that pull`,
+        0,
+        ['doctor', '--all', '-A', '-f', EMPTY, '-o', form],
+        form === 'yaml' ? /^Nothing is broken: there is nothing to fix$/m : /^No pod fails to pull$/m,
+      ),
+    ),
+    ended(
+      'report -o name of nothing',
+      0,
+      ['report', '-f', EMPTY, '-o', 'name'],
+      /^No problem is known in 1 cluster/,
+    ),
+    ended(
+      'verify -o name',
+      1,
+      ['verify', '127.0.0.1:1/a:1', '-f', EMPTY, '-o', 'name'],
+      /^No credential is refused$/m,
     ),
     ended('status --cluster alone', 2, ['status', '--cluster', 'prod'], /name the folder too/),
     ended(

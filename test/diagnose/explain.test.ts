@@ -229,7 +229,7 @@ test('wrong use says what is wanted', async () => {
     [[], /name an image/],
     [['r.io//x'], /Cannot read image/],
     [['nginx', '--pod', 'service/x'], /expected a name, or a kind/],
-    [['nginx', '--output', 'xml'], /must be one of text, json, yaml$/m],
+    [['nginx', '--output', 'xml'], /must be one of text, wide, name, json, yaml$/m],
   ] as const) {
     const ran = await explain(...args);
     assert.equal(ran.code, 2, ran.stdout);

@@ -52,7 +52,7 @@ table(
       reason: 'wrong usage',
       args: [IMAGE, '--output', 'xml'],
       code: 2,
-      says: /must be one of text, json, yaml/,
+      says: /must be one of text, wide, name, json, yaml/,
     },
     {
       name: 'no such folder',
@@ -97,6 +97,7 @@ const REPORT: MirrorReport = {
     },
     { reference: IMAGE, kind: 'source' },
   ],
+  findings: [],
   problems: [],
 };
 

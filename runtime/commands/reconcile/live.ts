@@ -34,10 +34,9 @@ import type { InformerTiming } from '../../kube/informer.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
-import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
+import { type RunReport, renderRunReport, reportOf, reportsText } from './report.ts';
 import { allScopes, LOCAL_SCOPE } from './scopes.ts';
 import { type LiveSettings, liveSettings, type ReconcileFlags, textOf } from './settings.ts';
 
@@ -286,8 +285,7 @@ function reportFor(run: LiveRun, scope: ClusterPair): RunReport {
 
 function print(run: LiveRun, reports: readonly RunReport[]): void {
   const { output, verbose } = run.settings;
-  if (output === 'json') run.io.stdout.write(reportsJson(reports));
-  else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(reportsJson(reports))));
+  if (output !== 'text') run.io.stdout.write(reportsText(output, reports));
   else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
 }
 

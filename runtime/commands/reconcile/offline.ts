@@ -13,14 +13,14 @@ import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { type OfflineResult, runOffline } from '../../engine/offline/offline.ts';
-import { parseYaml as parse, toYaml } from '../../kube/yaml.ts';
+import { parseYaml as parse } from '../../kube/yaml.ts';
 import { writeObjects } from './output-folder.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
 import {
   type RunReport,
   renderRunReport,
   reportOf,
-  reportsJson,
+  reportsText,
   runSummary,
   TEMPLATE_KINDS,
   templatePulls,
@@ -133,8 +133,7 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
 }
 
 function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string {
-  if (flags.output === 'json') return reportsJson(reports);
-  if (flags.output === 'yaml') return toYaml(JSON.parse(reportsJson(reports)), { lineWidth: 0 });
+  if (flags.output !== 'text') return reportsText(flags.output, reports);
   const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
   const text = reports.map((report) => renderRunReport(report, options)).join('\n');
   if (reports.length === 1) return text;

@@ -8,13 +8,14 @@ import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord } from '../../core/record.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
-import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { counted, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
 import { effectiveNames, type PodPuller, podSpecIn, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
 import type { EventNote, ReconcileError, Request } from '../../engine/contract.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { type Difference, diff, pathStep } from '../../kube/drift.ts';
+import { dataText } from '../../kube/yaml.ts';
 import type { ReconcileFlags } from './settings.ts';
 
 // What can be said of a Secret value without showing it: which registries a pull secret names, what was added, what rotated.
@@ -168,11 +169,9 @@ export interface RunReport {
   readonly counts: Readonly<Record<ObjectResult['verb'], number>>;
 }
 
-/** As JSON: of one cluster its report, of several a list. */
-export function reportsJson(reports: readonly RunReport[]): string {
-  const [first] = reports;
-  const printed = reports.length === 1 && first !== undefined ? first : reports;
-  return jsonText<RunReport | readonly RunReport[]>(printed);
+/** For programs: of one cluster its report, of several a list. */
+export function reportsText(form: 'json' | 'yaml', reports: readonly RunReport[]): string {
+  return dataText(form, reports.length === 1 ? reports[0] : reports);
 }
 
 /** Turns a run into a report. */

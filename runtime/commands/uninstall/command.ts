@@ -3,23 +3,15 @@ import { createInterface } from 'node:readline';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, duration, type Given, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
-import { counted, jsonText, onOneLine } from '../../core/text.ts';
+import { counted, onOneLine } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
+import { answer } from '../../diagnose/views/output.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type CarryOutOptions, carryOut, type Done, findObjects, isStillThere } from './carry-out.ts';
-import {
-  delivererText,
-  nameOf,
-  planUninstall,
-  type Stage,
-  type StageName,
-  type UninstallPlan,
-  type UninstallRemoval,
-} from './plan.ts';
+import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } from './plan.ts';
 
 const TABLE = {
   name: 'uninstall',
@@ -66,26 +58,6 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-/** What is printed as JSON when it is done. */
-export interface UninstallOutput {
-  readonly removed: number;
-  readonly kept: readonly KeptRow[];
-}
-
-/** What is printed as JSON with `--dry-run`. */
-export interface UninstallPlanOutput {
-  readonly stages: readonly {
-    readonly name: StageName;
-    readonly removals: readonly { readonly object: string; readonly do: UninstallRemoval['do'] }[];
-  }[];
-  readonly kept: readonly KeptRow[];
-}
-
-interface KeptRow {
-  readonly object: string;
-  readonly reason: string;
-}
-
 type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
@@ -106,8 +78,12 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
 async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Promise<ExitCode> {
   const plan = planUninstall(await findObjects(client), flags);
   if (flags['dry-run']) {
-    print(plan, flags, io);
-    return 0;
+    const stages = plan.stages.map(({ name, removals }) => ({
+      name,
+      removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
+    }));
+    const data = { stages, kept: plan.kept.map(keptRow) };
+    return answer(io, flags.output, { data, text: () => planText(plan), failed: false });
   }
   if (plan.stages.length > 0) {
     if (!flags['ignore-gitops']) await assertNotDelivered(plan, client);
@@ -116,11 +92,11 @@ async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Prom
   const { removed, inUse } = await carryOutAll(plan, client, flags, io);
   const left = planUninstall(await findObjects(client), { ...flags, inUse });
   assertNothingCameBack(left);
-  const done: UninstallOutput = { removed, kept: left.kept.map(keptRow) };
-  if (flags.output === 'json') io.stdout.write(jsonText<UninstallOutput>(done));
-  else if (flags.output === 'yaml') io.stdout.write(toYaml(done));
-  else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
-  return 0;
+  return answer(io, flags.output, {
+    data: { removed, kept: left.kept.map(keptRow) },
+    text: () => `${[...keptLines(left), `${removed} removed, ${left.kept.length} kept`].join('\n')}\n`,
+    failed: false,
+  });
 }
 
 /** Programs first, and the rest is planned when they have exited: until then they may create further objects. */
@@ -186,32 +162,25 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
 }
 
-function print(plan: UninstallPlan, { output }: Values, io: CommandIo): void {
-  if (output !== 'text') {
-    const stages = plan.stages.map(({ name, removals }) => ({
+function planText(plan: UninstallPlan): string {
+  const lines = [
+    ...plan.stages.flatMap(({ name, removals }) => [
       name,
-      removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
-    }));
-    const planned: UninstallPlanOutput = { stages, kept: plan.kept.map(keptRow) };
-    io.stdout.write(output === 'json' ? jsonText<UninstallPlanOutput>(planned) : toYaml(planned));
-    return;
-  }
-  for (const { name, removals } of plan.stages) {
-    io.stdout.write(`${name}\n`);
-    for (const removal of removals) io.stdout.write(`  ${VERBS[removal.do]} ${nameOf(removal.object)}\n`);
-  }
-  io.stdout.write(keptText(plan));
-  for (const { object, by } of plan.delivered)
-    io.stdout.write(`delivered by ${delivererText(by)}: ${nameOf(object)}\n`);
-  if (plan.stages.length === 0) io.stdout.write('nothing to remove\n');
+      ...removals.map((removal) => `  ${VERBS[removal.do]} ${nameOf(removal.object)}`),
+    ]),
+    ...keptLines(plan),
+    ...plan.delivered.map(({ object, by }) => `delivered by ${delivererText(by)}: ${nameOf(object)}`),
+    ...(plan.stages.length === 0 ? ['nothing to remove'] : []),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 const VERBS = { delete: 'remove ', 'leave-nodes': 'remove ', release: 'release' } as const;
 
-function keptText({ kept }: UninstallPlan): string {
-  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${onOneLine(reason)}\n`).join('');
+function keptLines({ kept }: UninstallPlan): readonly string[] {
+  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${onOneLine(reason)}`);
 }
 
-function keptRow({ object, reason }: UninstallPlan['kept'][number]): KeptRow {
+function keptRow({ object, reason }: UninstallPlan['kept'][number]): object {
   return { object: nameOf(object), reason };
 }

@@ -334,7 +334,7 @@ function flagChanges(before: string, after: string): readonly string[] {
  * The text for stdout, ending with a line end.
  */
 export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
-  if (output === 'json') return jsonText<InstallerReport>(report);
+  if (output === 'json') return jsonText(report);
   if (output === 'yaml') return toYaml(report);
   const { reason, message, would, resumes, entries = [] } = oneLined(report);
   return [

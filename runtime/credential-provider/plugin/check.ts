@@ -109,7 +109,7 @@ export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo)
     log,
   );
   const report = reportOf(decision, options);
-  io.stdout.write(output === 'json' ? jsonText<DryRunReport>(report) : textOf(report));
+  io.stdout.write(output === 'json' ? jsonText(report) : textOf(report));
   if (decision.failure === undefined) return 0;
   throw decision.failure;
 }

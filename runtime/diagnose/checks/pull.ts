@@ -15,19 +15,26 @@ import type {
 import { documentFault } from './docker-config.ts';
 import { bySeverity, type Check, judge, type Told } from './findings.ts';
 
-/** The checks of an explanation. */
-interface Explained extends Pick<Explanation, 'image' | 'places' | 'skipped' | 'kubelet'> {
-  readonly input: ExplainInput;
+/** Where an image is pulled from, and where not. */
+interface Places extends Pick<Explanation, 'image' | 'skipped'> {
+  readonly places: readonly unknown[];
   /** What is wrong where no mirror is tried although there are some. */
   readonly mirrorFix: MirrorFix | undefined;
 }
+
+/** The checks of an explanation. */
+interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' | 'kubelet'> {
+  readonly input: ExplainInput;
+}
+
+const PLACES_CHECK = { id: 'places', run: noPlace };
 
 /** Of one image; what `doctor` looks at too has the name of its check. */
 const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'secrets-readable', run: blocked },
   { id: 'secrets-there', run: ({ input }) => input.secrets.flatMap(listedSecret) },
   { id: 'node-file', run: unreadableNode },
-  { id: 'places', run: noPlace },
+  PLACES_CHECK,
   { id: 'short-name', run: shortName },
   { id: 'cloud-provider', run: platformProvider },
   { id: 'credential', run: anonymousOnly },
@@ -42,6 +49,11 @@ const IMAGE_CHECKS: readonly Check<Explained>[] = [
 /** All findings of an image, the worst first. */
 export function judgeImage(explained: Explained): readonly Finding[] {
   return judge(IMAGE_CHECKS, explained, { subject: explained.image }).toSorted(bySeverity);
+}
+
+/** What is wrong with the pull sources of an image, whoever pulls it. */
+export function judgePlaces(places: Places): readonly Finding[] {
+  return judge([PLACES_CHECK], places, { subject: places.image });
 }
 
 function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
@@ -99,7 +111,7 @@ function unreadableNode({ input: { node } }: Explained): Told | undefined {
 }
 
 /** The textbook fault of a disconnected cluster. Where the source can be reached, it costs the mirrors only. */
-function noPlace({ mirrorFix, places, skipped: [why], image }: Explained): Told | undefined {
+function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | undefined {
   if (mirrorFix !== undefined)
     return { ...mirrorFixTold(mirrorFix), severity: places.length === 0 ? 'error' : 'warning' };
   if (places.length > 0) return undefined;

@@ -9,16 +9,16 @@ import { readSelector } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { recordOf } from '../../core/record.ts';
-import { jsonText, oneLined } from '../../core/text.ts';
+import { oneLined } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import type { AskedRight, CheckInput } from '../checks/installation.ts';
 import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
 import { readClusters } from '../model/look.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
+import { answer } from '../views/output.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.
@@ -188,8 +188,11 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
     ...unreadFindings(seen.problems),
   ];
-  io.stdout.write(FORMS[flags.output]({ cluster: cluster.context.name, findings }, paintFor(io)));
-  return firstBroken(findings) === undefined ? 0 : 1;
+  return answer(io, flags.output, {
+    data: { cluster: cluster.context.name, findings },
+    text: () => asText(oneLined(findings), paintFor(io)),
+    failed: firstBroken(findings) !== undefined,
+  });
 }
 
 /** @throws UsageError */
@@ -280,12 +283,6 @@ function unreadFindings(problems: readonly string[]): readonly Finding[] {
   }));
 }
 
-/** What is printed as JSON. */
-export interface CheckOutput {
-  readonly cluster: string;
-  readonly findings: readonly Finding[];
-}
-
 const WORDS = {
   ok: ['ok', 'green'],
   info: ['info', 'dim'],
@@ -294,14 +291,7 @@ const WORDS = {
   error: ['fail', 'red'],
 } as const;
 
-const FORMS: Readonly<Record<Values['output'], (output: CheckOutput, paint: Paint) => string>> = {
-  text: asText,
-  json: (output) => jsonText<CheckOutput>(output),
-  yaml: (output) => toYaml(output, { lineWidth: 0 }),
-};
-
-function asText({ findings: given }: CheckOutput, paint: Paint): string {
-  const findings = oneLined(given);
+function asText(findings: readonly Finding[], paint: Paint): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const rows = findings.flatMap(({ check, severity, message, advice }) => [
     `${paint(WORDS[severity][1], WORDS[severity][0].padEnd(4))}  ${check.padEnd(width)}  ${message}`,

@@ -2,10 +2,10 @@
 import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, fromFlag, type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
-import { paintFor, writeProblems } from '../../cli/terminal.ts';
+import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
+import { oneLined, onOneLine } from '../../core/text.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { brokenIn, judgePod } from '../checks/chain.ts';
@@ -29,7 +29,8 @@ import {
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { Cause, DoctorInput, Finding } from '../model/types.ts';
+import type { Finding } from '../model/types.ts';
+import { type Answer, answer, OUTPUT_FORMS } from '../views/output.ts';
 import { renderCauses } from '../views/text.ts';
 import { examine, failingPods } from './report.ts';
 
@@ -40,7 +41,7 @@ interface AllFlags extends PullFlags {
   readonly all: boolean;
   readonly 'all-namespaces': boolean;
   readonly namespace?: string | undefined;
-  readonly output: DoctorForm;
+  readonly output: (typeof OUTPUT_FORMS)[number];
 }
 
 /**
@@ -57,8 +58,15 @@ async function examineAll(flags: AllFlags, args: readonly string[], io: CommandI
   const live = flags.from === undefined;
   const known = { cluster: 'cluster', unread: problems, hosted, nodes, live };
   const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
-  io.stdout.write(FORMS[flags.output]({ causes, unread: problems, namespace, io }));
-  return causes.length === 0 && problems.length === 0 ? 0 : 1;
+  const findings = causes.flatMap(({ cases }) => cases);
+  const text = (): string =>
+    renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: problems.length === 0 });
+  return print(io, flags.output, findings, {
+    data: { causes, unread: problems },
+    names: findings.map(({ subject }) => subject),
+    text,
+    failed: causes.length + problems.length > 0,
+  });
 }
 
 function refuse(flags: AllFlags, args: readonly string[]): void {
@@ -80,53 +88,43 @@ async function readEach(
   return liveWorld(await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]));
 }
 
-/** What is printed as JSON with `--all`. */
-export interface DoctorAllOutput {
-  readonly causes: readonly Cause[];
-  readonly unread: readonly string[];
+/** As YAML, only what fixes `findings`. */
+function print(
+  io: CommandIo,
+  form: (typeof OUTPUT_FORMS)[number],
+  findings: readonly Finding[],
+  told: Answer,
+): ExitCode {
+  if (form !== 'yaml') return answer(io, form, told);
+  const { yaml, beside } = fixOf(findings);
+  io.stdout.write(yaml);
+  writeProblems(
+    io,
+    beside.size === 0 && yaml === '' ? ['Nothing is broken: there is nothing to fix'] : beside,
+  );
+  return told.failed ? 1 : 0;
 }
 
-interface Answer extends DoctorAllOutput {
-  readonly namespace: string | undefined;
-  readonly io: CommandIo;
-}
-
-type DoctorForm = 'text' | 'wide' | 'name' | 'json' | 'yaml';
-
-const asTable = ({ causes, namespace, io, unread }: Answer): string =>
-  renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: unread.length === 0 });
-
-const FORMS: Readonly<Record<DoctorForm, (answer: Answer) => string>> = {
-  text: asTable,
-  wide: asTable,
-  name: ({ causes }) =>
-    causes.flatMap(({ cases }) => cases.map(({ subject }) => `${onOneLine(subject)}\n`)).join(''),
-  json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
-  yaml: ({ causes, io }) =>
-    fixOf(
-      causes.flatMap(({ cases }) => cases),
-      io,
-    ),
-};
-
-/** What fixes `findings` as YAML: never what is cluster-wide beside objects of namespaces. The rest, and commands, are for stderr. */
-function fixOf(findings: readonly Finding[], io: CommandIo): string {
+/** YAML that fixes `findings`: never what is cluster-wide beside objects of namespaces. What it does not fix is said beside it. */
+function fixOf(findings: readonly Finding[]): {
+  readonly yaml: string;
+  readonly beside: ReadonlySet<string>;
+} {
   const fixes = fixesOf(findings);
   const clusterWide = fixes.filter(({ metadata }) => metadata.namespace === undefined);
   const later = clusterWide.length < fixes.length ? clusterWide : [];
-  writeProblems(
-    io,
-    new Set([
-      ...findings.flatMap(({ commands = [] }) =>
-        commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
-      ),
-      ...later.map(
-        ({ kind, metadata }) =>
-          `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,
-      ),
-    ]),
-  );
-  return manifests(fixes.filter((object) => !later.includes(object)));
+  const beside = new Set([
+    ...findings.flatMap(({ subject, message, advice = [], fix = [], commands = [] }) =>
+      fix.length + commands.length === 0
+        ? [`Not fixed by YAML: ${[`${subject}: ${message}`, advice].flat().join('. ')}`]
+        : commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
+    ),
+    ...later.map(
+      ({ kind, metadata }) =>
+        `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,
+    ),
+  ]);
+  return { yaml: manifests(fixes.filter((object) => !later.includes(object))), beside };
 }
 
 function manifests(objects: readonly KubeObject[]): string {
@@ -155,7 +153,7 @@ const TABLE = {
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(
-      ['text', 'wide', 'name', 'json', 'yaml'],
+      OUTPUT_FORMS,
       'the form of the result; name: only the objects; yaml: only what fixes it, for kubectl apply',
     ),
   },
@@ -201,32 +199,16 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   const live = flags.from === undefined;
   const input = lookAt(store, puller, { unread: problems, hosted, live });
   const findings = judgePod(input);
-  io.stdout.write(RENDERERS[flags.output]({ input, findings, io }));
-  return findings.every(({ severity }) => severity === 'ok') ? 0 : 1;
+  const broken = firstBroken(findings);
+  return print(io, flags.output, broken === undefined ? findings.filter(isTold) : [broken], {
+    data: { pod: input.pod, findings, unread: input.unread },
+    names: [input.pod],
+    text: () => asText(input.pod, findings, paintFor(io)),
+    failed: findings.some(isTold),
+  });
 }
 
-/** What is printed as JSON of one pod. */
-export interface DoctorOutput {
-  /** `Pod/web/shop-1` */
-  readonly pod: string;
-  /** One for each check, in the order in which they depend on each other. */
-  readonly findings: readonly Finding[];
-  readonly unread: readonly string[];
-}
-
-interface Examined {
-  readonly input: DoctorInput;
-  readonly findings: readonly Finding[];
-  readonly io: CommandIo;
-}
-
-const RENDERERS: Readonly<Record<DoctorForm, (examined: Examined) => string>> = {
-  text: asText,
-  wide: asText,
-  name: ({ input }) => `${onOneLine(input.pod)}\n`,
-  json: ({ input: { pod, unread }, findings }) => jsonText<DoctorOutput>({ pod, findings, unread }),
-  yaml: ({ findings, io }) => fixOf([firstBroken(findings) ?? []].flat(), io),
-};
+const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
 
 const WORDS = {
   error: ['broken', 'red'],
@@ -240,8 +222,7 @@ const WORDS = {
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
 
 /** The chain up to the first finding; later checks depend on it. */
-function asText({ input, findings, io }: Examined): string {
-  const paint = paintFor(io);
+function asText(pod: string, findings: readonly Finding[], paint: Paint): string {
   const broken = firstBroken(findings);
   const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);
   const lines = oneLined(shown).map(({ check, severity, message }) => {
@@ -256,5 +237,5 @@ function asText({ input, findings, io }: Examined): string {
   const yaml = manifests(broken?.fix ?? []);
   const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml.trimEnd()];
   const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(about ?? message)}`;
-  return `${[`${paint('bold', onOneLine(input.pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
+  return `${[`${paint('bold', onOneLine(pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
 }

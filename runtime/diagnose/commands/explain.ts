@@ -11,15 +11,14 @@ import {
   text as textFlag,
   type ValuesOf,
 } from '../../cli/flags.ts';
-import { areWarnings, columnsOf, type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
-import { jsonText, oneLined } from '../../core/text.ts';
-import { toYaml } from '../../kube/yaml.ts';
+import { oneLined } from '../../core/text.ts';
 import { judgePod } from '../checks/chain.ts';
-import { bySeverity, firstBroken, fixesOf } from '../checks/findings.ts';
+import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { lookAt, readPull } from '../model/look.ts';
 import { clusterFlag, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import {
@@ -31,8 +30,9 @@ import {
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { Explanation, Finding, KubeletView } from '../model/types.ts';
-import { explanationText } from '../views/text.ts';
+import type { Explanation, Finding } from '../model/types.ts';
+import { answer, OUTPUT_FORMS } from '../views/output.ts';
+import { documentsText, explanationText } from '../views/text.ts';
 
 const TABLE = {
   name: 'explain',
@@ -68,7 +68,10 @@ const TABLE = {
     from: fromFlag,
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,
-    output: outputFlag(['text', 'json', 'yaml']),
+    output: outputFlag(
+      OUTPUT_FORMS,
+      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials the kubelet tries',
+    ),
   },
   exitCodes:
     '0 something is tried and nothing stands in the way, 1 a finding of severity error, or a document of --from could not be read, 2 wrong usage',
@@ -100,7 +103,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   // Before any request: an invalid name needs no cluster.
   positionals.forEach(imageOf);
   needFolderForCluster(values);
-  const puller = pullerOf(values, await namespaceOf(values, io));
+  const namespace = await namespaceOf(values, io);
+  const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] });
   const { store, problems, places, notes, hosted } = await readPull(values, puller, io);
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : reader.images;
@@ -125,11 +129,24 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     withBroken(withUnread(explainIn(reader, image, { given: file, written }), unread), broken),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);
-  io.stdout.write(
-    rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
-  );
-  const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
-  return failed || (values.from !== undefined && !areWarnings(problems)) ? 1 : 0;
+  const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
+  const locate = (source: string): string | undefined => places.get(source);
+  return answer(io, values.output, {
+    data: located.length === 1 ? located[0] : located,
+    names: explanations.flatMap(({ kubelet }) => kubelet.tried.map(({ source, origin }) => origin ?? source)),
+    text: (columns) =>
+      explanations
+        .map(
+          (one) =>
+            explanationText(oneLined(one), { paint: paintFor(io), locate, columns }) +
+            documentsText(one.findings),
+        )
+        .join('\n'),
+    nothing: 'No credential is tried',
+    failed:
+      explanations.some(({ findings }) => firstBroken(findings) !== undefined) ||
+      (values.from !== undefined && !areWarnings(problems)),
+  });
 }
 
 /** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
@@ -168,19 +185,22 @@ function withUnread(explanation: Explanation, unread: number): Explanation {
   return { ...explanation, findings: [...explanation.findings, finding].toSorted(bySeverity) };
 }
 
-function pullerOf(values: Values, namespace: string): PodPuller {
-  const base = {
-    namespace,
-    serviceAccount: values['service-account'] ?? 'default',
-    ...(values.node === undefined ? {} : { node: values.node }),
-  };
-  if (values.pod === undefined) return base;
-  const pod = parsePodName(values.pod);
-  if (pod === undefined || pod.name === '') {
+/** @throws UsageError for a pod that is no name and no workload */
+export function pullerOf({
+  namespace = 'default',
+  serviceAccount = 'default',
+  node,
+  pod: written,
+}: {
+  readonly [Field in 'namespace' | 'serviceAccount' | 'node' | 'pod']?: string | undefined;
+}): PodPuller {
+  const base = { namespace, serviceAccount, ...(node === undefined ? {} : { node }) };
+  if (written === undefined) return base;
+  const pod = parsePodName(written);
+  if (pod === undefined || pod.name === '')
     throw new UsageError(
-      `Cannot read --pod "${values.pod}": expected a name, or a kind and a name as in deploy/web`,
+      `Cannot read pod "${written}": expected a name, or a kind and a name as in deploy/web`,
     );
-  }
   return { ...base, pod };
 }
 
@@ -190,40 +210,6 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
     throw new UsageError(`Cannot read "${path}": expected a readable docker config`);
   });
   return { name: path, format: 'config.json', text: redact(text) };
-}
-
-/** What is printed as JSON of one image. */
-export interface ExplainOutput extends Omit<Explanation, 'kubelet'> {
-  /** Nothing is left out. */
-  readonly kubelet: Omit<KubeletView, 'others'>;
-  /** Where sources stand, by their names. */
-  readonly files: Readonly<Record<string, string>>;
-}
-
-interface Look {
-  readonly paint: Paint;
-  readonly places: ReadonlyMap<string, string>;
-  readonly columns: number | undefined;
-}
-
-function rendered(explanations: readonly Explanation[], output: Values['output'], look: Look): string {
-  const { paint, places, columns } = look;
-  const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
-  const [first] = located;
-  const whole = located.length === 1 && first !== undefined ? first : located;
-  if (output === 'json') return jsonText<ExplainOutput | readonly ExplainOutput[]>(whole);
-  // Through JSON, where what is redacted shows as such.
-  if (output === 'yaml') return toYaml(JSON.parse(JSON.stringify(whole)), { lineWidth: 0 });
-  const locate = (source: string): string | undefined => places.get(source);
-  const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
-  return explanations.map((one) => explanationText(oneLined(one), text) + objectsOf(one)).join('\n');
-}
-
-/** Objects of fixes, ready to be applied. */
-function objectsOf({ findings }: Explanation): string {
-  return fixesOf(findings)
-    .map((object) => `---\n${toYaml(object)}`)
-    .join('');
 }
 
 /** Where the sources of an explanation stand. */

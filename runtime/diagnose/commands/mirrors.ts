@@ -9,12 +9,10 @@ import { UsageError } from '../../core/errors.ts';
 import { isShortName, parseImageReference } from '../../core/image-reference.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
-import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { counted, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { probeAll } from '../../registry/probe.ts';
-import type { Disruption } from '../../registry-overrides/machine-config/disruption.ts';
 import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
 import { parseOverridesFlag } from '../../registry-overrides/overrides.ts';
 import {
@@ -61,6 +59,8 @@ import {
   registryClient,
   USING_KINDS,
 } from '../model/registries.ts';
+import { answer, OUTPUT_FORMS } from '../views/output.ts';
+import { documentsText } from '../views/text.ts';
 
 // `mirrors --what-if FILE --in-use`: what a change does to every image of a cluster.
 
@@ -251,7 +251,10 @@ const TABLE = {
     probe: toggle({
       help: 'request the manifest from every pull source, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
     }),
-    output: outputFlag(['text', 'json', 'yaml']),
+    output: outputFlag(
+      OUTPUT_FORMS,
+      'the form of the result; wide: not cut to the terminal; name: only the mirror sets that name a place, with --in-use the objects whose images change',
+    ),
     ...ACCESS_FLAGS,
   },
   notes: ['Problems of the mirror sets go to stderr.'],
@@ -313,9 +316,22 @@ async function run(
       `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
     );
   const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
-  io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
   writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
-  return reports.every(isUsable) && areWarnings(input.problems) ? 0 : 1;
+  return answer(io, values.output, {
+    data: {
+      cluster: cluster.name,
+      ...(supposed === undefined ? {} : { change: changeOf(supposed) }),
+      reports,
+    },
+    names: reports.flatMap(({ candidates }) => candidates.flatMap(({ from }) => from?.split(' ', 1) ?? [])),
+    text: (columns) =>
+      [
+        ...(supposed === undefined ? [] : [`change ${supposed.summary}\n`]),
+        ...reports.map((report) => mirrorText(oneLined(report), columns) + documentsText(report.findings)),
+      ].join('\n'),
+    nothing: 'No mirror set is about this',
+    failed: !reports.every(isUsable) || !areWarnings(input.problems),
+  });
 }
 
 async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -328,16 +344,18 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
   if (supposed === undefined) return 2;
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
-  const change = { summary: supposed.summary, ...supposed.disruption };
-  const document = { cluster: input.cluster.name, change, inUse };
-  io.stdout.write(
-    values.output === 'text'
-      ? `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`
-      : values.output === 'json'
-        ? jsonText<InUseOutput>(document)
-        : toYaml(document),
-  );
-  return supposed.disruption !== undefined && isHarmless(inUse) && areWarnings(input.problems) ? 0 : 1;
+  return answer(io, values.output, {
+    data: { cluster: input.cluster.name, change: changeOf(supposed), inUse },
+    names: inUse.changed.flatMap(({ usedBy }) => usedBy),
+    text: () => `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`,
+    nothing: 'No image in use is pulled from elsewhere',
+    failed: supposed.disruption === undefined || !isHarmless(inUse) || !areWarnings(input.problems),
+  });
+}
+
+/** What a change would do, for programs. */
+function changeOf({ summary, disruption }: WhatIf): object {
+  return { summary, ...disruption };
 }
 
 function isUsable(report: MirrorReport): boolean {
@@ -364,7 +382,15 @@ function namesOf(
 /** In the words of containers/image `shortnames.Resolve`. */
 function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
   const refusal = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined in "${conf?.from ?? '/etc/containers/registries.conf'}"`;
-  return { image, for: ['node'], given: conf !== undefined, candidates: [], refusal, problems: [] };
+  return {
+    image,
+    for: ['node'],
+    given: conf !== undefined,
+    candidates: [],
+    refusal,
+    findings: [],
+    problems: [],
+  };
 }
 
 /** What nodes pull with: the file that is synced to them, else the pull secret that they booted with. */
@@ -440,45 +466,4 @@ async function supposedBy(
     cluster,
     manifests.map(({ object }) => object),
   );
-}
-
-/** What a change would do, as JSON. */
-export interface SupposedChange extends Partial<Disruption> {
-  readonly summary: string;
-}
-
-/** What is printed as JSON of images. */
-export interface MirrorsOutput {
-  readonly cluster: string;
-  /** With `--what-if`. */
-  readonly change?: SupposedChange;
-  readonly reports: readonly MirrorReport[];
-}
-
-/** What is printed as JSON with `--in-use`. */
-export interface InUseOutput {
-  readonly cluster: string;
-  readonly change: SupposedChange;
-  readonly inUse: InUse;
-}
-
-interface Answer {
-  readonly cluster: string;
-  readonly supposed: WhatIf | undefined;
-  readonly reports: readonly MirrorReport[];
-}
-
-/** What is fixed is YAML, which stays exact. */
-function inText(report: MirrorReport): MirrorReport {
-  return { ...oneLined(report), ...(report.fix === undefined ? {} : { fix: report.fix }) };
-}
-
-function render({ cluster, supposed, reports }: Answer, output: string, columns: number | undefined): string {
-  if (output === 'text') {
-    const head = supposed === undefined ? [] : [`change ${supposed.summary}\n`];
-    return [...head, ...reports.map((report) => mirrorText(inText(report), columns))].join('\n');
-  }
-  const change = supposed && { summary: supposed.summary, ...supposed.disruption };
-  const document = { cluster, ...(change === undefined ? {} : { change }), reports };
-  return output === 'json' ? jsonText<MirrorsOutput>(document) : toYaml(document);
 }

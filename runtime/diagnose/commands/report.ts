@@ -4,13 +4,11 @@ import { writeFile } from 'node:fs/promises';
 import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, file, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
-import { areWarnings, columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
-import { jsonText, onOneLine } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { type ExaminedPod, judgePod } from '../checks/chain.ts';
 import { clusterKinds } from '../model/cluster.ts';
@@ -19,8 +17,9 @@ import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters, withDefaultAccou
 import { placesOf } from '../model/mirrors.ts';
 import { type ClusterAccess, readinessOf, readObjects, type SourceKind } from '../model/objects.ts';
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
-import type { Report } from '../model/types.ts';
+import { headline, type Report } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
+import { answer, OUTPUT_FORMS } from '../views/output.ts';
 import { type ClusterFacts, makeReport } from '../views/report.ts';
 import { reportText } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
@@ -199,7 +198,7 @@ const TABLE = {
     html: file({ help: 'write the page to this file', touches: 'writes' }),
     markdown: toggle({ help: 'print Markdown, for the comment of a change' }),
     output: outputFlag(
-      ['text', 'wide', 'name', 'json', 'yaml'],
+      OUTPUT_FORMS,
       'the form of the result; wide: not cut to the terminal; name: only the objects with a problem',
     ),
   },
@@ -229,7 +228,15 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const report = await reportFrom(flags, io);
   writeProblems(io, report.unread);
   if (flags.html !== undefined) await writePage(flags.html, report);
-  io.stdout.write(printed(report, flags.markdown ? 'markdown' : flags.output, io));
+  if (flags.markdown) io.stdout.write(reportMarkdown(report));
+  else
+    answer(io, flags.output, {
+      data: report,
+      names: report.problems.flatMap(({ cases }) => cases.map(({ subject }) => subject)),
+      text: (columns) => reportText(report, paintFor(io), columns),
+      nothing: headline(report),
+      failed: false,
+    });
   if (flags.html !== undefined) io.stderr.write(`Wrote ${flags.html}\n`);
   return areWarnings(report.unread) && report.clusters.every(({ verdict }) => verdict !== 'broken') ? 0 : 1;
 }
@@ -245,29 +252,6 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
     now: new Date(),
     source: from?.join(', ') ?? context ?? 'the current context',
   });
-}
-
-function printed(report: Report, form: Values['output'] | 'markdown', io: CommandIo): string {
-  switch (form) {
-    case 'json':
-      return jsonText<Report>(report);
-    case 'yaml':
-      return toYaml(report, { lineWidth: 0, aliasDuplicateObjects: false });
-    case 'markdown':
-      return reportMarkdown(report);
-    case 'name':
-      return objectsOf(report)
-        .map((object) => `${onOneLine(object)}\n`)
-        .join('');
-    case 'wide':
-      return reportText(report, paintFor(io));
-    default:
-      return reportText(report, paintFor(io), columnsOf(io));
-  }
-}
-
-function objectsOf({ problems }: Report): readonly string[] {
-  return [...new Set(problems.flatMap(({ cases }) => cases.map(({ subject }) => subject)))];
 }
 
 async function writePage(path: string, report: Report): Promise<void> {

@@ -10,7 +10,7 @@ import {
   outputFlag,
   toggle,
 } from '../../cli/flags.ts';
-import { columnsOf, control, writeProblems } from '../../cli/terminal.ts';
+import { control, writeProblems } from '../../cli/terminal.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -19,9 +19,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import { jsonText } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
   byUrgency,
@@ -43,6 +41,7 @@ import {
   type SourceKind,
 } from '../model/objects.ts';
 import { PROVIDER_CONFIGS } from '../model/pull.ts';
+import { answer, OUTPUT_FORMS } from '../views/output.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {
@@ -109,10 +108,7 @@ const TABLE = {
     ...CLUSTER_FLAGS,
     all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
     watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
-    output: outputFlag(
-      ['text', 'wide', 'name', 'json', 'yaml'],
-      'the form of the rows; wide: not cut to the terminal',
-    ),
+    output: outputFlag(OUTPUT_FORMS, 'the form of the rows; wide: not cut to the terminal'),
     'no-headers': noHeadersFlag,
   },
   exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
@@ -250,7 +246,7 @@ function isOurs({ metadata }: KubeObject): boolean {
 const MANY = 20;
 
 interface Printing {
-  readonly output: 'text' | 'wide' | 'name' | 'json' | 'yaml';
+  readonly output: (typeof OUTPUT_FORMS)[number];
   readonly all: boolean;
   readonly isKnown: boolean;
   readonly namespace: string | undefined;
@@ -265,16 +261,14 @@ function print(
   io: CommandIo,
 ): void {
   if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
-  if (!isKnown && (output === 'text' || output === 'wide')) return;
+  if (!isKnown && output !== 'json' && output !== 'yaml') return;
   const shown = all ? rows : foldReady(rows, MANY);
-  const forms: Readonly<Record<typeof output, () => string>> = {
-    json: () => jsonText<readonly StatusRow[]>(rows),
-    yaml: () => toYaml(rows, { lineWidth: 0 }),
-    name: () => rows.map(({ subject }) => `${subject}\n`).join(''),
-    wide: () => renderStatus(shown, undefined, headers, namespace),
-    text: () => renderStatus(shown, columnsOf(io), headers, namespace),
-  };
-  io.stdout.write(forms[output]());
+  answer(io, output, {
+    data: rows,
+    names: rows.map(({ subject }) => subject),
+    text: (columns) => renderStatus(shown, columns, headers, namespace),
+    failed: false,
+  });
 }
 
 const LOOK_AGAIN_MS = 5000;

@@ -4,21 +4,23 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { type FileFinding, junitXml, type SarifLog, sarifLog } from '../../cli/findings.ts';
+import { junitXml, sarifText } from '../../cli/findings.ts';
 import { fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { isRecord } from '../../core/record.ts';
-import { jsonText, oneLined, onOneLine } from '../../core/text.ts';
+import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { parseYaml, toYaml } from '../../kube/yaml.ts';
+import { dataText, parseYaml } from '../../kube/yaml.ts';
 import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
-import { explainIn, findWorld, type PodPuller, parsePodName, WORKLOADS } from '../model/pull.ts';
-import type { EntryPlace, Explanation } from '../model/types.ts';
+import { explainIn, findWorld, imageOf, parsePodName, WORKLOADS } from '../model/pull.ts';
+import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
+import { findingLines } from '../views/text.ts';
+import { pullerOf } from './explain.ts';
 
 // Expectations about pull credentials: read from a document, and compared with an explanation.
 
@@ -172,12 +174,16 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
+type Values = Given<typeof TABLE.flags>['flags'];
+
 /** Of one expectation. */
 export interface TestOutcome {
   readonly file: string;
   readonly name: string;
   /** Why it does not hold; absent when it does. */
   readonly failure?: string;
+  /** What `explain` finds of the image, where it does not hold. */
+  readonly findings?: readonly Finding[];
 }
 
 async function run(
@@ -187,13 +193,13 @@ async function run(
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
   const outcomes: TestOutcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
-  io.stdout.write(RENDERERS[values.output](outcomes));
+  io.stdout.write(rendered(outcomes, values.output));
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
 }
 
 async function judgeFile(
   file: string,
-  { from, cluster }: { readonly from: readonly string[] | undefined; readonly cluster: string | undefined },
+  { from, cluster }: Values,
   io: CommandIo,
 ): Promise<readonly TestOutcome[]> {
   const read = readExpectations(await parsed(file));
@@ -204,38 +210,27 @@ async function judgeFile(
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
   const { store, problems, notes, hosted } = await readFolders(dirs, { cluster, stdin: io.stdin });
   writeProblems(io, [...problems, ...notes]);
-  return tests.map((expectation) => {
-    const failure = judgeOne(expectation, store, hosted);
-    return {
-      file,
-      name: expectation.name ?? expectation.image,
-      ...(failure === undefined ? {} : { failure }),
-    };
-  });
+  return tests.map((expectation) => ({
+    file,
+    name: expectation.name ?? expectation.image,
+    ...judgeOne(expectation, store, hosted),
+  }));
 }
 
-function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean): string | undefined {
-  const image = parseImageReference(expectation.image);
-  if (!image.ok) return `the image does not parse: ${image.goText}`;
-  const puller = pullerOf(expectation);
-  if (puller === undefined) return `"${expectation.pod}" is not a pod, expected a name or deploy/name`;
+function judgeOne(
+  expectation: Expectation,
+  store: ObjectStore,
+  hosted: boolean,
+): Pick<TestOutcome, 'failure' | 'findings'> {
   try {
-    return judgeExpectation(expectation, explainIn(findWorld(store, puller, { hosted }), image.reference));
+    const reader = findWorld(store, pullerOf(expectation), { hosted });
+    const explanation = explainIn(reader, imageOf(expectation.image));
+    const failure = judgeExpectation(expectation, explanation);
+    return failure === undefined ? {} : { failure, findings: explanation.findings };
   } catch (error) {
-    if (error instanceof PullwrightError) return error.message;
+    if (error instanceof PullwrightError || error instanceof UsageError) return { failure: error.message };
     throw error;
   }
-}
-
-function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): PodPuller | undefined {
-  const base = {
-    namespace: namespace ?? 'default',
-    serviceAccount: serviceAccount ?? 'default',
-    ...(node === undefined ? {} : { node }),
-  };
-  if (pod === undefined) return base;
-  const parsedPod = parsePodName(pod);
-  return parsedPod === undefined ? undefined : { ...base, pod: parsedPod };
 }
 
 async function parsed(file: string): Promise<unknown> {
@@ -261,29 +256,32 @@ function invalid(file: string, why: string, details?: readonly string[]): Pullwr
   });
 }
 
-const RENDERERS: Readonly<
-  Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly TestOutcome[]) => string>
-> = {
-  text: (outcomes) => {
-    const lines = oneLined(outcomes).map(({ name, failure }) =>
-      failure === undefined ? `ok    ${name}` : `FAIL  ${name}\n      ${failure}`,
-    );
-    const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
-    return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
-  },
-  json: (outcomes) => jsonText<readonly TestOutcome[]>(outcomes),
-  yaml: (outcomes) => toYaml(outcomes, { lineWidth: 0 }),
-  junit: (outcomes) =>
-    junitXml(
+function rendered(outcomes: readonly TestOutcome[], form: Values['output']): string {
+  if (form === 'json' || form === 'yaml') return dataText(form, outcomes);
+  if (form === 'junit')
+    return junitXml(
       'pull credentials',
-      outcomes.map(({ file, ...rest }) => ({ classname: file, ...rest })),
-    ),
-  sarif: (outcomes) => jsonText<SarifLog>(sarifLog(outcomes.flatMap(findingOf))),
-};
-
-function findingOf({ file, name, failure }: TestOutcome): readonly FileFinding[] {
-  if (failure === undefined) return [];
-  return [{ severity: 'error', code: 'ExpectationFailed', file, subject: name, message: failure }];
+      outcomes.map(({ file: classname, findings: _findings, ...rest }) => ({ classname, ...rest })),
+    );
+  if (form === 'sarif')
+    return sarifText(
+      outcomes.flatMap(({ file, name, failure: message = [] }) =>
+        [message].flat().map((message) => ({
+          severity: 'error',
+          check: 'ExpectationFailed',
+          file,
+          subject: name,
+          message,
+        })),
+      ),
+    );
+  const lines = oneLined(outcomes).flatMap(({ name, failure, findings = [] }) =>
+    failure === undefined
+      ? [`ok    ${name}`]
+      : [`FAIL  ${name}`, ...[failure, ...findings.flatMap(findingLines)].map((line) => `      ${line}`)],
+  );
+  const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
+  return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
 }
 
 // Test helpers of `@pullwright/charts/testing`: which credential a pod of a chart would pull an image with, judged by the code of

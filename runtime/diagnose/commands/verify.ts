@@ -12,7 +12,7 @@ import {
   toggle,
   type ValuesOf,
 } from '../../cli/flags.ts';
-import { columnsOf, paintFor, writeProblems } from '../../cli/terminal.ts';
+import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
 import {
   type ConditionInput,
@@ -29,15 +29,13 @@ import {
   pullStatusName,
   VERIFY,
 } from '../../core/kubernetes/pull-status.ts';
-import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { counted, oneLined } from '../../core/text.ts';
 import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { type ClusterAccess, clusterFlag, needFolderForCluster, withClient } from '../model/objects.ts';
 import { askRegistries, REACH_FLAGS, readWorldOfUse } from '../model/registries.ts';
 import {
-  type CredentialPlace,
   endingSoon,
   type PullVerdict,
   type VerifiedCredential,
@@ -45,6 +43,7 @@ import {
   verifyReport,
   wantsAttention,
 } from '../model/verification.ts';
+import { answer, OUTPUT_FORMS } from '../views/output.ts';
 import { verifyText } from '../views/text.ts';
 
 export interface VerifyStatusInput {
@@ -322,7 +321,10 @@ const TABLE = {
       most: 3650,
       help: 'point out credentials that end within so many days',
     }),
-    output: outputFlag(['text', 'json', 'yaml']),
+    output: outputFlag(
+      OUTPUT_FORMS,
+      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials are refused',
+    ),
     report: text({
       value: 'NAMESPACE/NAME',
       help: 'also write the results to a PullStatus about this CronJob, and tell of changes by events',
@@ -378,20 +380,19 @@ async function run(
     io,
   });
   const report = verifyReport(users, answers, new Date());
-  const columns = columnsOf(io);
-  io.stdout.write(
-    values.output !== 'text'
-      ? asData(values.output, {
-          ...report,
-          endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
-        })
-      : verifyText(oneLined(report), {
-          paint: paintFor(io),
-          warnDays: settings.warnDays,
-          ...(columns === undefined ? {} : { columns }),
-        }),
-  );
-  if (settings.report === undefined) return wantsAttention(report) || problems.length > 0 ? 1 : 0;
+  const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict));
+  const code = answer(io, values.output, {
+    data: {
+      ...report,
+      endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
+    },
+    names: refused.map(({ source }) => source),
+    text: (columns) =>
+      verifyText(oneLined(report), { paint: paintFor(io), warnDays: settings.warnDays, columns }),
+    nothing: 'No credential is refused',
+    failed: wantsAttention(report) || problems.length > 0,
+  });
+  if (settings.report === undefined) return code;
   const publish = {
     ...settings.report,
     problems,
@@ -429,18 +430,6 @@ function cronJobOf(text: string): { readonly namespace: string; readonly name: s
   if (found === null)
     throw new UsageError(`Cannot read --report "${text}": expected NAMESPACE/NAME of a CronJob`);
   return { namespace: found[1] ?? '', name: found[2] ?? '' };
-}
-
-/** What is printed as JSON. */
-export interface VerifyOutput extends VerifyReport {
-  /** Credentials that end within the days of `--warn-days`. */
-  readonly endingSoon: readonly CredentialPlace[];
-}
-
-/** Through JSON, where what is redacted shows as such. */
-function asData(output: 'json' | 'yaml', data: VerifyOutput): string {
-  const text = jsonText<VerifyOutput>(data);
-  return output === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 });
 }
 
 // Makes gauges of what the CronJob `pullwright-verify` reports. Nothing is written: a Job that has ended cannot be scraped, and

@@ -20,7 +20,6 @@ import {
 } from '../../core/mirrors/registries-conf.ts';
 import { originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
   CLUSTER_VERSION,
@@ -36,13 +35,13 @@ import {
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
-import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import {
   entryWarnings,
   type Plane,
   type PlaneAnswer,
   type PlaneResolver,
 } from '../../registry-overrides/planes.ts';
+import { judgePlaces } from '../checks/pull.ts';
 import {
   type ClusterAccess,
   chooseCluster,
@@ -51,6 +50,7 @@ import {
   readObjects,
   type SourceKind,
 } from './objects.ts';
+import type { Finding } from './types.ts';
 
 /** For `parseArgs`. */
 export const INPUT_FLAGS: {
@@ -382,7 +382,7 @@ export interface MirrorReport {
   readonly candidates: readonly MirrorLine[];
   /** Why the runtime pulls from nowhere, in its own words. */
   readonly refusal?: string;
-  readonly fix?: MirrorFix;
+  readonly findings: readonly Finding[];
   readonly problems: readonly string[];
   /** With a probe, for the control plane operator and the ignition server. */
   readonly lookUp?: ImageLookUp;
@@ -427,20 +427,25 @@ export function mirrorReports(
   return [...groups.values()].flatMap((group): MirrorReport[] => {
     const [first] = group;
     if (first === undefined) return [];
-    const { resolution, nodes, fix } = first;
+    const { resolution, nodes, fix: mirrorFix } = first;
     const place = placesOf(
       first.plane === 'node' || first.plane === 'image-stream' ? cluster.hostedCluster : undefined,
     );
+    const { image, candidates: places } = resolution;
+    const candidates = linesOf(resolution, place);
+    const skipped = candidates.flatMap(({ skipped: why, ...line }) =>
+      why === undefined ? [] : [{ ...line, why: why.message }],
+    );
     return [
       {
-        image: resolution.image,
+        image,
         for: group.map(({ plane }) => plane),
         given: first.given,
         ...(nodes === undefined ? {} : { nodes }),
         ...ruleOf(resolution, place),
-        candidates: linesOf(resolution, place),
+        candidates,
         ...(resolution.refusal === undefined ? {} : { refusal: resolution.refusal }),
-        ...(fix === undefined ? {} : { fix }),
+        findings: judgePlaces({ image, places, skipped, mirrorFix }),
         problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
       },
     ];
@@ -509,7 +514,7 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
     const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
     return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
-  return `${[...headOf(report), ...lines, ...lookUpLines(report.lookUp), ...fixLines(report.fix)].join('\n')}\n`;
+  return `${[...headOf(report), ...lines, ...lookUpLines(report.lookUp), ...report.findings.flatMap(findingLines)].join('\n')}\n`;
 }
 
 function headOf({
@@ -542,11 +547,9 @@ function lookUpLines(lookUp: ImageLookUp | undefined): readonly string[] {
   return [`as a release image      ${release}`, `as a release component  ${component}`];
 }
 
-/** What is wrong, what to do, and the object to apply, ready to be piped. */
-function fixLines(fix: MirrorFix | undefined): readonly string[] {
-  if (fix === undefined) return [];
-  const object = fix.object === undefined ? [] : ['---', toYaml(fix.object).trimEnd()];
-  return [`wrong  ${fix.message}`, `fix    ${fix.fix}`, ...object];
+/** What is wrong, and what to do. */
+function findingLines({ message, advice = '' }: Finding): readonly string[] {
+  return [`wrong  ${message}`, `fix    ${advice}`];
 }
 
 const INDENT = '     ';

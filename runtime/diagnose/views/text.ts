@@ -1,17 +1,10 @@
 /** An explanation as a tree for people. */
 
-import {
-  type FileFinding,
-  findingText,
-  type JunitCase,
-  junitXml,
-  type SarifLog,
-  sarifLog,
-} from '../../cli/findings.ts';
+import { findingText, type JunitCase, junitXml, sarifText } from '../../cli/findings.ts';
 import { capped, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { counted, jsonText, oneLined, onOneLine, wrapped } from '../../core/text.ts';
-import { toYaml } from '../../kube/yaml.ts';
+import { counted, oneLined, onOneLine, wrapped } from '../../core/text.ts';
+import { dataText, toYaml } from '../../kube/yaml.ts';
 import { fixesOf } from '../checks/findings.ts';
 import {
   type Cause,
@@ -47,7 +40,7 @@ export interface TextLook {
   /** Where a Secret or file stands, such as `secrets.yaml:12`; undefined when it is not known. */
   readonly locate?: (source: string) => string | undefined;
   /** Longer lines go on in the next one, below their own text. @default they do not end */
-  readonly columns?: number;
+  readonly columns?: number | undefined;
 }
 
 /** The tree. Ends with a newline. */
@@ -168,26 +161,27 @@ function containerd({ containerd: sent, kubelet: view }: Explanation, paint: Pai
 
 function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
   const colour = { error: 'red', warning: 'yellow', unknown: 'yellow', info: 'dim', ok: 'dim' } as const;
-  return list.map(({ severity, message, advice = [], commands = [] }) => {
-    const fix = [advice, ...commands].flat().join(': ');
+  return list.map((finding) => {
+    const [, ...below] = findingLines(finding);
     return {
-      text: `${paint(colour[severity], severity)}: ${message}`,
-      below: fix === '' ? [] : [{ text: `fix: ${fix}` }],
+      text: `${paint(colour[finding.severity], finding.severity)}: ${finding.message}`,
+      below: below.map((text) => ({ text })),
     };
   });
 }
 
-// What `pullwright validate` prints.
-
-/** What is printed as JSON. */
-export interface ValidateOutput {
-  /** Number of validated objects. */
-  readonly judged: number;
-  readonly problems: readonly Finding[];
+/** What is wrong, and what to do. */
+export function findingLines({ severity, message, advice, commands = [] }: Finding): readonly string[] {
+  const fix = [advice ?? [], ...commands].flat().join(': ');
+  return [`${severity}: ${message}`, ...(fix === '' ? [] : [`fix: ${fix}`])];
 }
 
+// What `pullwright validate` prints.
+
 /** The number of validated objects, and their problems. */
-export interface Judgement extends ValidateOutput {
+export interface Judgement {
+  readonly judged: number;
+  readonly problems: readonly Finding[];
   /** Those that hold them. */
   readonly files: readonly string[];
   /** Whether warnings fail too. */
@@ -200,39 +194,9 @@ export function inForm(
   { judged, problems, files, strict }: Judgement,
   isTTY: boolean,
 ): string {
-  switch (form) {
-    case 'json':
-      return jsonText<ValidateOutput>({ judged, problems });
-    case 'yaml':
-      return toYaml({ judged, problems }, { lineWidth: 0 });
-    case 'sarif':
-      return jsonText<SarifLog>(sarifLog(problems.map(findingOf)));
-    case 'junit':
-      return junitXml('pull secrets', casesOf(problems, files, strict));
-    default:
-      return asText(problems, judged, isTTY);
-  }
-}
-
-function findingOf({
-  check: code,
-  severity,
-  subject,
-  path = '',
-  file = '',
-  line,
-  column,
-  message,
-}: Finding): FileFinding {
-  return {
-    severity: severity === 'error' ? 'error' : 'warning',
-    code,
-    file,
-    ...(line === undefined ? {} : { line }),
-    ...(column === undefined ? {} : { column }),
-    subject: [subject, path].filter((part) => part !== '').join(' '),
-    message,
-  };
+  if (form === 'sarif') return sarifText(problems);
+  if (form === 'junit') return junitXml('pull secrets', casesOf(problems, files, strict));
+  return form === 'text' ? asText(problems, judged, isTTY) : dataText(form, { judged, problems });
 }
 
 /** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
@@ -241,9 +205,10 @@ function casesOf(
   files: readonly string[],
   strict: boolean,
 ): readonly JunitCase[] {
-  const wrong = problems.map(findingOf).map(({ severity, file, line, code, ...what }): JunitCase => {
-    const name = line === undefined ? code : `${code} at line ${line}`;
-    const said = findingText(what);
+  const wrong = problems.map((problem): JunitCase => {
+    const { severity, file = '', line, check } = problem;
+    const name = line === undefined ? check : `${check} at line ${line}`;
+    const said = findingText(problem);
     const fails = severity === 'error' || strict;
     return { classname: file, name, ...(fails ? { failure: said } : { note: `warning: ${said}` }) };
   });
@@ -256,9 +221,10 @@ function casesOf(
 
 /** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
 function asText(problems: readonly Finding[], judged: number, isTTY: boolean): string {
-  const lines = oneLined(problems.map(findingOf)).map(({ severity, file, line, column, code, ...what }) => {
+  const lines = oneLined(problems).map((problem) => {
+    const { severity, file, line, column, check } = problem;
     const place = [file, line, column].filter((part) => part !== undefined).join(':');
-    return `${place}: ${severity}: ${findingText(what)} [${code}]`;
+    return `${place}: ${severity}: ${findingText(problem)} [${check}]`;
   });
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
@@ -270,7 +236,7 @@ function asText(problems: readonly Finding[], judged: number, isTTY: boolean): s
 export interface VerifyLook {
   readonly paint: Paint;
   /** Width of the terminal; undefined: nothing is cut. */
-  readonly columns?: number;
+  readonly columns?: number | undefined;
   /** Credentials that end within so many days are pointed out. */
   readonly warnDays: number;
 }
@@ -440,6 +406,13 @@ function causeLines(
     ]),
     ...(more === 0 ? [] : [`  and ${more} more`]),
   ];
+}
+
+/** Objects of fixes as documents, ready to be applied. */
+export function documentsText(findings: readonly Finding[]): string {
+  return fixesOf(findings)
+    .map((object) => `---\n${toYaml(object)}`)
+    .join('');
 }
 
 /** Objects as YAML, without a newline at its end. */

@@ -115,7 +115,7 @@ const WOULD: Readonly<Record<string, string>> = {
 /** The text for stdout, ending with a line end. */
 export async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml'): Promise<string> {
   const facts = factsOf(preview);
-  if (output === 'json') return jsonText<PreviewFacts>(facts);
+  if (output === 'json') return jsonText(facts);
   if (output === 'yaml') return (await import('yaml')).stringify(facts);
   return `${Object.entries(facts)
     .map(([name, value]) => `${`${name}:`.padEnd(10)} ${onOneLine(String(value))}`)
