@@ -1,11 +1,12 @@
 /** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
+
 import { createInterface } from 'node:readline';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, duration, type Given, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { counted, onOneLine } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
-import { answer } from '../../diagnose/views/output.ts';
+import { answer } from '../../diagnose/views/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';

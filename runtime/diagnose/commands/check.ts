@@ -1,4 +1,5 @@
 /** `pullwright check`: whether a cluster can take what a fleet renders, and whether it has it. */
+
 import type { Fleet, FleetCluster } from '../../../charts/mod.ts';
 import { loadFleet } from '../../../charts/synth.ts';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -18,7 +19,7 @@ import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
 import { readClusters } from '../model/look.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
-import { answer } from '../views/output.ts';
+import { answer } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.

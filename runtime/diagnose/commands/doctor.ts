@@ -30,8 +30,7 @@ import {
   parsePodName,
 } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
-import { type Answer, answer, OUTPUT_FORMS } from '../views/output.ts';
-import { renderCauses } from '../views/text.ts';
+import { type Answer, answer, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
 import { examine, failingPods } from './report.ts';
 
 // `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.

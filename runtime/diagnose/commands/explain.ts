@@ -31,8 +31,7 @@ import {
   parsePodName,
 } from '../model/pull.ts';
 import type { Explanation, Finding } from '../model/types.ts';
-import { answer, OUTPUT_FORMS } from '../views/output.ts';
-import { documentsText, explanationText } from '../views/text.ts';
+import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/text.ts';
 
 const TABLE = {
   name: 'explain',

@@ -59,8 +59,7 @@ import {
   registryClient,
   USING_KINDS,
 } from '../model/registries.ts';
-import { answer, OUTPUT_FORMS } from '../views/output.ts';
-import { documentsText } from '../views/text.ts';
+import { answer, documentsText, OUTPUT_FORMS } from '../views/text.ts';
 
 // `mirrors --what-if FILE --in-use`: what a change does to every image of a cluster.
 

@@ -19,9 +19,8 @@ import { type ClusterAccess, readinessOf, readObjects, type SourceKind } from '.
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import { headline, type Report } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
-import { answer, OUTPUT_FORMS } from '../views/output.ts';
 import { type ClusterFacts, makeReport } from '../views/report.ts';
-import { reportText } from '../views/text.ts';
+import { answer, OUTPUT_FORMS, reportText } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one.

@@ -1,4 +1,5 @@
 /** `pullwright status`: what is in order and what is not, in one table. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
@@ -41,7 +42,7 @@ import {
   type SourceKind,
 } from '../model/objects.ts';
 import { PROVIDER_CONFIGS } from '../model/pull.ts';
-import { answer, OUTPUT_FORMS } from '../views/output.ts';
+import { answer, OUTPUT_FORMS } from '../views/text.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {

@@ -43,8 +43,7 @@ import {
   verifyReport,
   wantsAttention,
 } from '../model/verification.ts';
-import { answer, OUTPUT_FORMS } from '../views/output.ts';
-import { verifyText } from '../views/text.ts';
+import { answer, OUTPUT_FORMS, verifyText } from '../views/text.ts';
 
 export interface VerifyStatusInput {
   readonly report: VerifyReport;
