@@ -46,7 +46,7 @@ export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[
 }
 
 function inObject(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
-  const reasonNode = propertyOf(node, 'reason') ?? propertyOf(node, 'code');
+  const reasonNode = propertyOf(node, 'reason') ?? propertyOf(node, 'code') ?? propertyOf(node, 'check');
   if (reasonNode === undefined) return [];
   const of = (name: string): readonly string[] => texts.of(propertyOf(node, name), source);
   const isEvent = propertyOf(node, 'note') !== undefined;

@@ -239,7 +239,7 @@ table(
       'verify -o name',
       1,
       ['verify', '127.0.0.1:1/a:1', '-f', EMPTY, '-o', 'name'],
-      /^No credential is refused$/m,
+      /^No credential is refused, or expires soon$/m,
     ),
     ended('status --cluster alone', 2, ['status', '--cluster', 'prod'], /name the folder too/),
     ended(

@@ -62,5 +62,5 @@ test('doctor names the mirror and not DNS', async () => {
 
 test('verify names the mirror', async () => {
   const ran = await cli('verify', '--all-in-use', '--timeout', '2');
-  assert.match(ran.stderr, PASSED);
+  assert.match(ran.stdout, PASSED);
 });

@@ -179,7 +179,7 @@ table(test, AGENTS, ({ status, command, state, says }) => {
 test('an object counts in whichever version it is given, and once', () => {
   const store = new ObjectStore();
   const metadata = { name: 'cluster' };
-  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: 'm' }] };
+  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Verified', message: 'm' }] };
   const subjects = () => statusRows(store).map(({ subject }) => subject);
   store.set({ apiVersion: 'config.openshift.io/v1alpha1', kind: 'CRIOCredentialProviderConfig', metadata });
   store.set({ apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet', metadata, status });

@@ -20,6 +20,7 @@ const report = (expiresAt?: string): VerifyReport =>
         image: 'registry.example.com/team/app:1',
         usedBy: 'Pod/shop/web',
         pullable: 'unknown',
+        findings: [],
         attempts: [
           {
             verdict: 'Unreachable',

@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import type { Explanation } from '../../runtime/diagnose/model/types.ts';
 import { missingTool, ociLayout, push, startRegistry, USER } from '../registry/docker-registry.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
 import {
   allow,
@@ -198,6 +200,13 @@ test('an unreadable Secret blocks the pod, and is said', async () => {
   assert.equal(code, 1);
   assert.equal(report.images[0]?.pullable, 'no');
   assert.equal(report.images[0]?.attempts[0]?.verdict, 'NotAsked');
+  const { stdout } = await runInProcess(['explain', 'deploy/a', '-n', 'web', '--from', from, '-o', 'json']);
+  const { findings } = JSON.parse(stdout) as Explanation;
+  assert.deepEqual(
+    report.images[0]?.findings.map(({ check, message }) => [check, message]),
+    [[findings[0]?.check, findings[0]?.message]],
+    'in the words of explain',
+  );
 });
 
 test('an entry whose key has user info is asked', async () => {

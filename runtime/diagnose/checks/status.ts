@@ -71,18 +71,29 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
   return [{ ...told, advice: `Take it out of ${source}, or ${other}` }];
 }
 
-function ending({ key, source, ends, expiresAt = '', state }: ReportKey): readonly Told[] {
-  if (ends === undefined || state === 'shadowed' || state === 'rejected') return [];
+function ending(key: ReportKey): readonly Told[] {
+  if (key.ends === undefined || key.state === 'shadowed' || key.state === 'rejected') return [];
+  return [endingTold(key, key.ends)];
+}
+
+/** Of a credential that has expired, or expires soon. */
+export function endingTold(
+  { key, source, expiresAt = '' }: Pick<ReportKey, 'key' | 'source' | 'expiresAt'>,
+  ends: 'ended' | 'soon',
+): Told {
   const isOver = ends === 'ended';
-  return [
-    {
-      check: `credential/${ends}`,
-      severity: isOver ? 'error' : 'warning',
-      subject: source,
-      message: `"${key}" ${isOver ? 'has expired' : 'expires'} at ${expiresAt}`,
-      advice: `Renew the credential in ${source}`,
-    },
-  ];
+  return {
+    check: `credential/${ends}`,
+    severity: isOver ? 'error' : 'warning',
+    subject: source,
+    message: `"${key}" ${isOver ? 'has expired' : 'expires'} at ${expiresAt}`,
+    advice: renewing(source),
+  };
+}
+
+/** What to do about a credential that no registry takes any more. */
+export function renewing(source: string): string {
+  return `Renew the credential in ${source}`;
 }
 
 /** Why the operator refuses mirror sets, and what of them does not come into force. */

@@ -33,11 +33,13 @@ import { counted, oneLined } from '../../core/text.ts';
 import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
+import { firstBroken } from '../checks/findings.ts';
 import { type ClusterAccess, clusterFlag, needFolderForCluster, withClient } from '../model/objects.ts';
 import { askRegistries, REACH_FLAGS, readWorldOfUse } from '../model/registries.ts';
 import {
   endingSoon,
-  type PullVerdict,
+  isRefused,
+  judgeCredentials,
   type VerifiedCredential,
   type VerifyReport,
   verifyReport,
@@ -72,8 +74,6 @@ export interface VerifyStatus {
   readonly events: readonly VerifyEvent[];
 }
 
-const REFUSED: readonly PullVerdict[] = ['Expired', 'Invalid', 'Forbidden'];
-
 /** Makes the status. */
 export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
   const { report, about, present, warnDays } = input;
@@ -90,11 +90,11 @@ export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
   const broken = report.images
     .filter(({ pullable }) => pullable === 'no')
     .map(
-      ({ image, usedBy }): EntryStatus => ({
+      ({ image, usedBy, findings }): EntryStatus => ({
         subject: image,
         verdict: 'Rejected',
         reason: 'NotPullable',
-        message: `used by ${usedBy}: no place gives this image; see pullwright doctor`,
+        message: `used by ${usedBy}: ${firstBroken(findings)?.message ?? ''}; see pullwright doctor`,
       }),
     );
   const { object, status } = pullStatus({
@@ -140,7 +140,7 @@ function credentialVerdict(
   const good = taken && !soon;
   return {
     subject: subjectOf(one),
-    verdict: REFUSED.includes(one.verdict) ? 'Rejected' : good ? 'Accepted' : 'Warning',
+    verdict: isRefused(one) ? 'Rejected' : good ? 'Accepted' : 'Warning',
     reason: taken && soon ? 'EndsSoon' : one.verdict,
     message: (taken && soon ? `ends at ${one.expiresAt}: renew it` : one.message).slice(0, 4096),
     ...(one.expiresAt === undefined ? {} : { expiresAt: one.expiresAt }),
@@ -162,7 +162,7 @@ function incomplete({ problems }: VerifyStatusInput): ConditionText | undefined 
 
 function attention({ report }: VerifyStatusInput): ConditionText | undefined {
   if (!wantsAttention(report)) return undefined;
-  const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict)).length;
+  const refused = report.credentials.filter(isRefused).length;
   const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
   return {
     reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
@@ -197,12 +197,13 @@ function conditionsOf(
 
 /** Only for a change: what is wrong for weeks is in the status. */
 function eventOf(
-  { source, key, verdict }: VerifiedCredential,
+  one: VerifiedCredential,
   now: EntryStatus,
   before: EntryStatus | undefined,
 ): readonly VerifyEvent[] {
+  const { source, key } = one;
   const [kind, namespace = '', name = ''] = source.split('/');
-  if (kind !== 'Secret' || name === '' || !isNews(verdict, now, before)) return [];
+  if (kind !== 'Secret' || name === '' || !isNews(one, now, before)) return [];
   const good = now.verdict === 'Accepted';
   return [
     {
@@ -214,11 +215,11 @@ function eventOf(
   ];
 }
 
-function isNews(verdict: PullVerdict, now: EntryStatus, before: EntryStatus | undefined): boolean {
+function isNews(one: VerifiedCredential, now: EntryStatus, before: EntryStatus | undefined): boolean {
   if (now.reason === before?.reason) return false;
   if (now.verdict === 'Accepted') return before !== undefined;
   // A registry that is away says nothing about the Secret.
-  return REFUSED.includes(verdict) || now.reason === 'EndsSoon';
+  return isRefused(one) || now.reason === 'EndsSoon';
 }
 
 // Writes a verification into a cluster: a PullStatus about the CronJob, and events about Secrets whose credentials changed.
@@ -322,7 +323,7 @@ const TABLE = {
     }),
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials are refused',
+      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials are refused or expire soon',
     ),
     report: text({
       value: 'NAMESPACE/NAME',
@@ -366,11 +367,7 @@ async function run(
   const images = [...positionals, ...(values.image ?? [])];
   needFolderForCluster(values);
   const settings = settingsOf(values, images);
-  const { users, problems, hints } = await readWorldOfUse(values, images, io);
-  writeProblems(
-    io,
-    hints.map((hint) => `warning: ${hint}`),
-  );
+  const { users, problems } = await readWorldOfUse(values, images, io);
   writeProblems(io, problems);
   const answers = await askRegistries(users, {
     inUse: values['all-in-use'],
@@ -379,17 +376,14 @@ async function run(
     io,
   });
   const report = verifyReport(users, answers, new Date());
-  const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict));
+  const findings = judgeCredentials(report, settings.warnDays);
   const code = answer(io, values.output, {
-    data: {
-      ...report,
-      endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
-    },
-    names: refused.map(({ source }) => source),
+    data: { ...report, findings },
+    names: findings.map(({ subject }) => subject),
     text: (columns) =>
       verifyText(oneLined(report), { paint: paintFor(io), warnDays: settings.warnDays, columns }),
-    nothing: 'No credential is refused',
-    failed: wantsAttention(report) || problems.length > 0,
+    nothing: 'No credential is refused, or expires soon',
+    failed: wantsAttention(report) || firstBroken(findings) !== undefined || problems.length > 0,
   });
   if (settings.report === undefined) return code;
   const publish = {

@@ -402,8 +402,6 @@ export interface WorldOfUse {
   readonly users: readonly ImageInUse[];
   /** What could not be read, and images that are none. */
   readonly problems: readonly string[];
-  /** Mirrors that are skipped, and what to change. */
-  readonly hints: readonly string[];
 }
 
 interface Flags extends ClusterAccess {
@@ -435,7 +433,6 @@ export async function readWorldOfUse(
   return {
     users: found.flatMap((one) => one.images),
     problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
-    hints: [...new Set(found.flatMap((one) => one.hints))],
   };
 }
 
@@ -504,6 +501,9 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
   ];
 }
 
+/** Checks of `explain` whose findings hold whatever the registries answer. */
+const BEFORE_REGISTRIES = ['secrets-readable', 'places'];
+
 function attemptsOf(
   store: ObjectStore,
   { puller, images, usedBy }: ImageUser,
@@ -511,11 +511,9 @@ function attemptsOf(
 ): {
   readonly images: readonly ImageInUse[];
   readonly notes: readonly string[];
-  readonly hints: readonly string[];
 } {
   const reader = findWorld(store, puller, options);
   const notes: string[] = [];
-  const hints: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {
     const parsed = parseImageReference(image);
     if (!parsed.ok) {
@@ -523,21 +521,17 @@ function attemptsOf(
       return [];
     }
     const explanation = explainIn(reader, parsed.reference, { brief: true });
-    const blocked = explanation.kubelet.blockedBy;
-    const { mirrorFix } = explanation;
-    if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);
     return [
       {
         image: explanation.image,
         usedBy,
         attempts: pullAttempts(explanation),
-        blockedBy: blocked && `${blocked.source} ${blocked.why}`,
+        findings: explanation.findings.filter(({ check }) => BEFORE_REGISTRIES.includes(check)),
       },
     ];
   });
   return {
     images: found,
     notes: [...reader.notes.filter((note) => note.startsWith('error')), ...notes],
-    hints,
   };
 }

@@ -6,7 +6,10 @@
  */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
+import { type Check, error, firstBroken, judge } from '../checks/findings.ts';
+import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
+import type { Finding } from './types.ts';
 
 export const VERDICTS = [
   'Expired',
@@ -35,8 +38,8 @@ export interface ImageInUse {
   /** `Deployment/web/shop`; one of several is enough. */
   readonly usedBy: string;
   readonly attempts: readonly PullAttempt[];
-  /** Why nothing is pulled at all. */
-  readonly blockedBy?: string | undefined;
+  /** What `explain` finds, whatever the registries answer. */
+  readonly findings: readonly Finding[];
 }
 
 /** Where a credential stands. */
@@ -60,6 +63,8 @@ export interface VerifiedImage {
   /** Whether some place gives it. `unknown` when no answer says so either way. */
   readonly pullable: 'yes' | 'no' | 'unknown';
   readonly attempts: readonly VerifiedAttempt[];
+  /** Those of `explain`, and where nothing else says why it cannot be pulled, that no place gives it. */
+  readonly findings: readonly Finding[];
 }
 
 export interface VerifiedCredential extends CredentialPlace {
@@ -95,9 +100,14 @@ export function verifyReport(
     credentials.set(key(credential), worse(credentials.get(key(credential)), credential, attempt, one));
     return one;
   };
-  const images = users.map(({ image, usedBy, attempts, blockedBy }): VerifiedImage => {
-    const tried = attempts.map(verified);
-    return { image, usedBy, pullable: blockedBy === undefined ? pullable(tried) : 'no', attempts: tried };
+  const images = users.map(({ attempts: all, ...user }): VerifiedImage => {
+    const attempts = all.map(verified);
+    const isBroken = firstBroken(user.findings) !== undefined;
+    const image = { ...user, attempts, pullable: isBroken ? 'no' : pullable(attempts) } as const;
+    const findings = isBroken
+      ? user.findings
+      : [...user.findings, ...judge(IMAGE_CHECKS, image, { subject: image.image })];
+    return { ...image, findings };
   });
   return {
     checkedAt: `${now.toISOString().slice(0, 19)}Z`,
@@ -106,6 +116,49 @@ export function verifyReport(
       (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
     ),
   };
+}
+
+const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
+  {
+    id: 'registry',
+    run: ({ pullable }) =>
+      pullable === 'no' ? error('no place gives this image', 'See pullwright doctor') : undefined,
+  },
+];
+
+/** The checks of credentials. */
+interface VerifiedCredentials {
+  readonly report: VerifyReport;
+  readonly warnDays: number;
+}
+
+const CREDENTIAL_CHECKS: readonly Check<VerifiedCredentials>[] = [
+  {
+    id: 'credential',
+    run: ({ report }) =>
+      report.credentials.filter(isRefused).map(({ key, source, message }) => ({
+        subject: source,
+        message: `"${key}" ${message}`,
+        advice: renewing(source),
+      })),
+  },
+  {
+    id: 'credential',
+    run: ({ report, warnDays }) =>
+      endingSoon(report, warnDays).map((one) =>
+        endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'ended' : 'soon'),
+      ),
+  },
+];
+
+/** What is wrong with credentials: refused, expired, or about to expire within so many days. */
+export function judgeCredentials(report: VerifyReport, warnDays: number): readonly Finding[] {
+  return judge(CREDENTIAL_CHECKS, { report, warnDays }, { subject: '' });
+}
+
+/** Whether a registry does not take it. */
+export function isRefused({ verdict }: Pick<VerifiedCredential, 'verdict'>): boolean {
+  return ['Expired', 'Invalid', 'Forbidden'].includes(verdict);
 }
 
 function pullable(attempts: readonly VerifiedAttempt[]): VerifiedImage['pullable'] {
@@ -166,10 +219,7 @@ function rank(verdict: PullVerdict): number {
 
 /** Whether a person should act: a credential is refused, or an image cannot be pulled. */
 export function wantsAttention({ images, credentials }: VerifyReport): boolean {
-  return (
-    images.some((image) => image.pullable === 'no') ||
-    credentials.some(({ verdict }) => ['Expired', 'Invalid', 'Forbidden'].includes(verdict))
-  );
+  return images.some((image) => image.pullable === 'no') || credentials.some(isRefused);
 }
 
 /** Credentials that expire within `days` of the report, or have expired. */

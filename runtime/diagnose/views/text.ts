@@ -278,7 +278,7 @@ export interface VerifyLook {
 /** The text. Ends with a newline. */
 export function verifyText(report: VerifyReport, { paint, columns, warnDays }: VerifyLook): string {
   const soon = new Set(endingSoon(report, warnDays));
-  const attempts = report.images.flatMap((image) => rowsOf(image));
+  const attempts = report.images.flatMap(rowsOf);
   const credentials = report.credentials.map((one) => [
     one.verdict,
     `"${one.key}" in ${one.source}`,
@@ -301,11 +301,15 @@ function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: 
   return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (expired)' : ' (soon)';
 }
 
-/** Images that cannot be pulled first, with their users. */
-function rowsOf(image: VerifiedImage): readonly (readonly string[])[] {
-  const rows = image.attempts.map((attempt) => rowOf(attempt));
-  if (image.pullable !== 'no') return rows;
-  return [...rows, ['Broken', image.image, `used by ${image.usedBy}`, 'no place gives this image']];
+/** What is tried for an image, and what is found of it. */
+function rowsOf({ image, usedBy, attempts, findings }: VerifiedImage): readonly (readonly string[])[] {
+  const found = findings.map(({ severity, message, advice }) => [
+    severity === 'error' ? 'Broken' : 'Warning',
+    image,
+    `used by ${usedBy}`,
+    [message, advice ?? []].flat().join('; fix: '),
+  ]);
+  return [...attempts.map(rowOf), ...found];
 }
 
 function rowOf({ verdict, reference, credential, message }: VerifiedAttempt): readonly string[] {
@@ -313,7 +317,7 @@ function rowOf({ verdict, reference, credential, message }: VerifiedAttempt): re
   return [verdict, reference, by, verdict === 'Valid' ? '' : message];
 }
 
-const COLOURS: Readonly<Record<PullVerdict | 'Broken', 'green' | 'yellow' | 'red'>> = {
+const COLOURS: Readonly<Record<PullVerdict | 'Broken' | 'Warning', 'green' | 'yellow' | 'red'>> = {
   Valid: 'green',
   NotFound: 'yellow',
   NotAsked: 'yellow',
@@ -323,6 +327,7 @@ const COLOURS: Readonly<Record<PullVerdict | 'Broken', 'green' | 'yellow' | 'red
   Invalid: 'red',
   Expired: 'red',
   Broken: 'red',
+  Warning: 'yellow',
 };
 
 function painted(table: string, paint: Paint): string {
