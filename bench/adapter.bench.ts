@@ -24,7 +24,6 @@ import { ms, percentile, printTable, ratio } from './measure.ts';
 const topology = rabbitMqTopology({
   topic: 'hyperfleet-clusters',
   subscription: 'pullsecret',
-  exchangeType: 'topic',
 });
 
 interface Load {

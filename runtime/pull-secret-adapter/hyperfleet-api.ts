@@ -215,14 +215,14 @@ export class HyperfleetApi {
    *
    * @throws PullwrightError
    */
-  async *clusters(search: string): AsyncGenerator<HyperfleetCluster, void, undefined> {
+  async *clusters(search: string): AsyncGenerator<readonly HyperfleetCluster[], void, undefined> {
     const seen = new Set<string>();
     const lengths = new Set<number>();
     for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
       lengths.clear();
       const query = search === '' ? {} : { search };
       for await (const items of this.#pages(CLUSTERS, ['list', 'clusters'], query, lengths)) {
-        yield* unseen(items, seen);
+        yield clustersIn(items).filter(({ id }) => seen.size < seen.add(id).size);
       }
       if (lengths.size < 2) return;
     }
@@ -334,16 +334,10 @@ function listIn(
   return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
 }
 
-/** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */
-function* unseen(
-  items: readonly unknown[],
-  seen: Set<string>,
-): Generator<HyperfleetCluster, void, undefined> {
-  for (const { data } of items.map((item) => clusterDocument.safeParse(item))) {
-    if (data === undefined || !CLUSTER_ID.test(data.id) || seen.has(data.id)) continue;
-    seen.add(data.id);
-    yield data;
-  }
+/** Those that can be read, and whose identifier fits into a path and a name. */
+function clustersIn(items: readonly unknown[]): readonly HyperfleetCluster[] {
+  const read = items.map((item) => clusterDocument.safeParse(item));
+  return read.flatMap(({ data }) => (data !== undefined && CLUSTER_ID.test(data.id) ? [data] : []));
 }
 
 /**

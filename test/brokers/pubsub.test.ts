@@ -16,11 +16,7 @@ else {
   test('delivery, redelivery and dead letters', async () => {
     const server = await startPubSub();
     process.env['PUBSUB_EMULATOR_HOST'] = server.host;
-    const topology = pubSubTopology({
-      project: 'proj',
-      topic: 'hyperfleet-clusters',
-      subscription: 'pullsecret',
-    });
+    const topology = pubSubTopology('proj', 'hyperfleet-clusters', 'pullsecret');
     const notes: string[] = [];
     const options = {
       project: 'proj',
@@ -66,7 +62,7 @@ else {
     const server = await startPubSub();
     const line = await openLine(server.host);
     process.env['PUBSUB_EMULATOR_HOST'] = line.host;
-    const topology = pubSubTopology({ project: 'proj', topic: 't', subscription: 's' });
+    const topology = pubSubTopology('proj', 't', 's');
     const notes: string[] = [];
     const note = (_: string, text: string, fields: object = {}): void =>
       void notes.push(`${text} ${JSON.stringify(fields)}`);
@@ -103,7 +99,7 @@ else {
   test('a subscription that is not there is not ready', async () => {
     const server = await startPubSub();
     process.env['PUBSUB_EMULATOR_HOST'] = server.host;
-    const topology = pubSubTopology({ project: 'proj', topic: 't', subscription: 'none' });
+    const topology = pubSubTopology('proj', 't', 'none');
     const notes: unknown[] = [];
     const note = (_: string, __: string, fields?: object): void => void notes.push(fields);
     const consumer = await consumePubSub({ project: 'proj', topology, note }, () =>

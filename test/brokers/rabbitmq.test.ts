@@ -32,7 +32,7 @@ else {
     exchangeType: 'fanout' | 'topic' | 'direct' = 'topic',
   ): RabbitMqOptions => ({
     url: redact(rabbit.url),
-    topology: rabbitMqTopology({ topic, subscription: 'sub', exchangeType }),
+    topology: rabbitMqTopology({ topic, subscription: 'sub' }, topic, exchangeType),
     note: (level, message, fields) => notes.push(`${level} ${message} ${JSON.stringify(fields)}`),
   });
 

@@ -106,7 +106,7 @@ table(
       onLeftOut: ({ position }) => leftOut.push(position),
     });
     try {
-      const ids = (await Array.fromAsync(api.clusters(''))).map(({ id }) => id);
+      const ids = (await Array.fromAsync(api.clusters(''))).flat().map(({ id }) => id);
       const wanted = Array.from({ length: 250 }, (_, at) => at).filter((at) => !huge.includes(at));
       assert.deepEqual(
         ids,

@@ -127,7 +127,7 @@ async function idsOf(ids: readonly string[]): Promise<readonly string[]> {
   const pause = (): Promise<void> => Promise.resolve();
   const api = new HyperfleetApi({ baseUrl, http: openHttpClient({}, [baseUrl]), userAgent: 'test', pause });
   try {
-    return (await Array.fromAsync(api.clusters(''))).map(({ id }) => id);
+    return (await Array.fromAsync(api.clusters(''))).flat().map(({ id }) => id);
   } finally {
     server.closeAllConnections();
     server.close();

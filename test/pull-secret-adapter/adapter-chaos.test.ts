@@ -43,7 +43,6 @@ else {
   const topology = rabbitMqTopology({
     topic: 'hyperfleet-clusters',
     subscription: 'pullsecret',
-    exchangeType: 'topic',
   });
   const publisher = publishRabbitMq({ url: redact(stage.rabbit.url), topology, note: () => undefined });
   const wanted = new Map<string, Wanted>();

@@ -22,7 +22,7 @@ test('a document that is too large, and identifiers that are none, are left out;
   const leftOut: unknown[] = [];
   const client = clientOf(api.url, { onLeftOut: (one) => leftOut.push(one) });
   const seen: string[] = [];
-  for await (const cluster of client.clusters('')) seen.push(cluster.id);
+  for await (const page of client.clusters('')) seen.push(...page.map(({ id }) => id));
   assert.deepEqual(seen.toSorted(), good.toSorted());
   // The newest come first.
   assert.deepEqual(leftOut, [{ subject: 'clusters', position: 230 - 1 - 42 }]);
@@ -90,7 +90,7 @@ table(
     const client = clientOf(baseUrl);
     const seen: string[] = [];
     const read = async (): Promise<void> => {
-      for await (const { id } of client.clusters('')) seen.push(id);
+      for await (const page of client.clusters('')) seen.push(...page.map(({ id }) => id));
     };
     if (fails === undefined) await read();
     else await assert.rejects(read(), fails);
@@ -107,9 +107,9 @@ test('a cluster that comes while pages of one are read is no page that comes aga
   api.add('cls-heavy', { ...goodSpec('large'), padding: 'x'.repeat(33 * 2 ** 20) });
   const client = clientOf(api.url, { onLeftOut: () => api.add('cls-new', goodSpec('list')) });
   const seen: string[] = [];
-  for await (const cluster of client.clusters('')) {
-    seen.push(cluster.id);
-    if (cluster.id === 'cls-3') api.add('cls-newer', goodSpec('list'));
+  for await (const page of client.clusters('')) {
+    seen.push(...page.map(({ id }) => id));
+    if (seen.at(-1) === 'cls-3') api.add('cls-newer', goodSpec('list'));
   }
   for (const id of ['cls-0', 'cls-1', 'cls-2', 'cls-3']) assert.ok(seen.includes(id), id);
   await api.close();

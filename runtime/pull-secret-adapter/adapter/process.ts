@@ -352,12 +352,13 @@ async function goOver(
 ): Promise<void> {
   const before = secrets.clusters;
   const seen = new Map<string, string | undefined>();
-  for await (const cluster of api.clusters('')) {
-    seen.set(cluster.id, ownCondition(cluster, settings)?.reason);
-    if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
-    known.add(cluster.id);
-    clusters.hint(cluster.id, 'sweep');
-  }
+  for await (const page of api.clusters(''))
+    for (const cluster of page) {
+      seen.set(cluster.id, ownCondition(cluster, settings)?.reason);
+      if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
+      known.add(cluster.id);
+      clusters.hint(cluster.id, 'sweep');
+    }
   for (const id of known) if (!seen.has(id)) known.delete(id);
   secrets.listed(seen, before);
 }

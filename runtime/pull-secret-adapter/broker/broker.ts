@@ -42,23 +42,29 @@ const PULSE_MS = 10_000;
  * Starts checking, at once.
  *
  * @param ask resolves when the broker has answered; rejects with why it cannot be used
- * @param changed called when the state changes; `fault` is undefined when the broker is usable
+ * @param usable said when the broker becomes usable, and `unusable` when it is no longer
  */
-export function feelPulse(ask: () => Promise<void>, changed: (fault: unknown) => void): Pulse {
+export function feelPulse(
+  ask: () => Promise<void>,
+  note: BrokerNote,
+  usable: { readonly message: string; readonly fields: Readonly<Record<string, string>> },
+  unusable: string,
+): Pulse {
   const over = new AbortController();
   let doubted = new AbortController();
   let alive: boolean | undefined;
-  const see = (isAlive: boolean, fault: unknown): void => {
+  const see = (isAlive: boolean, fault?: unknown): void => {
     if (over.signal.aborted || alive === isAlive) return;
     alive = isAlive;
-    changed(fault);
+    if (isAlive) note('info', usable.message, usable.fields);
+    else note('warn', unusable, { code: codeOf(fault) });
   };
   const run = async (): Promise<void> => {
     while (!over.signal.aborted) {
       doubted = new AbortController();
       try {
         await within(PULSE_MS, ask());
-        see(true, undefined);
+        see(true);
       } catch (error) {
         see(false, error);
       }
@@ -169,50 +175,31 @@ export class Deliveries {
 /** Attribute or header that carries the event's id. */
 export const MESSAGE_ID_HEADER = '_watermill_message_uuid';
 
-export interface RabbitMqTopology {
-  readonly exchange: string;
-  readonly exchangeType: 'fanout' | 'topic' | 'direct';
-  readonly queue: string;
-  /** One key for publishing and binding: with two, a topic exchange drops every message. */
-  readonly routingKey: string;
-  readonly deadLetterQueue: string;
-}
-
-export function rabbitMqTopology(input: {
-  readonly topic: string;
-  readonly subscription: string;
-  readonly exchange?: string | undefined;
-  readonly exchangeType?: RabbitMqTopology['exchangeType'];
-  readonly routingKey?: string;
-}): RabbitMqTopology {
-  const { topic, subscription, exchange = topic, exchangeType = 'fanout', routingKey = '' } = input;
+/** @param routingKey one for publishing and binding: with two, a topic exchange drops every message */
+export function rabbitMqTopology(
+  { topic, subscription }: { readonly topic: string; readonly subscription: string },
+  exchange: string = topic,
+  exchangeType: 'fanout' | 'topic' | 'direct' = 'topic',
+  routingKey = '',
+) {
   const queue = `${topic}-${subscription}`;
-  return { exchange, exchangeType, queue, routingKey, deadLetterQueue: `${queue}-dlq` };
+  return { exchange, exchangeType, queue, routingKey, deadLetterQueue: `${queue}-dlq` } as const;
 }
 
-export interface PubSubTopology {
-  readonly topic: string;
-  readonly subscription: string;
-  readonly deadLetterTopic: string;
-  /** Keeps the dead letters until they are read. */
-  readonly deadLetterSubscription: string;
-}
+export type RabbitMqTopology = ReturnType<typeof rabbitMqTopology>;
 
-/** Full resource names. */
-export function pubSubTopology(input: {
-  readonly project: string;
-  readonly topic: string;
-  readonly subscription: string;
-}): PubSubTopology {
-  const { project, topic, subscription } = input;
+/** Full resource names; the subscription of the dead letters keeps them until they are read. */
+export function pubSubTopology(project: string, topic: string, subscription: string) {
   const [topics, subscriptions] = [`projects/${project}/topics`, `projects/${project}/subscriptions`];
   return {
     topic: `${topics}/${topic}`,
     subscription: `${subscriptions}/${subscription}`,
     deadLetterTopic: `${topics}/${subscription}-dlq`,
     deadLetterSubscription: `${subscriptions}/${subscription}-dlq`,
-  };
+  } as const;
 }
+
+export type PubSubTopology = ReturnType<typeof pubSubTopology>;
 
 /** Deliveries of Pub/Sub before a message goes to the dead letters. */
 export const DELIVERY_ATTEMPTS = 5;

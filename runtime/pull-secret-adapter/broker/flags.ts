@@ -93,7 +93,7 @@ export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Br
   if (flags.broker === 'pubsub') {
     if (project === undefined) throw new UsageError('Cannot use Pub/Sub: expected --gcp-project ID');
     const { consumePubSub, publishPubSub } = await import('./pubsub.ts');
-    const topology = pubSubTopology({ project, topic, subscription });
+    const topology = pubSubTopology(project, topic, subscription);
     const options = { project, topology, note, createIfMissing: flags['create-topics'] };
     return {
       consume: (handler, prefetch) => consumePubSub({ ...options, prefetch }, handler),
@@ -102,13 +102,8 @@ export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Br
   }
   if (file === undefined) throw new UsageError('Cannot use RabbitMQ: expected --broker-url-file FILE');
   const { consumeRabbitMq, publishRabbitMq } = await import('./rabbitmq.ts');
-  const topology = rabbitMqTopology({
-    topic,
-    subscription,
-    exchange: flags.exchange,
-    exchangeType: flags['exchange-type'],
-    routingKey: flags['routing-key'],
-  });
+  const { exchange, 'exchange-type': type, 'routing-key': key } = flags;
+  const topology = rabbitMqTopology({ topic, subscription }, exchange, type, key);
   const options = { url: await secretFile(file, 'broker URL'), topology, note };
   return {
     consume: async (handler, prefetch) => consumeRabbitMq({ ...options, prefetch }, handler),

@@ -68,16 +68,10 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   subscription.on('message', (message: Message) => void settle(message));
   // Its stream comes and goes, and the client opens it again in silence.
   const pulse = feelPulse(
-    () =>
-      ask(client, {
-        client: 'SubscriberClient',
-        method: 'acknowledge',
-        reqOpts: { subscription: topology.subscription, ackIds: [] },
-      }),
-    (fault) =>
-      fault === undefined
-        ? note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription })
-        : note('warn', 'Pub/Sub does not answer, or refuses the subscription', { code: codeOf(fault) }),
+    () => ask(client, 'SubscriberClient', 'acknowledge', { subscription: topology.subscription, ackIds: [] }),
+    note,
+    { message: 'Consuming from Pub/Sub', fields: { subscription: topology.subscription } },
+    'Pub/Sub does not answer, or refuses the subscription',
   );
   subscription.on('debug', () => pulse.doubt());
   subscription.on('error', (error: unknown) => {
@@ -101,21 +95,20 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   };
 }
 
-interface Question {
-  readonly client: 'SubscriberClient' | 'PublisherClient';
-  readonly method: string;
-  readonly reqOpts: object;
-}
-
 /**
  * An empty acknowledge or publish request: it needs the same permission, changes no message, and the server rejects it
  * (INVALID_ARGUMENT) only after it has found the subscription or topic and authorized the caller.
  */
-async function ask(client: PubSubClient, question: Question): Promise<void> {
+async function ask(
+  pubSub: PubSubClient,
+  client: 'SubscriberClient' | 'PublisherClient',
+  method: string,
+  reqOpts: object,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    // The question is asked again anyway.
-    const request = { ...question, gaxOpts: { timeout: 10_000, maxRetries: 0 } };
-    client.request<unknown>(request, (error) => {
+    // It is asked again anyway.
+    const gaxOpts = { timeout: 10_000, maxRetries: 0 };
+    pubSub.request<unknown>({ client, method, reqOpts, gaxOpts }, (error) => {
       const code: number | undefined = error?.code;
       if (error === null || code === INVALID_ARGUMENT) resolve();
       else reject(error);
@@ -137,16 +130,10 @@ export async function publishPubSub(options: PubSubOptions): Promise<Publisher> 
   if (options.createIfMissing === true) await createAll(client, topology);
   const topic = client.topic(topology.topic);
   const pulse = feelPulse(
-    () =>
-      ask(client, {
-        client: 'PublisherClient',
-        method: 'publish',
-        reqOpts: { topic: topology.topic, messages: [] },
-      }),
-    (fault) =>
-      fault === undefined
-        ? note('info', 'Publishing to Pub/Sub', { topic: topology.topic })
-        : note('warn', 'Pub/Sub does not answer, or refuses the topic', { code: codeOf(fault) }),
+    () => ask(client, 'PublisherClient', 'publish', { topic: topology.topic, messages: [] }),
+    note,
+    { message: 'Publishing to Pub/Sub', fields: { topic: topology.topic } },
+    'Pub/Sub does not answer, or refuses the topic',
   );
   return {
     publish: async ({ id, body }) => {

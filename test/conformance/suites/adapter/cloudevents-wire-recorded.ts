@@ -89,7 +89,7 @@ export const suite: ConformanceSuite<Input> = {
   },
   answer(input) {
     if (input.kind === 'amqp') {
-      const names = rabbitMqTopology({ topic: 'topic', subscription: 'sub' });
+      const names = rabbitMqTopology({ topic: 'topic', subscription: 'sub' }, undefined, 'fanout');
       return {
         exchange: names.exchange,
         exchangeType: names.exchangeType,
@@ -100,7 +100,7 @@ export const suite: ConformanceSuite<Input> = {
     }
     if (input.kind === 'subscription') {
       const [, project = '', , subscription = ''] = input.name.split('/');
-      const names = pubSubTopology({ project, subscription, topic: input.topic.split('/').at(-1) ?? '' });
+      const names = pubSubTopology(project, input.topic.split('/').at(-1) ?? '', subscription);
       if (names.subscription !== input.name || names.topic !== input.topic) return names;
       return `dead_letter_topic:"${names.deadLetterTopic}"  max_delivery_attempts:${DELIVERY_ATTEMPTS}`;
     }
