@@ -12,7 +12,7 @@ import { type Redacted, redact } from '../core/redacted.ts';
 // Only identity and generation are required. Whatever else is not of its type counts as absent: the plan says what is missing.
 
 const text = z.string().optional().catch(undefined);
-const map = z.record(z.string(), z.unknown()).catch({});
+export const map = z.record(z.string(), z.unknown()).catch({});
 
 function part<S extends z.ZodRawShape>(shape: S): z.ZodCatch<z.ZodObject<S>> {
   const whole = z.object(shape);
@@ -32,7 +32,7 @@ function listOf<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
 }
 
 /** What cannot be read is left out. */
-function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, T>>> {
+export function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, T>>> {
   return map.transform((values) => {
     const entries = listOf(z.tuple([z.string(), item])).parse(Object.entries(values));
     return Object.fromEntries(entries);

@@ -2,9 +2,6 @@
  * How a run of the Job can end: reason codes, exit codes, and what the adapter does next. The exit codes are those of
  * `sysexits.h`, so that they do not collide with a shell's or a signal's.
  */
-import { isRecord } from '../core/record.ts';
-import { readPlace } from './places.ts';
-
 /** In a receipt: nothing was at that place. */
 export const NOT_THERE = 'was not there';
 
@@ -72,45 +69,4 @@ export function outcomeClass(reason: string | undefined, exitCode: number | unde
   if (reason !== undefined && Object.hasOwn(OUTCOMES, reason)) return OUTCOMES[reason as OutcomeReason].class;
   const kind = KINDS.find((candidate) => candidate.exitCode === exitCode && exitCode !== 0);
   return kind?.class ?? 'retry';
-}
-
-/** Reads a result; undefined for anything that is none. */
-export function readJobResult(text: string | undefined): JobResult | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const value = JSON.parse(text) as Partial<JobResult> | null;
-    if (value?.status !== 'success' && value?.status !== 'failure') return undefined;
-    if (typeof value.reason !== 'string') return undefined;
-    return {
-      status: value.status,
-      reason: value.reason.slice(0, 128),
-      message: typeof value.message === 'string' ? value.message.slice(0, 1024) : '',
-      details: plainDetails(value.details),
-      ...(value.receipt === undefined ? {} : { receipt: readReceipt(value.receipt) }),
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-function plainDetails(details: unknown): JobResult['details'] {
-  if (!isRecord(details)) return {};
-  return Object.fromEntries(
-    Object.entries(details).filter((entry): entry is [string, string | number | boolean] =>
-      ['string', 'number', 'boolean'].includes(typeof entry[1]),
-    ),
-  );
-}
-
-/** The outcome by location; invalid locations are skipped. */
-export function readReceipt(value: unknown): Readonly<Record<string, string>> {
-  if (typeof value !== 'object' || value === null) return {};
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(
-        (entry): entry is [string, string] =>
-          readPlace(entry[0]) !== undefined && typeof entry[1] === 'string',
-      )
-      .map(([place, became]) => [place, became.slice(0, 200)]),
-  );
 }

@@ -77,7 +77,7 @@ export function sameReport(report: StatusReport, stored: AdapterStatus | undefin
       present.message === wanted.message
     );
   });
-  return same && canonical(report.data) === canonical(stored.data ?? {});
+  return same && canonical(report.data) === canonical(stored.data);
 }
 
 /** JSON with sorted keys. */

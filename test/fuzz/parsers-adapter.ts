@@ -2,11 +2,11 @@
 
 import { UsageError } from '../../runtime/core/errors.ts';
 import { redact } from '../../runtime/core/redacted.ts';
+import { readReceipt } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
 import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
 import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
-import { readReceipt } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { placeText, readPlace } from '../../runtime/pull-secret-adapter/places.ts';
 import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';

@@ -6,7 +6,7 @@ import { CLUSTER_FLAGS, file, type Given, LOG_FLAGS, several, text } from '../..
 import { UsageError } from '../../core/errors.ts';
 import { VERSION } from '../../core/version.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { apiOf, BROKER_FLAGS, brokerOf } from '../broker/flags.ts';
+import { BROKER_FLAGS, openProgram } from '../broker/flags.ts';
 import { DEFAULT_SETTINGS, OPTION_FLAGS, settingsOf } from '../options.ts';
 
 /** The list of tenants, if a file is named. @throws UsageError */
@@ -93,40 +93,24 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     jobAuthorities: flags['job-ca'] ?? '',
   });
   const { runAdapter } = await import('./process.ts');
-  const { createLogger } = await import('../../core/logger.ts');
-  const { createMetrics } = await import('../../engine/metrics.ts');
   const { loadConnection } = await import('../../kube/kubeconfig.ts');
   const { HttpKubeClient } = await import('../../kube/http-client.ts');
-  const logger = createLogger({
-    write: (line) => io.stderr.write(line),
-    format: flags['log-format'],
-    level: () => flags['log-level'],
-  });
-  const metrics = createMetrics();
-  const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics, logger });
-  const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
+  const { broker, ...program } = await openProgram(flags, io, 'pull-secret-adapter');
   const connection = await loadConnection(flags.kubeconfig, io.env, flags.context);
   const { host } = new URL(connection.server);
   const kube = new HttpKubeClient({
     connection,
     userAgent: `pullwright/${VERSION} (pull-secret-adapter)`,
-    onRequest: (seen) => metrics.request({ ...seen, host }),
+    onRequest: (seen) => program.metrics.request({ ...seen, host }),
   });
   try {
     return await runAdapter({
-      api,
+      ...program,
       kube,
       settings,
       // More than the concurrent passes: events of one cluster share a pass, and a waiting event does not block others.
       consume: (handler) => broker.consume(handler, settings.concurrency * 5),
-      logger,
-      metrics,
-      signal: io.signal,
       instance: io.env['HOSTNAME'] ?? hostname(),
-      ports: {
-        health: flags['health-port'],
-        metrics: flags['metrics-port'],
-      },
     });
   } finally {
     kube.close();

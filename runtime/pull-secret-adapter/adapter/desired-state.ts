@@ -5,9 +5,10 @@
  * only what a change of the cluster alone can cure waits for one.
  */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { exponentialMs } from '../../core/back-off.ts';
-import { isRecord, recordOf, textOf } from '../../core/record.ts';
-import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
+import { recordOf, textOf } from '../../core/record.ts';
+import { type AdapterStatus, type HyperfleetCluster, map } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
 import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
@@ -179,32 +180,26 @@ export function pauseLeftMs(
 // What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these
 // say otherwise, and across generations: labels of a cluster may change without anything changing for its pull secret.
 
+const said = z.string().catch('');
+
 /** What a Job stored, and proved by reading it back. */
-export interface StoredState {
-  readonly content: string;
-  readonly target: string;
-  readonly message: string;
+const storedState = z.object({
+  content: said,
+  target: said,
+  message: said,
   /** When it was last proved. */
-  readonly verifiedTime: string;
+  verifiedTime: said,
   /** The request that was answered by that. */
-  readonly verifyRequest: string;
+  verifyRequest: said,
   /** What the Job said of it. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
+  details: map,
+});
+
+export type StoredState = Readonly<z.output<typeof storedState>>;
 
 /** Whatever was stored last, for this cluster's content and places or for others. */
 export function storedOf(situation: DesiredState): StoredState | undefined {
-  const { stored } = ownStatus(situation)?.data ?? {};
-  if (!isRecord(stored)) return undefined;
-  const { content, target, message, verifiedTime, verifyRequest, details } = stored;
-  return {
-    content: textOf(content),
-    target: textOf(target),
-    message: textOf(message),
-    verifiedTime: textOf(verifiedTime),
-    verifyRequest: textOf(verifyRequest),
-    details: recordOf(details),
-  };
+  return storedState.safeParse(ownStatus(situation)?.data['stored']).data;
 }
 
 /** What is stored, if it is the desired content. */
@@ -220,11 +215,11 @@ export function currentStored(situation: DesiredState): StoredState | undefined 
 export function attemptOf(situation: DesiredState): Attempt | undefined {
   const own = ownStatus(situation);
   if (own === undefined || !speaksOfThis(own, situation)) return undefined;
-  const { failed, failure } = own.data ?? {};
+  const { failed, failure } = own.data;
   const { reason, message, verifyRequest } = recordOf(failure);
-  const finished = textOf(own.metadata?.['completed_time'] ?? own.last_report_time);
+  const finished = textOf(own.metadata['completed_time'] ?? own.last_report_time);
   return {
-    number: Number(own.metadata?.['attempt']) || 0,
+    number: Number(own.metadata['attempt']) || 0,
     failed: failed === true,
     reason: textOf(reason),
     message: textOf(message),
@@ -236,7 +231,7 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
 
 /** A failure counts only for its generation: a change of the cluster triggers a retry. */
 function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): boolean {
-  const { content, target } = own.data ?? {};
+  const { content, target } = own.data;
   return (
     own.observed_generation === cluster.generation &&
     content === contentHash(cluster) &&

@@ -1,7 +1,10 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
 
+import { z } from 'zod';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { jsonOf } from '../../core/record.ts';
+import { mapOf } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
   CLUSTER_LABEL,
@@ -13,8 +16,8 @@ import {
   VERIFY_ANNOTATION,
 } from '../names.ts';
 import { JOB_CONTAINER } from '../objects.ts';
-import { type JobResult, NOT_THERE, readJobResult } from '../outcome.ts';
-import { uniquePlaces } from '../places.ts';
+import { type JobResult, NOT_THERE } from '../outcome.ts';
+import { readPlace, uniquePlaces } from '../places.ts';
 
 /** `terminating`: it is being deleted, and nothing can be made in it. */
 export type NamespaceState = 'active' | 'terminating' | 'gone';
@@ -59,6 +62,31 @@ interface JobStatus {
   readonly startTime?: string;
   readonly completionTime?: string;
   readonly conditions?: readonly Condition[];
+}
+
+const receipt = mapOf(z.string().transform((became) => became.slice(0, 200))).transform((told) =>
+  Object.fromEntries(Object.entries(told).filter(([place]) => readPlace(place) !== undefined)),
+);
+
+/** The outcome by place; invalid places are skipped. */
+export function readReceipt(value: unknown): Readonly<Record<string, string>> {
+  return receipt.parse(value);
+}
+
+const jobResult = z.object({
+  status: z.enum(['success', 'failure']),
+  reason: z.string().transform((reason) => reason.slice(0, 128)),
+  message: z
+    .string()
+    .catch('')
+    .transform((message) => message.slice(0, 1024)),
+  details: mapOf(z.union([z.string(), z.number(), z.boolean()])),
+  receipt: receipt.exactOptional(),
+});
+
+/** Reads a result; undefined for anything else. */
+export function readJobResult(text = ''): JobResult | undefined {
+  return jobResult.safeParse(jsonOf(text)).data;
 }
 
 /** Reads a Job and the last termination of its own container. */

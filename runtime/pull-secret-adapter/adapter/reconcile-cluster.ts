@@ -67,7 +67,7 @@ export function faultReport(
 }
 
 function speaksOf(own: AdapterStatus, cluster: HyperfleetCluster): boolean {
-  return own.observed_generation === cluster.generation && own.data?.['content'] === contentHash(cluster);
+  return own.observed_generation === cluster.generation && own.data['content'] === contentHash(cluster);
 }
 
 export interface PassContext extends EffectContext {

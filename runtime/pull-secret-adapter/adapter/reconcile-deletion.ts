@@ -3,7 +3,6 @@
  * reported with the receipt, without which the API never lets the cluster go.
  */
 import { jobName } from '../names.ts';
-import { readReceipt } from '../outcome.ts';
 import { type Place, readPlace, tenancyFault, wantedPlaces } from '../places.ts';
 import {
   type ClusterOutcome,
@@ -18,7 +17,7 @@ import {
   removal,
   secretRemoval,
 } from './desired-state.ts';
-import type { JobView } from './observe.ts';
+import { type JobView, readReceipt } from './observe.ts';
 
 type Receipt = Readonly<Record<string, string>>;
 
@@ -59,7 +58,7 @@ function placesToRemove(situation: DesiredState): readonly string[] {
 /** Proven removals: by earlier Jobs, the finished Job, deleted namespaces, or policy. */
 function receiptOf(situation: DesiredState): Receipt {
   const { jobs, settings, namespaces } = situation;
-  const reported = readReceipt(ownStatus(situation)?.data?.['receipt']);
+  const reported = readReceipt(ownStatus(situation)?.data['receipt']);
   const told = jobs.filter((job) => job.purpose === 'delete').map((job) => job.result?.receipt ?? {});
   const seen = placesToRemove(situation).flatMap((text): readonly (readonly [string, string])[] => {
     const place = readPlace(text);
@@ -86,8 +85,8 @@ function startDeletion(situation: DesiredState, receipt: Receipt, left: readonly
   const name = jobName(cluster.id, cluster.generation);
   // Failures of an older generation are not those of the deletion.
   const failures =
-    own?.observed_generation === cluster.generation && own.data?.['failed'] === true
-      ? Number(own.metadata?.['attempt'] ?? 0) || 0
+    own?.observed_generation === cluster.generation && own.data['failed'] === true
+      ? Number(own.metadata['attempt'] ?? 0) || 0
       : 0;
   const places = left.slice(0, PLACES_PER_JOB);
   const attempt = failures + 1;

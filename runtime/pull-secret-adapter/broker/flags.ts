@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo } from '../../cli/command.ts';
-import { choice, file, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
+import { choice, file, type LOG_FLAGS, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
@@ -12,14 +12,7 @@ import type { Metrics } from '../../engine/metrics.ts';
 import { openHttpClient } from '../../http/open.ts';
 import { takeProxySettings } from '../../http/proxy.ts';
 import { HyperfleetApi } from '../hyperfleet-api.ts';
-import {
-  type BrokerNote,
-  type Consumer,
-  type Handler,
-  type Publisher,
-  pubSubTopology,
-  rabbitMqTopology,
-} from './broker.ts';
+import { type BrokerNote, type Handler, pubSubTopology, rabbitMqTopology } from './broker.ts';
 
 /** The flags. */
 export const BROKER_FLAGS = {
@@ -45,50 +38,50 @@ export const BROKER_FLAGS = {
   'metrics-port': port({ default: '9090', help: 'the port of /metrics' }),
 } as const;
 
-type BrokerFlags = Pick<
-  ValuesOf<typeof BROKER_FLAGS>,
-  Exclude<keyof typeof BROKER_FLAGS, 'health-port' | 'metrics-port'>
->;
+type Given = ValuesOf<typeof BROKER_FLAGS & typeof LOG_FLAGS>;
 
-interface ApiUser {
-  readonly name: string;
-  readonly metrics: Pick<Metrics, 'request'>;
-  readonly logger: Pick<Logger, 'warn'>;
+/** What both programs work with: log, metrics, API, broker. @throws UsageError */
+export async function openProgram(flags: Given, io: CommandIo, name: string) {
+  const { createMetrics } = await import('../../engine/metrics.ts');
+  const { createLogger } = await import('../../core/logger.ts');
+  const metrics = createMetrics();
+  const logger = createLogger({
+    write: (line) => io.stderr.write(line),
+    format: flags['log-format'],
+    level: () => flags['log-level'],
+  });
+  const api = apiOf(flags, io, name, { metrics, logger });
+  const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
+  const ports = { health: flags['health-port'], metrics: flags['metrics-port'] };
+  return { logger, metrics, api, broker, ports, signal: io.signal };
 }
 
 /** The API that the flags name; its answers are counted. @throws UsageError */
-export function apiOf(
-  flags: Pick<BrokerFlags, 'api' | 'api-token-file'>,
+function apiOf(
+  flags: Given,
   io: CommandIo,
-  client: ApiUser,
+  name: string,
+  { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },
 ): HyperfleetApi {
-  const { api = '' } = flags;
+  const { api = '', 'api-token-file': file } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
     throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
   }
   const { host } = new URL(api);
-  const file = flags['api-token-file'];
   return new HyperfleetApi({
     baseUrl: trimEndOf(new URL(api).href, '/'),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
-    userAgent: `pullwright/${VERSION} (${client.name})`,
+    userAgent: `pullwright/${VERSION} (${name})`,
     onAnswer: ({ method: verb, status }) =>
-      client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
-    onLeftOut: (fields) => client.logger.warn('A document of a list is too large and is skipped', fields),
+      metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
+    onLeftOut: (fields) => logger.warn('A document of a list is too large and is skipped', fields),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
     http: openHttpClient(takeProxySettings(io.env), [api]),
   });
 }
 
-/** The broker that the flags name. */
-export interface Broker {
-  /** @param prefetch messages handled at the same time */
-  readonly consume: (handler: Handler, prefetch: number) => Promise<Consumer>;
-  readonly publisher: () => Promise<Publisher>;
-}
-
-/** @throws UsageError */
-export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Broker> {
+/** The broker that the flags name; `prefetch`: messages handled at the same time. @throws UsageError */
+async function brokerOf(flags: Given, note: BrokerNote) {
   const { topic, subscription, 'gcp-project': project, 'broker-url-file': file } = flags;
   if (flags.broker === 'pubsub') {
     if (project === undefined) throw new UsageError('Cannot use Pub/Sub: expected --gcp-project ID');
@@ -96,7 +89,7 @@ export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Br
     const topology = pubSubTopology(project, topic, subscription);
     const options = { project, topology, note, createIfMissing: flags['create-topics'] };
     return {
-      consume: (handler, prefetch) => consumePubSub({ ...options, prefetch }, handler),
+      consume: (handler: Handler, prefetch: number) => consumePubSub({ ...options, prefetch }, handler),
       publisher: () => publishPubSub(options),
     };
   }
@@ -106,8 +99,9 @@ export async function brokerOf(flags: BrokerFlags, note: BrokerNote): Promise<Br
   const topology = rabbitMqTopology({ topic, subscription }, exchange, type, key);
   const options = { url: await secretFile(file, 'broker URL'), topology, note };
   return {
-    consume: async (handler, prefetch) => consumeRabbitMq({ ...options, prefetch }, handler),
-    publisher: async () => publishRabbitMq(options),
+    consume: (handler: Handler, prefetch: number) =>
+      Promise.resolve(consumeRabbitMq({ ...options, prefetch }, handler)),
+    publisher: () => Promise.resolve(publishRabbitMq(options)),
   };
 }
 

@@ -5,7 +5,7 @@ import { file, type Given, LOG_FLAGS, toggle } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { apiOf, BROKER_FLAGS, brokerOf } from '../broker/flags.ts';
+import { BROKER_FLAGS, openProgram } from '../broker/flags.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from './options.ts';
 import { Sentinel } from './sentinel.ts';
 
@@ -39,33 +39,18 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const settings = sentinelSettings(flags, await messageFile(flags.messages));
-  const ports = {
-    health: flags.once ? undefined : flags['health-port'],
-    metrics: flags.once ? undefined : flags['metrics-port'],
-  };
-  const { createMetrics } = await import('../../engine/metrics.ts');
-  const metrics = createMetrics();
-  const { createLogger } = await import('../../core/logger.ts');
   const { runSentinel } = await import('./process.ts');
-  const logger = createLogger({
-    write: (line) => io.stderr.write(line),
-    format: flags['log-format'],
-    level: () => flags['log-level'],
-  });
-  const api = apiOf(flags, io, { name: 'sentinel', metrics, logger });
-  const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
+  const { api, broker, ...program } = await openProgram(flags, io, 'sentinel');
   const publisher = await broker.publisher();
   const sentinel = new Sentinel(api, publisher, settings);
   try {
     const code = await runSentinel({
+      ...program,
       sentinel,
       connected: () => publisher.connected(),
-      logger,
-      metrics,
-      signal: io.signal,
       pauseMs: settings.pollSeconds * 1000,
       once: flags.once,
-      ports,
+      ports: flags.once ? { health: undefined, metrics: undefined } : program.ports,
     });
     return code === 0 ? 0 : 1;
   } finally {
