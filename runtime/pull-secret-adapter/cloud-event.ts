@@ -160,17 +160,15 @@ function sorted(value: unknown): unknown {
 
 // Which cluster an event speaks of.
 
-/** A hint to look at one cluster. */
-export interface ClusterHint {
-  readonly clusterId: string;
-  /** What the sender believed; only used to recognise repetitions. */
-  readonly generation: number | undefined;
-}
-
-/** A hint, or that the event is about something else (acknowledged), or that it is invalid. */
-export type HintResult =
-  | { readonly kind: 'cluster'; readonly hint: ClusterHint }
-  | { readonly kind: 'other'; readonly reason: string }
+/** Which cluster to look at, or that the event is about something else (acknowledged), or that it is invalid. */
+export type ClusterHint =
+  | {
+      readonly kind: 'cluster';
+      readonly clusterId: string;
+      /** What the sender believed; only used to recognise repetitions. */
+      readonly generation: number | undefined;
+    }
+  | { readonly kind: 'other' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /** Identifiers that are safe in a path, a label and an object name: what the API issues (UUIDv7) and `cls-123` of the requirement. */
@@ -180,10 +178,8 @@ export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
  * Any type with a segment `cluster` counts: `cluster.create` (requirement), `com.redhat.hyperfleet.cluster.reconcile` (running
  * system), `io.hyperfleet.cluster.updated` (dry runs). Events of node pools are ignored.
  */
-export function clusterHint(event: CloudEvent): HintResult {
-  if (!event.type.toLowerCase().split('.').includes('cluster')) {
-    return { kind: 'other', reason: `type "${event.type.slice(0, 120)}" is not about a cluster` };
-  }
+export function clusterHint(event: CloudEvent): ClusterHint {
+  if (!event.type.toLowerCase().split('.').includes('cluster')) return { kind: 'other' };
   // Some senders put the data as text that holds JSON.
   const data = typeof event.data === 'string' ? jsonOf(event.data) : event.data;
   if (typeof data !== 'object' || data === null) return { kind: 'invalid', reason: 'data is not an object' };
@@ -197,6 +193,7 @@ export function clusterHint(event: CloudEvent): HintResult {
   }
   return {
     kind: 'cluster',
-    hint: { clusterId: id, generation: Number.isInteger(generation) ? (generation as number) : undefined },
+    clusterId: id,
+    generation: Number.isInteger(generation) ? (generation as number) : undefined,
   };
 }

@@ -71,7 +71,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     const hint = clusterHint(read.event);
     if (hint.kind === 'invalid') return handled('dead', hint.reason);
     if (hint.kind === 'other') return handled('other');
-    const { clusterId, generation } = hint.hint;
+    const { clusterId, generation } = hint;
     const { source, id } = read.event;
     const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
     if (id !== '' && seen.has(key)) return handled('duplicate');
