@@ -9,8 +9,8 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 
-/** A call of the client: request in, `[response, request, raw response]` out. */
-export type ClientCall = (request: object, options?: object) => Promise<readonly [Reply, unknown, unknown]>;
+/** A call of the client: request in, response out. */
+export type ClientCall = (request: object) => Promise<readonly [Reply]>;
 export type Reply = Readonly<Record<string, unknown>>;
 
 export interface OfficialClient {
@@ -19,21 +19,11 @@ export interface OfficialClient {
   readonly updateSecret: ClientCall;
   readonly deleteSecret: ClientCall;
   readonly addSecretVersion: ClientCall;
-  readonly getSecretVersion: ClientCall;
   readonly accessSecretVersion: ClientCall;
   readonly disableSecretVersion: ClientCall;
-  readonly enableSecretVersion: ClientCall;
   readonly destroySecretVersion: ClientCall;
   readonly testIamPermissions: ClientCall;
-  /** With `autoPaginate: false` one page: `[items, next request, raw response]`. */
-  readonly listSecrets: (
-    request: object,
-    options?: object,
-  ) => Promise<readonly [readonly Reply[], Reply | null, Reply]>;
-  readonly listSecretVersions: (
-    request: object,
-    options?: object,
-  ) => Promise<readonly [readonly Reply[], Reply | null, Reply]>;
+  readonly listSecretVersions: (request: object) => Promise<readonly [readonly Reply[]]>;
   readonly close: () => Promise<void>;
 }
 

@@ -6,13 +6,10 @@ export const PERMISSION: Readonly<Record<string, string>> = {
   CreateSecret: 'secretmanager.secrets.create',
   UpdateSecret: 'secretmanager.secrets.update',
   DeleteSecret: 'secretmanager.secrets.delete',
-  ListSecrets: 'secretmanager.secrets.list',
   AddSecretVersion: 'secretmanager.versions.add',
   AccessSecretVersion: 'secretmanager.versions.access',
   ListSecretVersions: 'secretmanager.versions.list',
-  GetSecretVersion: 'secretmanager.versions.get',
   DisableSecretVersion: 'secretmanager.versions.disable',
-  EnableSecretVersion: 'secretmanager.versions.enable',
   DestroySecretVersion: 'secretmanager.versions.destroy',
   GetProject: 'resourcemanager.projects.get',
 };
@@ -35,14 +32,12 @@ export function rpcOf(method: string, path: string): string {
     addVersion: 'AddSecretVersion',
     access: 'AccessSecretVersion',
     disable: 'DisableSecretVersion',
-    enable: 'EnableSecretVersion',
     destroy: 'DestroySecretVersion',
     testIamPermissions: path.includes('/secrets/') ? 'TestIamPermissions' : 'TestProjectPermissions',
   };
   if (verb !== undefined) return verbs[verb] ?? verb;
   if (path.endsWith('/versions')) return 'ListSecretVersions';
-  if (path.includes('/versions/')) return 'GetSecretVersion';
-  if (path.endsWith('/secrets')) return method === 'GET' ? 'ListSecrets' : 'CreateSecret';
+  if (path.endsWith('/secrets')) return 'CreateSecret';
   const methods: Readonly<Record<string, string>> = {
     GET: 'GetSecret',
     PATCH: 'UpdateSecret',

@@ -1,5 +1,4 @@
 /** The rules of Secret Manager v1 over secrets in memory: names, labels, etags, masks. Speaks in bodies and refusals; knows nothing of HTTP. */
-import { paged } from './page.ts';
 import { assertEtag, invalid, Refusal } from './refusal.ts';
 import {
   addVersion,
@@ -62,7 +61,6 @@ export class SecretStore {
   /** @throws Refusal */
   answer(rpc: string, target: Target, body: Body): unknown {
     if (rpc === 'CreateSecret') return this.#create(target, body);
-    if (rpc === 'ListSecrets') return this.#list(target);
     const key = pathOf(target);
     const full = fullName(target, target.secret);
     const secret = this.secrets.get(key);
@@ -104,18 +102,6 @@ export class SecretStore {
     if (body['customerManagedEncryption'] !== undefined) made.key = body['customerManagedEncryption'];
     if (body['versionDestroyTtl'] !== undefined) made.versionDestroyTtl = destroyTtl(body);
     return shown(full, made);
-  }
-
-  #list(target: Target): unknown {
-    const { query } = target;
-    const all = [...this.secrets]
-      .filter(([key]) => key.startsWith(pathOf({ ...target, secret: '' })))
-      .toReversed();
-    const { page, nextPageToken } = paged(all, query);
-    const secrets = page.map(([key, secret]) =>
-      shown(fullName(target, key.slice(key.lastIndexOf('/') + 1)), secret),
-    );
-    return { secrets, totalSize: all.length, ...nextPageToken };
   }
 }
 
@@ -219,18 +205,9 @@ function update(name: string, secret: StoredSecret, mask: string, body: Body): u
       else secret.versionDestroyTtl = destroyTtl(body);
       continue;
     }
-    if (
-      field !== 'labels' &&
-      field !== 'annotations' &&
-      field !== 'versionAliases' &&
-      field !== 'version_aliases'
-    ) {
-      throw invalid(`The field ${field} cannot be updated.`);
-    }
+    if (field !== 'labels' && field !== 'annotations') throw invalid(`The field ${field} cannot be updated.`);
     if (field === 'labels') assertLabels(mapOf(body['labels']));
-    secret[field === 'version_aliases' ? 'versionAliases' : field] = mapOf(
-      body[field === 'version_aliases' ? 'versionAliases' : field],
-    );
+    secret[field] = mapOf(body[field]);
   }
   // Also when nothing has changed.
   secret.etag += 1;

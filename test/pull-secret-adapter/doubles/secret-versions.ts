@@ -1,6 +1,5 @@
 /** The versions of a secret in Secret Manager v1: their states, `latest` and aliases, checksums, payloads, lists. */
 import { crc32c } from '../../../runtime/pull-secret-adapter/job/secret-manager.ts';
-import { paged } from './page.ts';
 import { assertEtag, invalid, Refusal } from './refusal.ts';
 
 export type VersionState = 'ENABLED' | 'DISABLED' | 'DESTROYED';
@@ -78,8 +77,11 @@ export function listVersions(name: string, secret: StoredSecret, query: URLSearc
     .map((version, index) => shownVersion(`${name}/versions/${index + 1}`, version))
     .filter((version) => state === undefined || version['state'] === state)
     .toReversed();
-  const { page, nextPageToken } = paged(all, query);
-  return { versions: page, totalSize: state === undefined ? all.length : 0, ...nextPageToken };
+  const token = query.get('pageToken') ?? '';
+  if (!/^(p\d+)?$/.test(token)) throw invalid('The page token is not valid.');
+  const from = Number(token.slice(1));
+  const end = from + (Number(query.get('pageSize') ?? 0) || 25_000);
+  return { versions: all.slice(from, end), ...(end < all.length ? { nextPageToken: `p${end}` } : {}) };
 }
 
 interface OneVersion {
@@ -103,34 +105,21 @@ export function onVersion(rpc: string, { full, secret, wanted }: OneVersion, bod
       `Secret Version [${full}/versions/${wanted}] not found or has no versions.`,
     );
   }
-  if (rpc === 'GetSecretVersion') return shownVersion(name, version);
   if (rpc === 'AccessSecretVersion') return accessed(name, version);
   assertEtag(version.etag ?? 1, body['etag']);
   assertNot(version, name, ['DESTROYED']);
-  const states: Readonly<Record<string, VersionState>> = {
-    DisableSecretVersion: 'DISABLED',
-    EnableSecretVersion: 'ENABLED',
-    DestroySecretVersion: 'DESTROYED',
-  };
-  const state = states[rpc];
-  if (state === undefined) throw new Refusal('UNIMPLEMENTED', rpc);
   version.etag = (version.etag ?? 1) + 1;
-  if (state === 'DESTROYED' && secret.versionDestroyTtl !== undefined)
-    schedule(version, secret.versionDestroyTtl);
-  else changeTo(version, state);
+  if (rpc === 'DisableSecretVersion') version.state = 'DISABLED';
+  else if (rpc !== 'DestroySecretVersion') throw new Refusal('UNIMPLEMENTED', rpc);
+  else if (secret.versionDestroyTtl === undefined) destroy(version);
+  else schedule(version, secret.versionDestroyTtl);
   return shownVersion(name, version);
 }
 
-/** It can be read by nobody until then, and enabling it again takes the destruction back. */
+/** Nobody can read it until then. */
 function schedule(version: StoredVersion, ttl: string): void {
   version.state = 'DISABLED';
   version.scheduledDestroyTime = new Date(Date.now() + Number.parseInt(ttl, 10) * 1000).toISOString();
-}
-
-function changeTo(version: StoredVersion, state: VersionState): void {
-  version.state = state;
-  if (state === 'ENABLED') delete version.scheduledDestroyTime;
-  if (state === 'DESTROYED') destroy(version);
 }
 
 function destroy(version: StoredVersion): void {
