@@ -39,6 +39,7 @@ export function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, 
   });
 }
 
+/** A condition as the API mirrors it, or of an adapter's own report. */
 const condition = z.looseObject({
   type: z.string(),
   status: z.string(),
@@ -48,9 +49,6 @@ const condition = z.looseObject({
   last_updated_time: text,
   last_transition_time: text,
 });
-
-/** A condition as the API mirrors it, or of an adapter's own report. */
-export type ApiCondition = z.output<typeof condition>;
 
 /** One item of `GET .../statuses`. */
 const adapterStatus = z.object({

@@ -1,10 +1,6 @@
 /** What Sentinel says by expressions of CEL: refused before anything runs when it can never work, bounded whatever tenants write, counted when it has no value. */
 import assert from 'node:assert/strict';
-import {
-  type ApiCondition,
-  clusterDocument,
-  type HyperfleetCluster,
-} from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterDocument, type HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -13,7 +9,7 @@ const NOW = new Date('2026-01-02T00:00:00Z');
 
 function resource(
   fields: Readonly<Record<string, unknown>> = {},
-  ...conditions: ApiCondition[]
+  ...conditions: HyperfleetCluster['conditions'][number][]
 ): HyperfleetCluster {
   return clusterDocument.parse({ id: 'cls-1', generation: 3, ...fields, status: { conditions } });
 }
