@@ -1,21 +1,27 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
 
-import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
-import { applyByName, dataUrl, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import { type AccountBound, cel, celOf, GOES } from '../../runtime/core/kubernetes/account-bounds.ts';
+import {
+  applyByName,
+  dataUrl,
+  EVENTS,
+  may,
+  type PolicyRule,
+  READ,
+} from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import { ROLE } from '../../runtime/credential-provider/access.ts';
+import { CONFIG_API_VERSION, CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
 import {
   hostedConfigMapName,
+  hostedConfigText,
   ignition,
   machineConfigName,
-  variableDropIn,
 } from '../../runtime/credential-provider/objects.ts';
-import {
-  CREDENTIAL_PROVIDER,
-  kubeletFlags,
-  platformFile,
-} from '../../runtime/credential-provider/platform.ts';
-import { type Access, EVENTS, type HostedCluster, may, READ, statusRules } from '../shared/system.ts';
+import type { HostedExecutable } from '../../runtime/credential-provider/options.ts';
+import { CREDENTIAL_PROVIDER, platformFile } from '../../runtime/credential-provider/platform.ts';
+import { configText, poolFiles } from '../../runtime/credential-provider/pools.ts';
+import { type Access, type HostedCluster, statusRules } from '../shared/system.ts';
 
 const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
 const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
@@ -35,45 +41,70 @@ export function clusterAccess(namespace: string): readonly Access[] {
   ];
 }
 
-const CONFIG_FILES = ['AWS', 'GCP', 'Azure', 'None'].map((platform) => platformFile(platform).path);
-const DROP_INS = CONFIG_FILES.map((path) => dataUrl(variableDropIn(kubeletFlags(path))));
-/** CEL has no literal of a map whose values differ in type. */
-const IGNITION = Object.entries(ignition([]).ignition).map(([key, value]) => ({
-  key,
-  holds: `variables.ignition.?${key}.orValue(${JSON.stringify(value)}) == ${JSON.stringify(value)}`,
-}));
+const PLATFORMS = ['AWS', 'GCP', 'Azure', 'None'].map(platformFile);
+const CONFIG = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND } as const;
+const URL = dataUrl('');
+/** The content of the kubelet's file in a rendered MachineConfig. CEL does not decode base64, so that any may stand in its place. */
+const CONTENT = dataUrl(configText(CONFIG)).slice(URL.length);
+const BASE64 = '[A-Za-z0-9+/]*={0,2}$';
+const MESSAGE =
+  "this account of Pullwright writes MachineConfigs only as they are rendered: the platform's file and a drop-in that points the kubelet at it";
 
-/** The platform's file, the drop-in for it, and nothing else that a MachineConfig could hold: units, users, kernels, images. */
+const STORAGES = [true, false].flatMap((isKnownToKubelet) =>
+  PLATFORMS.map((platform) => ignition(poolFiles({ ...platform, isKnownToKubelet }, CONFIG))['storage']),
+);
+
+/** As rendered, but for the content of the platform's file. Roles name the MachineConfigs. */
 const MACHINE_CONFIGS: AccountBound = {
   name: 'machine-configs',
   apiGroup: 'machineconfiguration.openshift.io',
   resource: 'machineconfigs',
   variables: [
-    { name: 'spec', expression: "request.operation == 'DELETE' ? {} : dyn(object.spec)" },
-    { name: 'config', expression: 'dyn(variables.spec.?config.orValue({}))' },
-    { name: 'ignition', expression: 'dyn(variables.config.?ignition.orValue({}))' },
-    { name: 'storage', expression: 'dyn(variables.config.?storage.orValue({}))' },
+    { name: 'storage', expression: 'dyn(object.spec.config.storage)' },
+    {
+      name: 'source',
+      expression: `dyn(size(variables.storage) == 0 ? '${URL}' : variables.storage.files[0].contents.source)`,
+    },
   ],
   validations: [
     {
-      expression: `request.name in ${JSON.stringify(POOLS.map(machineConfigName))}`,
-      message: 'this account of Pullwright writes only the MachineConfigs of the credential provider',
-    },
-    {
-      expression: `variables.storage.?files.orValue([]).all(file, file.path in ${JSON.stringify(CONFIG_FILES)} || (file.path == '${CREDENTIAL_PROVIDER.dropIn}' && file.contents.source in ${JSON.stringify(DROP_INS)}))`,
-      message: `this account of Pullwright writes only the platform's file below ${CREDENTIAL_PROVIDER.configDir} and a drop-in that points the kubelet at it`,
-    },
-    {
-      expression: `variables.ignition.all(key, key in ${JSON.stringify(IGNITION.map(({ key }) => key))}) && ${IGNITION.map(({ holds }) => holds).join(' && ')}`,
-      message: 'this account of Pullwright makes nodes fetch nothing',
-    },
-    {
-      expression:
-        "variables.spec.all(key, key in ['config']) && variables.storage.all(key, key in ['files']) && ['systemd', 'passwd', 'kernelArguments'].all(key, size(variables.config[?key].orValue({})) == 0)",
-      message: 'this account of Pullwright brings no units, users, links, kernels or images to nodes',
+      expression: `${GOES}(dyn(object.spec) == ${celOf({ config: { ...ignition([]), storage: cel('variables.storage') } })} && variables.source.matches('^${URL}${BASE64}') && variables.storage in ${celOf([{}, ...STORAGES]).replaceAll(celOf(URL + CONTENT), 'variables.source')})`,
+      message: MESSAGE,
     },
   ],
 };
+
+/** Of the ConfigMaps for NodePools: the text as rendered, of a hosted cluster with and without its executable, but for the same content. */
+function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
+  const [head = ''] = hostedConfigText(poolFiles(platformFile('None'), CONFIG)).split(CONTENT);
+  const executables = new Map(hosted.map(({ executable }) => [JSON.stringify(executable), executable]));
+  const tails = [...executables.values()].map((executable, index) => ({
+    name: `tails${index}`,
+    expression: JSON.stringify(
+      PLATFORMS.map(
+        (platform) => hostedConfigText(poolFiles(platform, CONFIG), executable).split(CONTENT)[1],
+      ),
+    ),
+  }));
+  const content = `variables.text.substring(${head.length}, size(variables.text) - size(tail))`;
+  return {
+    name: 'hosted-machine-configs',
+    apiGroup: '',
+    resource: 'configmaps',
+    resourceNames: hosted.map(({ cluster }) => hostedConfigMapName(cluster.hostedCluster.name)),
+    variables: [
+      { name: 'text', expression: "object.?data[?'config'].orValue('')" },
+      { name: 'head', expression: JSON.stringify(head) },
+      ...tails,
+    ],
+    validations: [
+      {
+        expression: `${GOES}(object.data.all(key, key == 'config') && !has(object.binaryData) && (variables.text == ${JSON.stringify(hostedConfigText([]))} || (variables.text.startsWith(variables.head) && (${tails.map(({ name }) => `variables.${name}`).join(' + ')}).exists(tail, size(variables.text) >= ${head.length} + size(tail) && variables.text.endsWith(tail) && ${content}.matches('^${BASE64}')))))`,
+        message: MESSAGE,
+      },
+    ],
+  };
+}
 
 /** In a hosted cluster: the nodes' configuration is read there, and delivered by the management cluster. */
 export function hostedNodesAccess(): readonly Access[] {
@@ -108,22 +139,29 @@ export function followedAccess(namespace: string): Access {
   };
 }
 
-/** In a management cluster, for each hosted cluster: its ConfigMap and its report. */
-export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
-  const { namespace, name } = cluster.hostedCluster;
+/** A hosted cluster, and what comes to its nodes beside the kubelet's file. */
+export interface HostedProvider {
+  readonly cluster: HostedCluster;
+  readonly executable?: HostedExecutable | undefined;
+}
+
+/** In a management cluster, for its hosted clusters: their ConfigMaps and reports. */
+export function hostedClustersAccess(hosted: readonly HostedProvider[]): readonly Access[] {
   return [
-    {
-      namespace,
-      rules: [
-        applyByName('', 'configmaps', [hostedConfigMapName(name)]),
-        // They are looked up by label, which RBAC cannot express.
-        may(['list', 'watch'], '', ['configmaps']),
-        // Which NodePools refer to the ConfigMap, and how far they are.
-        may(READ, 'hypershift.openshift.io', ['nodepools']),
-      ],
-    },
-    statusAccess(cluster.controlPlaneNamespace),
-    { rules: [EVENTS] },
+    { rules: [EVENTS], bounds: [hostedMachineConfigs(hosted)] },
+    ...hosted.flatMap(({ cluster: { hostedCluster, controlPlaneNamespace } }) => [
+      {
+        namespace: hostedCluster.namespace,
+        rules: [
+          applyByName('', 'configmaps', [hostedConfigMapName(hostedCluster.name)]),
+          // They are looked up by label, which RBAC cannot express.
+          may(['list', 'watch'], '', ['configmaps']),
+          // Which NodePools refer to the ConfigMap, and how far they are.
+          may(READ, 'hypershift.openshift.io', ['nodepools']),
+        ],
+      },
+      statusAccess(controlPlaneNamespace),
+    ]),
   ];
 }
 

@@ -12,7 +12,13 @@ import { executableMachineConfigs } from '../../runtime/credential-provider/obje
 import { type CredentialProviderInput, mistakes, schema } from '../../runtime/credential-provider/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { type ChartSystem, clusterOptions } from '../shared/system.ts';
-import { clusterAccess, followedAccess, hostedClusterAccess, hostedNodesAccess } from './access.ts';
+import {
+  clusterAccess,
+  followedAccess,
+  type HostedProvider,
+  hostedClustersAccess,
+  hostedNodesAccess,
+} from './access.ts';
 import { credentialProviderAlerts } from './alerts.ts';
 import { installerObjects } from './installer.ts';
 
@@ -67,7 +73,9 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
             ...optionsOf(config),
             ...hostedExecutable(config, image),
           })),
-          access: hosted.flatMap(({ cluster }) => hostedClusterAccess(cluster)),
+          access: hostedClustersAccess(
+            hosted.map(({ cluster, config }) => ({ cluster, ...hostedExecutable(config, cluster.image) })),
+          ),
         },
 };
 
@@ -75,7 +83,7 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
 function hostedExecutable(
   { executable, provider }: CredentialProviderInput,
   image: string,
-): Readonly<Record<string, unknown>> {
+): Pick<HostedProvider, 'executable'> {
   if (executable === undefined) return {};
   return { executable: { image, ...(provider === undefined ? {} : { settings: provider }) } };
 }

@@ -7,10 +7,13 @@ import {
   clusterRole,
   clusterRoleBinding,
   daemonSet,
+  EVENTS,
   HOST_CONTAINER,
   labels,
-  type PolicyRule,
+  may,
+  NODE_STATUSES,
   podMonitor,
+  READ,
   role,
   roleBinding,
   serviceAccount,
@@ -46,20 +49,13 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
     serviceAccount(metadata),
     clusterRole({ name: CLUSTER_NAME, labels: own }, [
       // The versions of kubelet and CRI-O; a pod cannot be limited to its own node.
-      { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-      {
-        apiGroups: [CREDENTIAL_PROVIDER.group],
-        resources: [CREDENTIAL_PROVIDER.plural],
-        resourceNames: [CREDENTIAL_PROVIDER.objectName],
-        verbs: ['get', 'list', 'watch'],
-      },
-      ...(options.report === true
-        ? [{ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] } as const]
-        : []),
+      may(['get'], '', ['nodes']),
+      may(READ, CREDENTIAL_PROVIDER.group, [CREDENTIAL_PROVIDER.plural], [CREDENTIAL_PROVIDER.objectName]),
+      ...(options.report === true ? [EVENTS] : []),
     ]),
     ...(options.report === true
       ? [
-          role(metadata, STATUS_RULES),
+          role(metadata, NODE_STATUSES),
           roleBinding(metadata, [{ name: NAME, namespace: NAMESPACE }]),
           ...nodeReportBounds(
             metadata,
@@ -74,12 +70,6 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
     ...(options.metrics === true ? [podMonitor(metadata, { name: NAME })] : []),
   ];
 }
-
-/** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */
-const STATUS_RULES: readonly PolicyRule[] = [
-  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['get', 'create', 'patch'] },
-  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
-];
 
 interface HostFolder {
   readonly name: string;

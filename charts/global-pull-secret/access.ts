@@ -5,7 +5,14 @@
 
 import { onlyLabel } from '../../runtime/core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
-import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
+import {
+  applyByName,
+  EVENTS,
+  may,
+  type PolicyRule,
+  READ,
+  secretsByName,
+} from '../../runtime/core/kubernetes/objects.ts';
 import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import {
   AGENT_POLICY_NAME,
@@ -15,7 +22,7 @@ import {
 } from '../../runtime/global-pull-secret/agent-access.ts';
 import { POLICY_NAME } from '../../runtime/global-pull-secret/objects.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
-import { type Access, type Delivery, EVENTS, may, READ, statusRules } from '../shared/system.ts';
+import { type Access, type Delivery, statusRules } from '../shared/system.ts';
 
 const MACHINES = may(READ, 'cluster.x-k8s.io', ['machines']);
 /** The labels of a Machine cannot be granted apart from the rest of it. */

@@ -17,8 +17,11 @@ import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/objec
 import {
   clusterRole,
   clusterRoleBinding,
+  EVENTS,
+  may,
   type PodSpec,
   type PolicyRule,
+  READ,
   role,
   roleBinding,
   secretsByName,
@@ -257,36 +260,23 @@ function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): Account
 // having those rights itself.
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const WRITE = ['create', 'patch', 'delete'] as const;
 
 const OWN: readonly PolicyRule[] = [
-  { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
-  {
-    apiGroups: [''],
-    resources: ['configmaps'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'delete'] },
-  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+  may([...READ, ...WRITE], 'batch', ['jobs']),
+  may(['list'], '', ['pods']),
+  may([...READ, ...WRITE], '', ['configmaps']),
+  may(['get', ...WRITE], '', ['secrets']),
+  EVENTS,
+  may(['get', 'create', 'update', 'patch'], 'coordination.k8s.io', ['leases']),
 ];
 
 const EVERYWHERE: readonly PolicyRule[] = [
   // Server-side apply names what it creates, so the one name suffices.
-  {
-    apiGroups: [RBAC_GROUP],
-    resources: ['rolebindings'],
-    resourceNames: [JOB_BINDING],
-    verbs: ['get', 'create', 'patch', 'delete'],
-  },
+  may(['get', ...WRITE], RBAC_GROUP, ['rolebindings'], [JOB_BINDING]),
   // Whether a management namespace exists at all: a Role inside it would be deleted with it.
-  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  {
-    apiGroups: [RBAC_GROUP],
-    resources: ['clusterroles'],
-    resourceNames: [JOB_CLUSTER_ROLE],
-    verbs: ['bind'],
-  },
+  may(['get'], '', ['namespaces']),
+  may(['bind'], RBAC_GROUP, ['clusterroles'], [JOB_CLUSTER_ROLE]),
 ];
 
 /** Input of {@link adapterRights}. */
@@ -303,7 +293,7 @@ export function adapterRights(input: Rights): readonly KubeObject[] {
   const subjects = [subject];
   const meta = { name: 'pullwright-pull-secret-adapter', labels };
   // Server-side apply names what it creates, so the one name suffices.
-  const job = secretsByName([input.pullSecretName], ['get', 'create', 'patch', 'delete']);
+  const job = secretsByName([input.pullSecretName], ['get', ...WRITE]);
   return [
     clusterRole({ name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, [job]),
     clusterRole(meta, EVERYWHERE),

@@ -4,10 +4,18 @@
  */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { applyByName, clusterRole, labels, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import {
+  applyByName,
+  clusterRole,
+  EVENTS,
+  labels,
+  may,
+  type PolicyRule,
+  READ,
+} from '../../runtime/core/kubernetes/objects.ts';
 import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import { type Access, EVENTS, may, READ } from '../shared/system.ts';
+import { type Access } from '../shared/system.ts';
 
 export interface InjectionAccessInput {
   readonly admission: 'policy' | 'webhook' | 'none';

@@ -7,11 +7,13 @@ import {
   deployment,
   kubernetesObject,
   labels,
+  may,
   type NetworkSettings,
   networkPolicy,
   type PodSpec,
   type PolicyRule,
   podDisruptionBudget,
+  READ,
   selectorLabels,
   service,
   serviceAccount,
@@ -28,7 +30,6 @@ import {
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
 import { ownPod } from '../shared/pod.ts';
-import { may, READ } from '../shared/system.ts';
 
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';

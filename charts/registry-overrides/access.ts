@@ -1,8 +1,20 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
 
-import { type AccountBound, sameBut, sameMetadata } from '../../runtime/core/kubernetes/account-bounds.ts';
+import {
+  type AccountBound,
+  GOES,
+  sameBut,
+  sameMetadata,
+} from '../../runtime/core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET, PLANES } from '../../runtime/core/kubernetes/hypershift.ts';
-import { applyByName, type PolicyRule, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
+import {
+  applyByName,
+  EVENTS,
+  may,
+  type PolicyRule,
+  READ,
+  secretsByName,
+} from '../../runtime/core/kubernetes/objects.ts';
 import {
   CATALOG_CONTAINERS,
   CATALOG_STREAM,
@@ -16,9 +28,10 @@ import {
   DEFAULT_REGISTRY,
   IS_REGISTRY_OVERRIDES,
 } from '../../runtime/registry-overrides/olm-catalogs.ts';
-import { OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
-import { TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';
-import { type Access, EVENTS, may, READ } from '../shared/system.ts';
+import { NO_OVERRIDES, OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
+import { MAX_VALUE, TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';
+import { CONFIG_MAP, DOCUMENT_KEY } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
+import { type Access } from '../shared/system.ts';
 
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
@@ -83,17 +96,19 @@ function isOfCatalog(image: string, catalog: string): string {
 }
 
 const SAME_IMAGE = 'one.?image == old.?image';
+/** `registry=mirror` pairs. The characters alone: the exact pattern of a registry costs more than the API server lets a policy spend on a long value. */
+const PAIRS = `^(${NO_OVERRIDES}|([*A-Za-z0-9.:/_-]+=[A-Za-z0-9.:/_-]+(,|$))+)$`;
 const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
 /** In CEL, of a container `one` and what it was, `old`. */
 const SAME_CONTAINER = [
   sameBut('one', 'old', ['env', 'image']),
   `(${SAME_IMAGE} || (variables.catalog != '' && one.name in ${JSON.stringify(Object.values(CATALOG_CONTAINERS))}))`,
-  `(one.?env == old.?env || (one.name == request.name && one${OTHER_VARIABLES} == old${OTHER_VARIABLES} && one.?env.orValue([]).all(variable, variable.name != '${OVERRIDES_ENV}' || !has(variable.valueFrom))))`,
+  `(one.?env == old.?env || (one.name == request.name && one${OTHER_VARIABLES} == old${OTHER_VARIABLES} && one.?env.orValue([]).all(variable, variable.name != '${OVERRIDES_ENV}' || (!has(variable.valueFrom) && size(variable.?value.orValue('')) <= ${MAX_VALUE} && variable.?value.orValue('').matches('${PAIRS}')))))`,
 ].join(' && ');
 const listOf = (when: 'now' | 'was', list: string): string => `variables.${when}.?${list}.orValue([])`;
 const PODS = [
-  { name: 'now', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
-  { name: 'was', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec.template.spec)" },
+  { name: 'now', expression: 'dyn(object.spec.template.spec)' },
+  { name: 'was', expression: 'dyn(oldObject.spec.template.spec)' },
   {
     name: 'catalog',
     expression: "request.name.endsWith('-catalog') ? request.name.replace('-catalog', '') : ''",
@@ -107,8 +122,6 @@ const DEPLOYMENT_FIELDS: AccountBound = {
   resource: 'deployments',
   variables: [
     ...PODS,
-    { name: 'spec', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec)" },
-    { name: 'old', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec)" },
     { name: 'triggers', expression: `object.metadata.?annotations[?'${TRIGGERS_ANNOTATION}'].orValue('[]')` },
   ],
   validations: [
@@ -117,15 +130,29 @@ const DEPLOYMENT_FIELDS: AccountBound = {
         "request.operation == 'UPDATE'",
         sameMetadata({ annotations: [TRIGGERS_ANNOTATION] }),
         `(oldObject.metadata.?annotations[?'${TRIGGERS_ANNOTATION}'].orValue('[]') == variables.triggers || (variables.catalog != '' && variables.triggers in ['[]', ${JSON.stringify(JSON.stringify(catalogTriggers('NAME')))}.replace('NAME', variables.catalog)]))`,
-        sameBut('variables.spec', 'variables.old', ['template']),
-        'variables.spec.template.?metadata == variables.old.template.?metadata',
+        sameBut('dyn(object.spec)', 'dyn(oldObject.spec)', ['template']),
+        'object.spec.template.?metadata == oldObject.spec.template.?metadata',
         sameBut('variables.now', 'variables.was', LISTS),
         ...LISTS.flatMap((list) => [
           `${listOf('now', list)}.map(one, one.name) == ${listOf('was', list)}.map(one, one.name)`,
           `${listOf('now', list)}.all(one, ${listOf('was', list)}.exists(old, ${SAME_CONTAINER}))`,
         ]),
       ].join(' && '),
-      message: `this account of Pullwright changes nothing of Deployments but ${OVERRIDES_ENV} and the images of catalogs`,
+      message: `this account of Pullwright changes nothing of Deployments but the pairs of ${OVERRIDES_ENV} and the images of catalogs`,
+    },
+  ],
+};
+
+/** HyperShift takes a MachineConfig from each ConfigMap of a control plane with a label and the key `config`. */
+const DOCUMENT: AccountBound = {
+  name: 'overrides-document',
+  apiGroup: '',
+  resource: 'configmaps',
+  resourceNames: [CONFIG_MAP],
+  validations: [
+    {
+      expression: `${GOES}(object.?data.orValue({}).all(key, key == '${DOCUMENT_KEY}') && !has(object.binaryData))`,
+      message: `this account of Pullwright writes only ${DOCUMENT_KEY} in ConfigMaps of control planes`,
     },
   ],
 };
@@ -172,10 +199,10 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
       ...controlPlane,
       rules: [
         may([...READ, 'patch'], 'apps', ['deployments'], [...TARGETS, ...CATALOGS]),
-        applyByName('', 'configmaps', ['registry-overrides']),
+        applyByName('', 'configmaps', [CONFIG_MAP]),
         applyByName('image.openshift.io', 'imagestreams', [CATALOG_STREAM]),
       ],
-      bounds: [DEPLOYMENT_FIELDS, ...CATALOG_IMAGES],
+      bounds: [DEPLOYMENT_FIELDS, DOCUMENT, ...CATALOG_IMAGES],
     },
     {
       ...cluster,

@@ -5,12 +5,12 @@ import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import { dnsName, type Frozen } from '../../runtime/core/kubernetes/fields.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { dataUrl, labels, machineConfigOf } from '../../runtime/core/kubernetes/objects.ts';
+import { dataUrl, labels, machineConfigOf, may, READ } from '../../runtime/core/kubernetes/objects.ts';
 import { lintMirrors } from '../../runtime/registry-overrides/lint.ts';
 import { collectMirrors, type MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import { type ChartSystem, clusterOptions, may, READ } from '../shared/system.ts';
+import { type ChartSystem, clusterOptions } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
 import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 

@@ -15,13 +15,16 @@ import {
   clusterRoleBinding,
   configMap,
   deployment,
+  EVENTS,
   labels,
+  may,
   namespace,
   namespaceReference,
   networkPolicy,
   type PodSpec,
   type PolicyRule,
   podDisruptionBudget,
+  READ,
   role,
   roleBinding,
   secretsByName,
@@ -34,7 +37,7 @@ import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { ownPod } from './pod.ts';
-import { type Access, type ClusterContext, EVENTS, may, READ, type ReconcilerPart } from './system.ts';
+import { type Access, type ClusterContext, type ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
 

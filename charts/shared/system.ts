@@ -6,7 +6,12 @@ import type { z } from 'zod';
 import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { applyByName, type NetworkSettings, type PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import {
+  applyByName,
+  may,
+  type NetworkSettings,
+  type PolicyRule,
+} from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
 
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
@@ -65,25 +70,6 @@ export interface Access {
   readonly rules: readonly PolicyRule[];
   /** What RBAC cannot say about these rules. */
   readonly bounds?: readonly AccountBound[];
-}
-
-export const READ = ['get', 'list', 'watch'] as const;
-
-export const EVENTS: PolicyRule = {
-  apiGroups: ['events.k8s.io'],
-  resources: ['events'],
-  verbs: ['create', 'patch'],
-};
-
-/** One rule for resources of one API group; without `resourceNames`, for every object. */
-export function may(
-  verbs: PolicyRule['verbs'],
-  apiGroup: string,
-  resources: readonly string[],
-  resourceNames?: readonly string[],
-): PolicyRule {
-  const names = resourceNames === undefined ? {} : { resourceNames };
-  return { apiGroups: [apiGroup], resources, verbs, ...names };
 }
 
 /** Applying the PullStatuses of these names, and their status. */

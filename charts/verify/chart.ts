@@ -10,14 +10,17 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
+  EVENTS,
   kubernetesObject,
   labels,
+  may,
   NODE_MIRROR_READS,
   namespace as namespaceObject,
   networkPolicy,
   OWN_NAMESPACE,
   type PodSpec,
   type PolicyRule,
+  READ,
   role,
   roleBinding,
   secretsByName,
@@ -28,14 +31,7 @@ import { pullStatusName, VERIFY } from '../../runtime/core/kubernetes/pull-statu
 import { ObjectGroup } from '../shared/group.ts';
 import type { Alert } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
-import {
-  type ChartSystem,
-  type ClusterContext,
-  EVENTS,
-  may,
-  READ,
-  type ReconcilerPart,
-} from '../shared/system.ts';
+import { type ChartSystem, type ClusterContext, type ReconcilerPart } from '../shared/system.ts';
 
 const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host, with its port if it has one');
 

@@ -7,6 +7,7 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
   kubernetesObject,
   labels,
+  may,
   type PolicyRule,
   role,
   secretsByName,
@@ -27,10 +28,9 @@ export interface NodeAccessOptions {
 /** ClusterRole and binding that let the group of nodes request tokens for the API server's audience. */
 export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = {}): readonly KubeObject[] {
   const name = 'node-credential-providers';
-  const serviceAccounts = { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'list'] };
+  const serviceAccounts = may(['get', 'list'], '', ['serviceaccounts']);
   const audience = {
-    apiGroups: [''],
-    resources: [CREDENTIAL_PROVIDER.audience],
+    ...may([], '', [CREDENTIAL_PROVIDER.audience]),
     verbs: ['request-serviceaccounts-token-audience'],
   };
   return [
@@ -108,14 +108,11 @@ export function namespaceRole(access: {
 }
 
 function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {
-  if (secrets === undefined) return [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
+  if (secrets === undefined) return [may(['get', 'list'], '', ['secrets'])];
   // A rule without names would be one for every secret.
   return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
 }
 
 function referenceRules(serviceAccounts: readonly string[]): readonly PolicyRule[] {
-  return [
-    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
-    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
-  ];
+  return [may(['get'], '', ['pods']), may(['get'], '', ['serviceaccounts'], serviceAccounts)];
 }

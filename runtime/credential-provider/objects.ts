@@ -196,18 +196,26 @@ export function hostedConfigMapName(hostedCluster: string): string {
   return `${hostedCluster}-crio-credential-provider`;
 }
 
-/**
- * The object. JSON is YAML, and a MachineConfig has no comments worth keeping.
- */
+/** The object. NodePools refer to one ConfigMap, so that our executable comes in it. */
 export function hostedConfigMap(
   hostedCluster: { readonly namespace: string; readonly name: string },
-  machineConfig: KubeObject,
+  files: readonly NodeFile[],
+  executable?: Omit<OwnExecutable, 'pools'>,
 ): KubeObject {
   return kubernetesObject(
     'ConfigMap',
     { name: hostedConfigMapName(hostedCluster.name), namespace: hostedCluster.namespace },
-    {
-      data: { config: `${JSON.stringify(machineConfig, null, 2)}\n` },
-    },
+    { data: { config: hostedConfigText(files, executable) } },
   );
+}
+
+/** The MachineConfig in it. JSON is YAML, and it has no comments worth keeping. Without a file the kubelet calls no provider. */
+export function hostedConfigText(
+  files: readonly NodeFile[],
+  executable?: Omit<OwnExecutable, 'pools'>,
+): string {
+  const own =
+    executable === undefined || files.length === 0 ? { files: [], units: [] } : executableParts(executable);
+  const object = machineConfig({ pool: 'worker', files: [...files, ...own.files], units: own.units });
+  return `${JSON.stringify(object, null, 2)}\n`;
 }

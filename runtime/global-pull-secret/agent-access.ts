@@ -12,9 +12,13 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
+  EVENTS,
   kubernetesObject,
   labels,
+  may,
+  NODE_STATUSES,
   type PolicyRule,
+  READ,
   role,
   roleBinding,
   secretsByName,
@@ -136,27 +140,14 @@ export function agentRbac(options: AgentRights): readonly KubeObject[] {
   const names = leaseNames(options);
   const ours = options.shape !== 'upstream';
   const report = reports(options);
-  const leases: readonly PolicyRule[] =
-    names.length === 0
-      ? []
-      : [
-          {
-            apiGroups: ['coordination.k8s.io'],
-            resources: ['leases'],
-            resourceNames: names,
-            verbs: ['get', 'update'],
-          },
-        ];
+  const leases = names.length === 0 ? [] : [may(['get', 'update'], 'coordination.k8s.io', ['leases'], names)];
   return [
     options.shape === 'upstream' ? upstreamServiceAccount() : serviceAccount(metadata(NAMES.namespace)),
     ...grant(NAMES.namespace, [
-      secretsByName(
-        [NAMES.original, NAMES.global],
-        options.watch === false || !ours ? ['get'] : ['get', 'list', 'watch'],
-      ),
+      secretsByName([NAMES.original, NAMES.global], options.watch === false || !ours ? ['get'] : READ),
       ...leases,
       ...(ours && booksTurns(options) ? [FLEET_SIZE] : []),
-      ...(report ? STATUS_RULES : []),
+      ...(report ? NODE_STATUSES : []),
     ]),
     ...grant(NAMES.configNamespace, [secretsByName([NAMES.platform], ['get'])]),
     ...names.map(lease),
@@ -165,27 +156,13 @@ export function agentRbac(options: AgentRights): readonly KubeObject[] {
 }
 
 /** How many nodes there are, which says how many may restart at once. */
-const FLEET_SIZE: PolicyRule = {
-  apiGroups: ['apps'],
-  resources: ['daemonsets'],
-  resourceNames: [NAMES.syncer],
-  verbs: ['get'],
-};
-
-/** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */
-const STATUS_RULES: readonly PolicyRule[] = [
-  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['get', 'create', 'patch'] },
-  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
-];
+const FLEET_SIZE: PolicyRule = may(['get'], 'apps', ['daemonsets'], [NAMES.syncer]);
 
 /** Nodes belong to no namespace, and Events about them to another than the agent's. */
 function reportRbac(): readonly KubeObject[] {
   const { name, labels: marks } = metadata(NAMES.namespace);
   return [
-    clusterRole({ name, labels: marks }, [
-      { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-    ]),
+    clusterRole({ name, labels: marks }, [may(['get'], '', ['nodes']), EVENTS]),
     clusterRoleBinding({ name, labels: marks }, [{ name, namespace: NAMES.namespace }]),
   ];
 }

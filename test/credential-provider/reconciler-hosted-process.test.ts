@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { hostedClusterAccess } from '../../charts/credential-provider/access.ts';
+import { hostedClustersAccess } from '../../charts/credential-provider/access.ts';
 import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -57,14 +57,18 @@ else {
   for (const name of ['clusters', 'clusters-east'])
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
   await furnishPools(plane, 'AWS');
-  const access = hostedClusterAccess({
-    name: 'east',
-    hostedCluster: { namespace: 'clusters', name: 'east' },
-    controlPlaneNamespace: 'clusters-east',
-    delivery: 'gitops',
-    image: 'registry.example.com/pullwright:1',
-    namespace: 'pullwright-system',
-  });
+  const access = hostedClustersAccess([
+    {
+      cluster: {
+        name: 'east',
+        hostedCluster: { namespace: 'clusters', name: 'east' },
+        controlPlaneNamespace: 'clusters-east',
+        delivery: 'gitops',
+        image: 'registry.example.com/pullwright:1',
+        namespace: 'pullwright-system',
+      },
+    },
+  ]);
   const rulesIn = (namespace?: string) =>
     access.filter((one) => one.namespace === namespace).flatMap(({ rules }) => rules);
   const user = await plane.user({

@@ -289,6 +289,23 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
         },
       ),
     ),
+    // HyperShift brings the MachineConfig in such ConfigMaps to the nodes of a hosted cluster.
+    ...(
+      [
+        ['clusters', 'guest-crio-credential-provider'],
+        ['clusters-guest', 'registry-overrides'],
+      ] as const
+    ).map(([namespace, name]) =>
+      applied(
+        { resource: 'configmaps', namespace, name },
+        {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name, namespace, labels: { 'hypershift.openshift.io/core-ignition-config': 'true' } },
+          data: { config: 'kind: MachineConfig' },
+        },
+      ),
+    ),
     read('list', { resource: 'secrets' }),
   ];
 }

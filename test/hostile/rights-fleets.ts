@@ -20,7 +20,7 @@ export const hub: FleetInput = {
         'global-pull-secret': {},
         'registry-overrides': {},
         'pull-secret-injection': {},
-        'credential-provider': {},
+        'credential-provider': { executable: {} },
       },
     },
   ],

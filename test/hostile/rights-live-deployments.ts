@@ -7,6 +7,7 @@ import {
   TRIGGERS_ANNOTATION,
 } from '../../runtime/registry-overrides/objects.ts';
 import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-catalogs.ts';
+import { MAX_VALUE } from '../../runtime/registry-overrides/reconciler/deployments.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { hostedControlPlane } from '../support/hypershift.ts';
@@ -105,7 +106,16 @@ export function deploymentThefts(
 
   test('sets the variable in its container alone', async () => {
     done(await strategic(at(operator), variable('control-plane-operator'), ''));
+    const pair = 'registry.example.com=mirror.example.com:5000/a';
+    const longest = Array(Math.floor((MAX_VALUE + 1) / (pair.length + 1)))
+      .fill(pair)
+      .join(',');
+    for (const value of ['=', 'a=b,a=c', '*.example.com=m/x_y,quay.io/team=m:5000', longest])
+      done(await strategic(at(operator), variable('control-plane-operator', { value })));
     for (const [object, body] of [
+      ...['a', 'a=', 'a=b c', 'a=b;c', 'a=b@c', 'a=b\nc=d', '$(A)=b', `${longest},${pair}`].map(
+        (value) => [operator, variable('control-plane-operator', { value })] as const,
+      ),
       [operator, variable('beside')],
       [catalog, variable(container)],
       [

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataUrl } from '../../runtime/core/kubernetes/objects.ts';
-import { CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
-import { ignition } from '../../runtime/credential-provider/objects.ts';
+import { CONFIG_API_VERSION, CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
+import { hostedConfigMap, hostedConfigText, ignition } from '../../runtime/credential-provider/objects.ts';
 import { platformFile } from '../../runtime/credential-provider/platform.ts';
 import { poolFiles } from '../../runtime/credential-provider/pools.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
@@ -15,6 +15,7 @@ import type { Answer, Requester } from '../control-plane/request.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { IMAGE } from './rights-fleets.ts';
 import { adapterThefts } from './rights-live-adapter.ts';
 import { agentThefts } from './rights-live-agents.ts';
 import { deploymentThefts } from './rights-live-deployments.ts';
@@ -22,6 +23,8 @@ import { nodeThefts } from './rights-live-nodes.ts';
 import { furnish, stolenToken } from './rights-live-plane.ts';
 import { walked } from './rights-walk.ts';
 
+const CONFIG = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND } as const;
+const RENDERED = /writes MachineConfigs only as they are rendered/;
 const folder = tempFolder();
 
 const missing = missingControlPlane();
@@ -148,42 +151,97 @@ else {
       }),
       spec,
     });
-    const files = (path: string, source = 'data:,') => ({
-      ...ignition([]),
-      storage: { files: [{ path, contents: { source } }] },
-    });
     const ours = '97-worker-generated-credentialproviderconfig';
-    const good = files('/etc/kubernetes/credential-providers/generic-credential-provider.yaml');
-    const dropIn = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
-    const unknownToKubelet = poolFiles(platformFile('None'), { apiVersion: 'v1', kind: CONFIG_KIND });
+    const filesOf = (platform: string) => poolFiles(platformFile(platform), CONFIG);
+    const good = ignition(filesOf('AWS'));
+    const [file] = (good['storage'] as { readonly files: readonly object[] }).files;
+    const withFile = (more: object) => ({ ...good, storage: { files: [{ ...file, ...more }] } });
+    const evil = '[Service]\nExecStartPre=/bin/sh\n';
     for (const [made, status] of [
-      [good, 201],
-      [ignition(unknownToKubelet), 200],
+      [ignition([]), 201],
+      [good, 200],
+      [ignition(filesOf('None')), 200],
     ] as const) {
       const answer = await apply(`${at}/${ours}`, config(ours, { config: made }));
       assert.equal(answer.status, status, answer.body.message);
     }
     for (const spec of [
-      { config: files('/etc/shadow') },
-      { config: files('/etc/kubernetes/credential-providers/other.yaml') },
-      { config: files(dropIn, dataUrl('[Service]\nExecStartPre=/bin/sh\n')) },
+      { config: withFile({ path: '/etc/shadow' }) },
+      { config: withFile({ path: '/etc/kubernetes/credential-providers/other.yaml' }) },
+      { config: withFile({ path: '/etc/kubernetes/credential-providers/../manifests/pod.yaml' }) },
+      { config: withFile({ mode: 0o777 }) },
+      { config: withFile({ contents: { source: 'https://example.com/file' } }) },
+      { config: withFile({ contents: { source: `${dataUrl('')},` } }) },
+      { config: ignition(filesOf('None').map((one, index) => (index === 0 ? one : { ...one, text: evil }))) },
+      { config: ignition([...filesOf('AWS'), { path: '/etc/shadow', text: '' }]) },
       {
         config: {
           ...good,
           ignition: { version: '3.5.0', config: { merge: [{ source: 'https://example.com' }] } },
         },
       },
-      { config: files('/etc/kubernetes/credential-providers/../manifests/pod.yaml') },
+      { config: { ...good, storage: { ...good['storage'], links: [{ path: '/a', target: '/b' }] } } },
       { config: { ...good, systemd: { units: [{ name: 'a.service', enabled: true, contents: '' }] } } },
       { config: { ...good, passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['x'] }] } } },
       { config: good, osImageURL: 'registry.example.com/evil' },
       { config: good, kernelArguments: ['init=/bin/sh'] },
     ])
-      await refused(/writes only the platform's file|makes nodes fetch nothing|brings no units/, (query) =>
-        apply(`${at}/${ours}`, config(ours, spec), query),
-      );
-    await refused(/cannot (patch|create)|writes only the MachineConfigs/, (query) =>
+      await refused(RENDERED, (query) => apply(`${at}/${ours}`, config(ours, spec), query));
+    await refused(/cannot (patch|create)/, (query) =>
       apply(`${at}/99-evil`, config('99-evil', { config: good }), query),
+    );
+  });
+
+  test('brings to nodes of hosted clusters the rendered MachineConfig, whatever the file of their kubelet says', async () => {
+    const hosted = { namespace: 'clusters', name: 'guest' };
+    const executable = { image: IMAGE };
+    const path = '/api/v1/namespaces/clusters/configmaps/guest-crio-credential-provider';
+    const textOf = (platform: string, more: object = {}) =>
+      hostedConfigText(poolFiles(platformFile(platform), { ...CONFIG, ...more }), executable);
+    const providers = Array.from({ length: 200 }, (_, index) => ({ name: `provider-${index}` }));
+    const write = (text: string, query = 'dryRun=All', more: object = {}) => {
+      const object = hostedConfigMap(hosted, []);
+      return apply(path, { ...object, data: { config: text, ...more } }, query);
+    };
+    for (const text of [
+      hostedConfigText([], executable),
+      ...['AWS', 'GCP', 'Azure', 'None'].map((platform) => textOf(platform)),
+      textOf('None', { providers }),
+    ]) {
+      const { status, body } = await write(text);
+      assert.equal(status, 201, body.message);
+    }
+    const own = textOf('None');
+    const [, content = ''] = /base64,([^"]+)"/.exec(own) ?? [];
+    for (const text of [
+      'kind: MachineConfig',
+      own.replace(content, `${content}"},"path":"/etc/shadow"},{"contents":{"source":"data:,`),
+      own.replace(content, `${content}\\n`),
+      own.replace(content, `${content}===`),
+      own.replace('"mode": 420', '"mode": 2541'),
+      own.replace('40-kubelet-crio-image-credential-provider.conf', 'evil.conf'),
+      hostedConfigText(poolFiles(platformFile('None'), CONFIG)),
+      hostedConfigText(poolFiles(platformFile('None'), CONFIG), { image: 'registry.example.com/evil:1' }),
+      `${own}---\n${own}`,
+      own.slice(0, 600),
+    ])
+      await refused(RENDERED, (query) => write(text, query));
+    await refused(RENDERED, (query) => write(own, query, { other: own }));
+    await refused(/writes only overrides\.json/, (query) =>
+      apply(
+        '/api/v1/namespaces/clusters-guest/configmaps/registry-overrides',
+        {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: {
+            name: 'registry-overrides',
+            namespace: 'clusters-guest',
+            labels: { 'hypershift.openshift.io/core-ignition-config': 'true' },
+          },
+          data: { config: own },
+        },
+        query,
+      ),
     );
   });
 

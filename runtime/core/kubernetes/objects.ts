@@ -533,9 +533,30 @@ export function clusterRoleBinding(metadata: ObjectMeta, subjects: readonly Subj
   });
 }
 
+export const READ = ['get', 'list', 'watch'] as const;
+
+/** One rule for resources of one API group; without `resourceNames`, for every object. */
+export function may(
+  verbs: PolicyRule['verbs'],
+  apiGroup: string,
+  resources: readonly string[],
+  resourceNames?: readonly string[],
+): PolicyRule {
+  const names = resourceNames === undefined ? {} : { resourceNames };
+  return { apiGroups: [apiGroup], resources, ...names, verbs };
+}
+
+export const EVENTS: PolicyRule = may(['create', 'patch'], 'events.k8s.io', ['events']);
+
+/** A PullStatus per node: which nodes there will be is not known in advance, so that these are granted without names. */
+export const NODE_STATUSES: readonly PolicyRule[] = [
+  may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses']),
+  may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status']),
+];
+
 /** Access to Secrets in the namespace of the Role that can be named in advance. */
 export function secretsByName(names: readonly string[], verbs: readonly Verb[]): PolicyRule {
-  return { apiGroups: [''], resources: ['secrets'], resourceNames: names, verbs };
+  return may(verbs, '', ['secrets'], names);
 }
 
 /**
@@ -543,12 +564,7 @@ export function secretsByName(names: readonly string[], verbs: readonly Verb[]):
  * that `create` is narrowed by name as well.
  */
 export function applyByName(apiGroup: string, resource: string, names: readonly string[]): PolicyRule {
-  return {
-    apiGroups: [apiGroup],
-    resources: [resource],
-    resourceNames: names,
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  };
+  return may([...READ, 'create', 'patch', 'delete'], apiGroup, [resource], names);
 }
 
 function subjectRef(subject: Subject): { kind: string; name: string; namespace: string } {
@@ -559,25 +575,10 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 /** What says from where the nodes of OpenShift pull, beside the mirror sets of today. */
 export const NODE_MIRROR_READS: readonly PolicyRule[] = [
-  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['images'],
-    resourceNames: ['cluster'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['clusterversions'],
-    resourceNames: ['version'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['machineconfiguration.openshift.io'],
-    resources: ['machineconfigs'],
-    resourceNames: ['99-worker-generated-registries'],
-    verbs: ['get'],
-  },
+  may(['list'], 'operator.openshift.io', ['imagecontentsourcepolicies']),
+  may(['get'], 'config.openshift.io', ['images'], ['cluster']),
+  may(['get'], 'config.openshift.io', ['clusterversions'], ['version']),
+  may(['get'], 'machineconfiguration.openshift.io', ['machineconfigs'], ['99-worker-generated-registries']),
 ];
 
 // Pods and what runs them: hardened unless said otherwise.

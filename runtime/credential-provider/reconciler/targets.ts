@@ -4,7 +4,6 @@ import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts
 import type { ClusterPair, Reader, Ref } from '../../engine/contract.ts';
 import { kubeletPointers } from '../installer/plan.ts';
 import {
-  executableParts,
   hostedConfigMap,
   hostedConfigMapName,
   machineConfig,
@@ -177,21 +176,10 @@ function hostedTarget(
     pool,
     ...file,
     present: reader.get(ref),
-    make: (files) => hostedConfigMap(hosted, hostedMachineConfig(pool.name, files, executable)),
+    make: (files) => hostedConfigMap(hosted, files, executable),
     ref,
     nodePools: pools,
   };
-}
-
-/** NodePools refer to one ConfigMap, so that our executable comes in it. Without a file the kubelet calls no provider. */
-function hostedMachineConfig(
-  pool: string,
-  files: readonly NodeFile[],
-  executable: HostedExecutable | undefined,
-): KubeObject {
-  if (executable === undefined || files.length === 0) return machineConfig({ pool, files });
-  const own = executableParts(executable);
-  return machineConfig({ pool, files: [...files, ...own.files], units: own.units });
 }
 
 function rolloutOf(pools: readonly NodePool[]): Rollout {

@@ -2,6 +2,7 @@
 
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
+import { may, role, roleBinding, secretsByName } from '../../core/kubernetes/objects.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
@@ -179,26 +180,11 @@ function providerAccess(
   if (secrets.length === 0) return [];
   // Of its own: the Role of that name may be another's, with more rights.
   const name = `credential-provider-secret-access-${account}`.slice(0, 253);
-  const group = 'rbac.authorization.k8s.io';
   // So that the way out finds what was applied of these.
-  const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
+  const metadata = { name, namespace, labels: { 'app.kubernetes.io/part-of': 'pullwright' } };
   return [
-    {
-      apiVersion: `${group}/v1`,
-      kind: 'Role',
-      metadata: { name, namespace, labels },
-      rules: [
-        { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get'] },
-        { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [account], verbs: ['get'] },
-      ],
-    },
-    {
-      apiVersion: `${group}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name, namespace, labels },
-      roleRef: { apiGroup: group, kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
-    },
+    role(metadata, [secretsByName(secrets, ['get']), may(['get'], '', ['serviceaccounts'], [account])]),
+    roleBinding(metadata, [{ name: account, namespace }]),
   ];
 }
 

@@ -17,7 +17,7 @@ import { managersOf } from '../../kube/drift.ts';
 import { OVERRIDES_ENV, parseOverridesFlag, sameOverrides } from '../overrides.ts';
 
 /** A longer one makes the kernel refuse to start the container. In characters; with the name, 128 KiB. */
-const MAX_VALUE = 131_000;
+export const MAX_VALUE = 131_000;
 
 /** Deployments that get the variable; each has a container of its own name. */
 export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];
