@@ -7,8 +7,9 @@
 
 export { type CrdInput, crd, structuralSchema } from '../runtime/core/kubernetes/kind.ts';
 export { pullStatusCrd } from '../runtime/core/kubernetes/pull-status-kind.ts';
-export { type NamespaceAccess, namespaceAccess, nodeAccess } from '../runtime/credential-provider/access.ts';
+export { namespaceAccess, nodeAccess } from '../runtime/credential-provider/access.ts';
 export { credentialProviderConfig, credentialProviderCrd } from '../runtime/credential-provider/kind.ts';
+export type { NamespaceAccess } from '../runtime/credential-provider/options.ts';
 export { type SecretReference, type SecretSource } from '../runtime/global-pull-secret/secret-source.ts';
 export {
   clusterChart,

@@ -2,14 +2,15 @@
 import type { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
-import {
-  type NamespaceAccess,
-  namespaceAccess,
-  nodeAccess,
-} from '../../runtime/credential-provider/access.ts';
+import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
 import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
-import { type CredentialProviderInput, mistakes, schema } from '../../runtime/credential-provider/options.ts';
+import {
+  type CredentialProviderInput,
+  mistakes,
+  type NamespaceAccess,
+  schema,
+} from '../../runtime/credential-provider/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { type ChartSystem, clusterOptions } from '../shared/system.ts';
 import {

@@ -3,6 +3,7 @@
  * `docs/reference/cli.md` are made from it; nothing is read out of prose.
  */
 
+import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 import { UsageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/go/duration.ts';
@@ -382,6 +383,38 @@ export const ONCE_FLAGS = {
   once: toggle({ help: 'go on until nothing is to be done, then exit: 0 in sync, 1 not' }),
   output: outputFlag(['text', 'json', 'yaml'], 'the form of what --once and --dry-run print'),
 };
+
+type NodeGiven = Given<
+  Omit<typeof NODE_FLAGS, 'restart-window'> &
+    typeof ONCE_FLAGS & {
+      settle: Flag<number>;
+      'health-port': Flag<number | undefined>;
+      uninstall: Flag<boolean>;
+    }
+>['flags'];
+
+/** What the flags of a node program say to its daemon. Times are milliseconds. */
+export function nodeSettings(flags: NodeGiven, env: Readonly<Record<string, string | undefined>>) {
+  return {
+    unit: flags.unit,
+    busSocket: flags['bus-socket'],
+    maxRestarts: flags['max-restarts'],
+    jobMs: flags['restart-timeout'],
+    settleMs: flags.settle,
+    healthz: flags['kubelet-healthz'],
+    report: flags.report,
+    serviceAccountDir: flags['service-account-dir'],
+    nodeName: flags['node-name'] ?? env['NODE_NAME'] ?? hostname(),
+    healthAddress: flags['health-address'],
+    healthPort: flags['health-port'],
+    pollMs: flags.poll,
+    logLevel: flags['log-level'],
+    logFormat: flags['log-format'],
+    uninstall: flags.uninstall,
+    once: flags.once,
+    output: flags.output,
+  };
+}
 
 // The one argument parser: flags by their table, and positional arguments.
 

@@ -12,6 +12,7 @@ import {
   role,
   secretsByName,
 } from '../core/kubernetes/objects.ts';
+import type { NamespaceAccess } from './options.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -57,22 +58,10 @@ function ours(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'credential-provider' });
 }
 
-export interface NamespaceAccess {
-  readonly namespace: string;
-  /** Service accounts whose pods pull. @default {['default']} */
-  readonly serviceAccounts?: readonly string[];
-  /**
-   * Secrets that may be read, by name; then nothing can be listed, and the names must reach the provider: by the annotation
-   * `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read.
-   * `inUse`: the reconciler keeps the Role equal to what ServiceAccounts and pods name. Absent: every secret of the namespace.
-   */
-  readonly secrets?: readonly string[] | 'inUse';
-  /** Let the provider read pod and ServiceAccount, so that contradicting secrets are ordered as the pod orders them. @default {true} */
-  readonly readReferences?: boolean;
-}
-
 /**
- * Role and RoleBinding of one namespace.
+ * Role and RoleBinding of one namespace. Where Secrets are named, nothing can be listed, and the names must reach the provider: by
+ * the annotation `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read. With `inUse`
+ * the reconciler keeps the Role equal to what ServiceAccounts and pods name.
  */
 export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
   const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { readOptions } from '../core/kubernetes/read-spec.ts';
-import type { NamespaceAccess } from './access.ts';
 import { matchImagesSchema } from './kind.ts';
 import { IMAGE_NAME, type OwnExecutable } from './objects.ts';
 import {
@@ -12,52 +11,6 @@ import {
   type ProviderFlagKind,
   type ProviderSettings,
 } from './provider-flags.ts';
-
-/** The section, as it is written. Every field is optional. */
-export interface CredentialProviderInput {
-  /** Patterns of images for which the kubelet asks the provider. @default none: the object is kept elsewhere */
-  readonly matchImages?: readonly string[];
-  /** Render the CustomResourceDefinition, for clusters that lack it. @default {false} */
-  readonly crd?: boolean;
-  /** Roles that let nodes request tokens: `narrow`, `shipped` (as OpenShift has it), or `none`. @default {'narrow'} */
-  readonly nodeAccess?: 'narrow' | 'shipped' | 'none';
-  /** Namespaces whose service accounts may read their pull secrets. @default {[]} */
-  readonly namespaces?: readonly NamespaceAccess[];
-  /** Render a PrometheusRule. @default {false} */
-  readonly alerts?: boolean;
-  /** Render the Namespace `openshift-config`, where the reconciler reports, for clusters that lack it. @default {false} */
-  readonly createConfigNamespace?: boolean;
-  /** Whether the object is written where the Machine Config Operator manages it. @default {'auto'} */
-  readonly mode?: 'auto' | 'own' | 'observe';
-  /** Hand the annotation `pullwright.dev/image-pull-secrets` of service accounts over to the provider. @default {false} */
-  readonly secretAnnotation?: boolean;
-  /** Options of our executable, as `args` in the kubelet's file. OpenShift's own plugin accepts none. @default {{}} */
-  readonly provider?: ProviderSettings;
-  /**
-   * Put our executable on nodes of OpenShift, in place of the plugin of the same name that OpenShift brings. Reboots the nodes
-   * of these pools, one after the other. @default none
-   */
-  readonly executable?: {
-    /** Pools of the Machine Config Operator. Not for hosted clusters: there all NodePools take it that refer to the ConfigMap. */
-    readonly pools?: readonly string[];
-  };
-  /**
-   * Put executable, file and drop-in on the nodes of a stand-alone cluster without the Machine Config Operator, and restart
-   * their kubelets. @default none
-   */
-  readonly installer?: {
-    /** Nodes that get it. @default {{ 'kubernetes.io/os': 'linux' }} */
-    readonly nodeSelector?: Readonly<Record<string, string>>;
-    /** Restarts of kubelets are spread over so many seconds. @default {300} */
-    readonly restartWindowSeconds?: number;
-    /** Write a PullStatus and Events about each node. @default {false} */
-    readonly report?: boolean;
-    /** Let Prometheus read `/metrics` of each installer, on the address of its node. @default {false} */
-    readonly metrics?: boolean;
-    /** Uninstall from the nodes; remove `installer` when all pods are ready. @default {false} */
-    readonly uninstall?: boolean;
-  };
-}
 
 const namespaceSchema = z.strictObject({
   namespace: dnsLabel().describe('Namespace whose Secrets are offered to its pods'),
@@ -73,6 +26,8 @@ const namespaceSchema = z.strictObject({
     .exactOptional()
     .describe('Let pod and service account order contradicting secrets'),
 });
+
+export type NamespaceAccess = z.infer<typeof namespaceSchema>;
 
 const absolutePath = z.string().regex(PROVIDER_PATH, 'must be an absolute path without blanks and commas');
 
@@ -94,7 +49,7 @@ const providerSchema = z.strictObject(
   ),
 ) as z.ZodType<ProviderSettings, ProviderSettings>;
 
-export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput> = z.strictObject({
+export const schema = z.strictObject({
   matchImages: matchImagesSchema
     .exactOptional()
     .describe('Patterns of images for which the kubelet asks the provider'),
@@ -155,6 +110,9 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
     ),
 });
 
+/** The section, as it is written. */
+export type CredentialProviderInput = z.infer<typeof schema>;
+
 /** Fields that exclude each other, or that a cluster of this kind cannot have. */
 export function mistakes(
   { installer, executable, provider, namespaces = [] }: CredentialProviderInput,
@@ -199,44 +157,36 @@ export function mistakes(
   return found.filter((one) => one !== false);
 }
 
-/** A namespace that is looked after. */
-export interface FollowedNamespace {
-  /** ServiceAccounts whose pods pull. */
-  readonly serviceAccounts: readonly string[];
-  /** Whether pod and ServiceAccount may be read too. */
-  readonly readReferences: boolean;
-}
-
 // Options of the credential provider's reconciler, read from the configuration of `reconcile`.
 
-export interface ReconcilerOptions {
-  /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. @default {'auto'} */
-  readonly mode: 'auto' | 'own' | 'observe';
-  /** Platform type to assume where Infrastructure/cluster is missing or has none. Without it nothing is rendered then. */
-  readonly platform?: string;
-  /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. @default {false} */
-  readonly secretAnnotation: boolean;
-  /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. @default {false} */
-  readonly installer?: boolean;
-  /** Our executable for the nodes of hosted clusters, in the ConfigMap of their NodePools. @default none */
-  readonly executable?: HostedExecutable;
-  /** Namespaces whose Role follows the pull secrets in use, by name. @default none */
-  readonly namespaces?: ReadonlyMap<string, FollowedNamespace>;
-}
+/** A namespace that is looked after: ServiceAccounts whose pods pull, and whether pod and ServiceAccount may be read too. */
+const followedSchema = z.strictObject({
+  serviceAccounts: z.array(z.string()).readonly(),
+  readReferences: z.boolean(),
+});
+export type FollowedNamespace = z.infer<typeof followedSchema>;
 
-const optionsSchema: z.ZodType<ReconcilerOptions> = z.strictObject({
+const optionsSchema = z.strictObject({
+  /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. */
   mode: z.enum(['auto', 'own', 'observe']).default('auto'),
+  /** Platform type to assume where Infrastructure/cluster is missing or has none. Without it nothing is rendered then. */
   platform: z.string().min(1).exactOptional(),
+  /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. */
   secretAnnotation: z.boolean().default(false),
+  /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. */
   installer: z.boolean().exactOptional(),
+  /** Our executable for the nodes of hosted clusters, in the ConfigMap of their NodePools. */
   executable: z
     .strictObject({ image: z.string().regex(IMAGE_NAME), settings: providerSchema.exactOptional() })
     .exactOptional(),
+  /** Namespaces whose Role follows the pull secrets in use, by name. */
   namespaces: z
-    .record(z.string(), z.strictObject({ serviceAccounts: z.array(z.string()), readReferences: z.boolean() }))
-    .transform((by) => new Map(Object.entries(by)))
+    .record(z.string(), followedSchema)
+    .transform((by): ReadonlyMap<string, FollowedNamespace> => new Map(Object.entries(by)))
     .exactOptional(),
 });
+
+export type ReconcilerOptions = z.infer<typeof optionsSchema>;
 
 /** Options by the scope of a cluster. @throws UsageError that names every wrong field */
 export function parseReconcilerOptions(

@@ -13,46 +13,13 @@ import {
   imageReference,
   labelMap,
 } from '../core/kubernetes/fields.ts';
-import { labelSelectorSchema, type SelectorInput } from '../core/kubernetes/kind.ts';
+import { labelSelectorSchema } from '../core/kubernetes/kind.ts';
 import { type LabelRequirement, readSelector } from '../core/kubernetes/label-selector.ts';
-import type { Resources, Toleration } from '../core/kubernetes/objects.ts';
 import { readOptions } from '../core/kubernetes/read-spec.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';
-import { type SecretSource, secretSourceSchema } from './secret-source.ts';
-
-/** `off` renders no policy. */
-export type Enforcement = 'warn' | 'deny' | 'off';
-
-/** The section, as it is written. Every field is optional. */
-export interface GlobalPullSecretInput {
-  /** The node agent. Its image is the fleet's unless said otherwise. */
-  readonly agent?: Partial<Omit<AgentOptions, 'removals'>>;
-  /** What makes `additional-pull-secret`. @default nothing: its owner does */
-  readonly source?: SecretSource;
-  /** What admission does with an `additional-pull-secret` of the wrong type or without its key. @default {'warn'} */
-  readonly enforce?: Enforcement;
-  /** Whether objects that HyperShift's own operator manages are written. @default {'auto'} */
-  readonly mode?: 'auto' | 'own' | 'observe';
-  /** Platforms whose Replace pools are eligible. @default {['AWS', 'Azure']} */
-  readonly platforms?: readonly string[];
-  /**
-   * Label selector of nodes that get the credentials beside those of eligible pools, such as those of Karpenter by
-   * `{matchExpressions: [{key: karpenter.sh/nodepool, operator: Exists}]}`. Never a node whose files the Machine Config Operator
-   * writes. @default {all Linux nodes when stand-alone, else none}
-   */
-  readonly nodes?: SelectorInput;
-  /** How much a change of the platform's pull secret may remove without a confirmation. */
-  readonly removals?: {
-    /** Share of its entries, from 0 to 1. @default {0.5} */
-    readonly share?: number;
-    /** A held removal proceeds after this long. @default {'never'} */
-    readonly delay?: string;
-  };
-  /** Render Namespace `openshift-config`, for clusters that are not OpenShift. @default {false} */
-  readonly createConfigNamespace?: boolean;
-}
+import { secretSourceSchema } from './secret-source.ts';
 
 const agent = z
   .strictObject({
@@ -142,11 +109,14 @@ const agent = z
     error: 'only with security "restricted": a privileged container has no SELinux confinement',
   });
 
+/** `off` renders no policy. */
 const enforce = z.enum(['warn', 'deny', 'off']);
+export type Enforcement = z.infer<typeof enforce>;
+
 const mode = z.enum(['auto', 'own', 'observe']);
 const platforms = z.array(z.string().min(1)).min(1);
 
-const section = z.strictObject({
+export const schema = z.strictObject({
   agent: agent.exactOptional().describe('The node agent'),
   source: secretSourceSchema.exactOptional().describe('What makes additional-pull-secret'),
   enforce: enforce.exactOptional().describe('Admission policy for additional-pull-secret'),
@@ -170,59 +140,19 @@ const section = z.strictObject({
     .describe('Render Namespace openshift-config where it is missing'),
 });
 
-export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = section;
+/** The section, as it is written. */
+export type GlobalPullSecretInput = z.infer<typeof schema>;
 
 // Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use.
 
-/** How the DaemonSet looks: ours, or the one of HyperShift's operator, field by field. */
-export type DaemonSetShape = 'pullwright' | 'upstream';
-
 /** The node agent: one pod per eligible node. */
-export interface AgentOptions {
+export interface AgentOptions extends Omit<z.infer<typeof agent>, 'image'> {
   /** Image of the DaemonSet. */
   readonly image: string;
   /** Secrets of `kube-system` that the pods pull it with. @default none */
   readonly imagePullSecrets?: readonly string[];
-  /** `upstream` mounts the merged secret only when there is one and rolls the pods with every change. @default {'pullwright'} */
-  readonly shape?: DaemonSetShape;
-  /** `restricted` drops all but the needed capabilities; untested on hosts with SELinux. @default {'privileged'} */
-  readonly security?: 'privileged' | 'restricted';
-  /** SELinux type of the container, for `restricted` on hosts with SELinux. */
-  readonly seLinuxType?: string;
-  /** What happens to entries that others put into the kubelet's file. @default {'keep'}; in a hosted cluster, whose file is HyperShift's, {'drop'} */
-  readonly foreign?: 'drop' | 'keep';
   /** What agents do about a Secret without the reconciler's mark; set from `removals` of the system. */
-  readonly removals?: { readonly share?: number; readonly delay?: string };
-  /** When the kubelet is restarted. @default {'on-change'} */
-  readonly restart?: 'on-change' | 'on-removal' | 'never';
-  /**
-   * Window over which the restarts of a fleet spread, such as `5m`; `auto`: nodes book turns, so that a tenth of them restarts at
-   * once, one node without a wait and any number within about a minute; needs an API token in the pod. @default {'auto'}
-   */
-  readonly restartWindow?: string;
-  /** Each agent watches the two Secrets beside their mounts, which lag by a minute; needs an API token in the pod. @default {true} */
-  readonly watch?: boolean;
-  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {true} */
-  readonly report?: boolean;
-  /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
-  readonly maxUnavailable?: number | string;
-  /** @default {'system-node-critical'}, which every cluster has; in a hosted cluster {'openshift-user-critical'} */
-  readonly priorityClassName?: string;
-  readonly resources?: Resources;
-  /** Which nodes tolerate it. @default every taint */
-  readonly tolerations?: readonly Toleration[];
-  /** Nodes beside those with the eligibility label: any of these label maps. Replaces the nodeSelector by an affinity. */
-  readonly alsoNodes?: readonly Readonly<Record<string, string>>[];
-  /** Serves metrics on the node's address, port 9547, and renders a PodMonitor. @default {metrics on loopback only} */
-  readonly metrics?: {
-    /** Secret in `kube-system` with `tls.crt`, `tls.key` and `ca.crt` for {@link METRICS_NAME}, as cert-manager writes it. */
-    readonly tlsSecret: string;
-  };
-  /** Port of the probes, on loopback of the node. @default {947} */
-  readonly healthPort?: number;
-  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
-  /** Removes CRI-O auth files that nothing uses any more. @default {false} */
-  readonly janitor?: boolean;
+  readonly removals?: GlobalPullSecretInput['removals'] & {};
 }
 
 /** Only for `shape: upstream`, and only known at run time. */
@@ -256,25 +186,8 @@ export function booksTurns({
 
 // Options of the global pull secret reconciler, read from the configuration of `reconcile`.
 
-export interface GlobalPullSecretOptions {
-  /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */
-  readonly delivery: 'reconciler' | 'gitops';
-  /** `auto` observes where HyperShift's operator is seen to manage the objects, else owns. @default {'auto'} */
-  readonly mode: 'auto' | 'own' | 'observe';
-  /** Platforms whose Replace pools are eligible. @default {['AWS', 'Azure']} */
-  readonly platforms: readonly string[];
-  /** Nodes that get the credentials beside those of eligible pools. @default all Linux nodes when stand-alone, else none */
-  readonly nodes?: readonly LabelRequirement[];
-  /** What admission does with an additional secret of the wrong form. @default {'warn'} */
-  readonly enforce: Enforcement;
-  /** How much a change of the platform's pull secret may remove without a confirmation. */
-  readonly removals: RemovalOptions;
-  /** The node agent; `image` is the executable's image. */
-  readonly agent: AgentOptions;
-}
-
 const runTimeSchema = z.strictObject({
-  ...section.pick({ nodes: true, removals: true }).shape,
+  ...schema.pick({ nodes: true, removals: true }).shape,
   delivery: z.enum(['reconciler', 'gitops']).default('reconciler'),
   mode: mode.default('auto'),
   platforms: platforms.readonly().default(ELIGIBLE_PLATFORMS),
@@ -288,6 +201,16 @@ const runTimeSchema = z.strictObject({
     })
     .default({}),
 });
+
+export interface GlobalPullSecretOptions
+  extends Omit<z.infer<typeof runTimeSchema>, 'nodes' | 'removals' | 'agent'> {
+  /** Nodes that get the credentials beside those of eligible pools. @default all Linux nodes when stand-alone, else none */
+  readonly nodes?: readonly LabelRequirement[];
+  /** How much a change of the platform's pull secret may remove without a confirmation. */
+  readonly removals: RemovalOptions;
+  /** The node agent; `image` is the executable's image. */
+  readonly agent: AgentOptions;
+}
 
 /**
  * Checks a map of options, and gives those for one cluster by its scope.

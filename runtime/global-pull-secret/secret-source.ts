@@ -7,40 +7,6 @@ import { dnsName, durationField } from '../core/kubernetes/fields.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { labels } from '../core/kubernetes/objects.ts';
 
-/** Exactly one of the three. */
-export interface SecretSource {
-  /** From a secret store by the External Secrets Operator. */
-  readonly externalSecret?: ExternalSource;
-  /** Encrypted for one cluster by `kubeseal`. */
-  readonly sealedSecret?: SealedSource;
-  /** A file that a person encrypts with SOPS and keeps in the overlay `overlays/sops`; the GitOps tool decrypts it. */
-  readonly sops?: SopsSource;
-}
-
-export interface ExternalSource {
-  /** Name of the store. */
-  readonly store: string;
-  /** @default {'ClusterSecretStore'} */
-  readonly storeKind?: 'ClusterSecretStore' | 'SecretStore';
-  /** Key in the store; its value is a whole docker config, as JSON. */
-  readonly key: string;
-  /** A field of the value. */
-  readonly property?: string;
-  readonly version?: string;
-  /** @default {'1h'} */
-  readonly refreshInterval?: string;
-}
-
-export interface SealedSource {
-  /** What `kubeseal --raw` printed for the key `.dockerconfigjson`. */
-  readonly encrypted: string;
-  /** @default {'strict'} */
-  readonly scope?: 'strict' | 'namespace-wide' | 'cluster-wide';
-}
-
-/** Nothing to say: the path of the file is {@link sopsFile}. */
-export type SopsSource = Readonly<Record<string, never>>;
-
 /** The Secret that a source becomes. */
 export interface SecretReference {
   readonly namespace: string;
@@ -68,7 +34,12 @@ export function sopsFile(target: SecretReference): string {
 
 function externalSecret(
   target: SecretReference,
-  { store, storeKind = 'ClusterSecretStore', refreshInterval = '1h', ...remoteRef }: ExternalSource,
+  {
+    store,
+    storeKind = 'ClusterSecretStore',
+    refreshInterval = '1h',
+    ...remoteRef
+  }: NonNullable<SecretSource['externalSecret']>,
 ): KubeObject {
   return {
     apiVersion: 'external-secrets.io/v1',
@@ -89,7 +60,10 @@ function externalSecret(
   };
 }
 
-function sealedSecret(target: SecretReference, source: SealedSource): KubeObject {
+function sealedSecret(
+  target: SecretReference,
+  source: NonNullable<SecretSource['sealedSecret']>,
+): KubeObject {
   const scope = source.scope ?? 'strict';
   const annotations =
     scope === 'strict' ? {} : { annotations: { [`sealedsecrets.bitnami.com/${scope}`]: 'true' } };
@@ -117,8 +91,8 @@ function isEncrypted(text: string): boolean {
   return bytes.length > 300 && !/[{}]/.test(bytes.toString('latin1', 0, 2));
 }
 
-/** Schema of {@link SecretSource}. */
-export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
+/** Exactly one of the three. */
+export const secretSourceSchema = z
   .strictObject({
     externalSecret: z
       .strictObject({
@@ -152,3 +126,5 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
   .refine((source) => Object.keys(source).length === 1, {
     error: 'expected exactly one of externalSecret, sealedSecret, sops',
   });
+
+export type SecretSource = z.infer<typeof secretSourceSchema>;

@@ -3,8 +3,10 @@
  * pull takes, exits when its loop hangs, and logs why it exited.
  */
 
+import type { CommandIo } from '../cli/command.ts';
+import type { nodeSettings } from '../cli/flags.ts';
 import { describeError, PullwrightError } from '../core/errors.ts';
-import { createLogger, type LogFormat, type Logger, type LogLevel } from '../core/logger.ts';
+import { createLogger, type Logger } from '../core/logger.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { NodeEngine } from './engine.ts';
 import {
@@ -13,7 +15,9 @@ import {
   logEvent,
   logState,
   NodeMetrics,
-  type NodeReporter,
+  NodeReporter,
+  type NodeWords,
+  podClient,
   type Said,
 } from './report.ts';
 import { KUBELET_HEALTHZ, unitHealth } from './restart.ts';
@@ -48,38 +52,9 @@ export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal
 }
 
 /** Options of all programs. Times are milliseconds. */
-export interface DaemonSettings extends ServingOptions {
-  readonly nodeName: string;
-  /** The node is looked at at least so often. */
-  readonly pollMs: number;
-  /** How long a restart may take. */
-  readonly jobMs: number;
-  /** How long the unit must stay up. */
-  readonly settleMs: number;
-  /** `off`, `auto`, or an address that must answer. */
-  readonly healthz: string;
-  /** Changes that may restart the unit within ten minutes; 0: no limit. */
-  readonly maxRestarts: number;
-  readonly busSocket: string;
-  readonly serviceAccountDir: string;
-  /** Whether the node is reported to the API server. */
-  readonly report: boolean;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
-  /** Take back what was done to the node, instead. */
-  readonly uninstall: boolean;
-  /** End when there is nothing to do. */
-  readonly once: boolean;
-  readonly output: 'text' | 'json' | 'yaml';
-}
+export type DaemonSettings = Readonly<ReturnType<typeof nodeSettings>> & ServingOptions;
 
-export interface DaemonIo {
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-  readonly exitNow?: (code: 1) => void;
-}
+export type DaemonIo = Pick<CommandIo, 'stdout' | 'stderr' | 'env' | 'signal' | 'exitNow'>;
 
 /** What the work is done with. */
 export interface Daemon {
@@ -108,7 +83,8 @@ export interface NodeProgram {
   gauges(state: NodeState): readonly Gauge[];
   /** CRI-O's auth files, of which those go that no pull takes; undefined: they are left alone. */
   readonly authFiles: { readonly folder: string; readonly ageMs: number } | undefined;
-  openReporter(daemon: Daemon): Promise<NodeReporter>;
+  /** What the API server is told of the node, where that is asked for. */
+  readonly words: NodeWords;
   /** The work itself, until the signal, or until there is nothing to do. */
   work(daemon: Daemon): Promise<void>;
 }
@@ -153,6 +129,9 @@ export async function runDaemon(
   return shown.state;
 }
 
+/** What is not worth a wait: a turn that can be booked again, and a report that is abandoned. */
+export const QUICK = { timeoutMs: 5000, tries: 2 };
+
 async function work(
   program: NodeProgram,
   settings: DaemonSettings,
@@ -176,7 +155,17 @@ async function work(
     },
     state: () => shown.state,
   };
-  const reporter = settings.report ? await program.openReporter(daemon) : undefined;
+  const { words } = program;
+  const reporter = settings.report
+    ? new NodeReporter({
+        words,
+        client: () => podClient(words.manager, env, settings.serviceAccountDir, QUICK),
+        nodeName: settings.nodeName,
+        clock: systemClock,
+        onError: (error) =>
+          shown.log.warn('Cannot report to the API server', { error: describeError(error) }),
+      })
+    : undefined;
   try {
     await program.work(daemon);
   } finally {
@@ -368,45 +357,39 @@ async function workOfLoop(
   return true;
 }
 
-// Removal from a node: the change under way is finished, then the state is deleted; the file and the unit stay as they are.
+// Removal from a node: the change under way is finished, then what was put there is taken back.
 
 /** Between two tries while another program holds the lock, or a change cannot be finished yet. */
 const LEAVE_RETRY_MS = 2000;
 
 /**
- * Settles the node, removes the state folder, and then does nothing until `signal`; with `once` it ends instead. Ready means:
- * nothing of ours is left on the node but the file. The last state.
+ * Settles the node, takes back what the program put there, and then does nothing until `signal`: a pod that exits would be
+ * restarted, and its DaemonSet would never be ready. With `once` it ends instead. The last state.
+ *
+ * @param leave takes it back; its state is ready when nothing is left
  */
-export async function leaveNode(options: LoopOptions, signal: AbortSignal): Promise<NodeState> {
-  const { folder, clock, publish, once } = options;
+export async function leaveNode(
+  options: LoopOptions,
+  leave: (state: NodeState) => NodeState | Promise<NodeState>,
+  signal: AbortSignal,
+): Promise<NodeState> {
+  const { clock, publish, once } = options;
   for (;;) {
     const state = await runLoop({ ...options, once: true }, signal);
     if (signal.aborted) return state;
-    const left = state.reason === 'AnotherAgent' ? state : leave(options, state);
+    const left = state.reason === 'AnotherAgent' ? state : await tried(leave, state);
     publish(left);
     if (once === true) return left;
-    if (left.ready) break;
-    await clock.sleep(LEAVE_RETRY_MS, signal);
+    if (!left.ready) await clock.sleep(LEAVE_RETRY_MS, signal);
+    else while (await clock.sleep(options.pollMs, signal)) publish(left);
+    if (signal.aborted) return left;
   }
-  while (await clock.sleep(options.pollMs, signal)) publish(gone(folder.path));
-  return gone(folder.path);
 }
 
-function leave({ folder }: LoopOptions, state: NodeState): NodeState {
+async function tried(leave: Parameters<typeof leaveNode>[1], state: NodeState): Promise<NodeState> {
   try {
-    // Without a source a change that is under way cannot be finished; its saved copy is still needed.
-    if (folder.load().journal.change !== undefined) return { ...state, ready: false };
-    folder.forget();
-    return gone(folder.path);
+    return await leave(state);
   } catch (error) {
     return { ready: false, reason: 'NotRemoved', message: describeError(error) };
   }
-}
-
-function gone(path: string): NodeState {
-  return {
-    ready: true,
-    reason: 'Uninstalled',
-    message: `"${path}" is removed; the file stays as it is, and nothing changes it any more`,
-  };
 }

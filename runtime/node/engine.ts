@@ -35,8 +35,8 @@ export interface EngineOptions {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly settleMs: number;
-  readonly health?: UnitHealth;
-  readonly turns?: Turns;
+  readonly health?: UnitHealth | undefined;
+  readonly turns?: Turns | undefined;
   readonly report: (event: NodeEvent) => void;
   /** Told before each step, so that readiness is never ahead of what is done. */
   readonly publish: (state: NodeState) => void;
@@ -263,7 +263,7 @@ export class NodeEngine {
   #restartOptions(): RestartOptions {
     const { task, settleMs, health, clock } = this.#options;
     const { unit, isPartOfUnit: reload } = task;
-    return { unit, reload, settleMs, clock, ...(health === undefined ? {} : { health }) };
+    return { unit, reload, settleMs, clock, health };
   }
 
   #troubled(problem: PullwrightError): Rest {

@@ -6,10 +6,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describeError, PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { type PullStatusInput, pullStatus } from '../core/kubernetes/pull-status.ts';
 import type { Fields, Logger, LogLevel } from '../core/logger.ts';
 import { VERSION } from '../core/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EventInput, EventRecorder } from '../kube/events.ts';
+import { HttpKubeClient } from '../kube/http-client.ts';
+import { podConnection } from '../kube/pod-connection.ts';
 import type { Clock } from './clock.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
 
@@ -25,21 +28,84 @@ export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'> &
 
 /** What is said, and under which name. Pure. */
 export interface NodeWords {
-  /** Field manager of the PullStatus. */
-  readonly manager: string;
-  /** `reportingController` of the Events. */
-  readonly controller: string;
-  /** The PullStatus of a node and its status. */
-  status(
-    node: NodeIdentity,
-    state: NodeState,
-    present: KubeObject | undefined,
-    now: Date,
-  ): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> };
-  /** The Event for what happened, or undefined when it is not worth one. */
-  eventOf(happened: NodeEvent): Said | undefined;
+  /** Field manager of the PullStatus, and name of the program in requests. */
+  readonly manager: `pullwright-${string}`;
+  /** In the PullStatus; after `pullwright.dev/` it is the `reportingController` of the Events. */
+  readonly reporter: string;
+  /** What is brought to nodes, as reasons of Events begin. */
+  readonly subject: string;
+  /** Of the PullStatus, beside what it has by its kind. */
+  metadata(node: string): Partial<KubeObject['metadata']>;
+  report(state: NodeState): Pick<PullStatusInput, 'conditions' | 'verdicts' | 'summary'>;
+  written(happened: Happened<'written'>): string;
+  restarted(happened: Happened<'restarted'>): string;
+  rolledBack(happened: Happened<'rolled-back'>): string;
   /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
   eventOfState(state: NodeState): Said | undefined;
+}
+
+type Happened<E extends NodeEvent['event']> = Extract<NodeEvent, { event: E }>;
+
+/** The PullStatus of a node and its status. The Node owns it, so that it is deleted with the Node. */
+export function nodeStatus(
+  words: NodeWords,
+  { name, uid }: NodeIdentity,
+  state: NodeState,
+  present: KubeObject | undefined,
+  now: Date,
+): ReturnType<typeof pullStatus> {
+  const about = { apiVersion: 'v1', kind: 'Node', namespace: 'kube-system', name };
+  const { reporter } = words;
+  const { object, status } = pullStatus({ reporter, about, ...words.report(state), present, now });
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }];
+  return {
+    object: { ...object, metadata: { ...object.metadata, ...words.metadata(name), ownerReferences } },
+    status,
+  };
+}
+
+/** The Event for what happened, or undefined when it is not worth one. */
+export function eventOf(words: NodeWords, happened: NodeEvent): Said | undefined {
+  switch (happened.event) {
+    case 'written':
+      return {
+        type: 'Normal',
+        reason: `${words.subject}Written`,
+        action: 'Write',
+        note: words.written(happened),
+      };
+    case 'restarted':
+      return {
+        type: 'Normal',
+        reason: 'KubeletRestarted',
+        action: 'Restart',
+        note: words.restarted(happened as Happened<'restarted'>),
+      };
+    case 'restart-failed': {
+      const note = `Attempt ${happened.attempt}: ${describeError(happened.error)}`;
+      return { type: 'Warning', reason: 'KubeletRestartFailed', action: 'Restart', note };
+    }
+    case 'rolled-back':
+      return {
+        type: 'Warning',
+        reason: `${words.subject}RolledBack`,
+        action: 'RollBack',
+        note: words.rolledBack(happened),
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** The API server by the token of the pod. @throws PullwrightError outside a pod with a token */
+export async function podClient(
+  program: string,
+  env: Readonly<Record<string, string | undefined>>,
+  serviceAccountDir: string,
+  patience: { readonly timeoutMs?: number; readonly tries?: number } = {},
+): Promise<KubeClient> {
+  const connection = podConnection(env, serviceAccountDir);
+  return new HttpKubeClient({ connection, userAgent: `${program}/${VERSION}`, ...patience });
 }
 
 export interface NodeReporterOptions {
@@ -92,10 +158,8 @@ export class NodeReporter {
 
   /** Comes back at once. */
   event(happened: NodeEvent): void {
-    const said = this.#options.words.eventOf(happened);
-    if (said === undefined) return;
-    this.#say(said);
-    this.#start();
+    const said = eventOf(this.#options.words, happened);
+    if (said !== undefined) this.say(said);
   }
 
   /** Waits a moment for what is under way. Never rejects. */
@@ -150,7 +214,7 @@ export class NodeReporter {
       const identity = { name: nodeName, uid: node.metadata.uid ?? '' };
       const recorder = new EventRecorder({
         client,
-        controller: words.controller,
+        controller: `pullwright.dev/${words.reporter}`,
         instance: nodeName,
         now: () => clock.now(),
       });
@@ -168,9 +232,9 @@ export class NodeReporter {
     const now = new Date(this.#options.clock.now());
     if (session.present === undefined) {
       const options = { manager, force: true };
-      session.present = await client.apply(words.status(node, state, undefined, now).object, options);
+      session.present = await client.apply(nodeStatus(words, node, state, undefined, now).object, options);
     }
-    const { object, status } = words.status(node, state, session.present, now);
+    const { object, status } = nodeStatus(words, node, state, session.present, now);
     const { name, namespace } = object.metadata;
     session.present = await client.apply(
       { ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },

@@ -12,7 +12,7 @@ export interface RestartOptions {
   readonly reload?: boolean | undefined;
   /** How long the unit must stay up. Milliseconds. */
   readonly settleMs: number;
-  readonly health?: UnitHealth;
+  readonly health?: UnitHealth | undefined;
   readonly clock: Clock;
 }
 

@@ -96,10 +96,10 @@ export interface ServingOptions {
   /** Undefined: nothing is served. */
   readonly healthPort: number | undefined;
   /** Undefined: no metrics but those beside the probes. */
-  readonly metricsAddress: string | undefined;
-  readonly metricsPort: number | undefined;
+  readonly metricsAddress?: string | undefined;
+  readonly metricsPort?: number | undefined;
   /** Folder of `tls.crt` and `tls.key`. */
-  readonly metricsTlsDir: string;
+  readonly metricsTlsDir?: string;
 }
 
 type Shown = Omit<ProbeOptions, 'host' | 'port'>;
@@ -114,13 +114,13 @@ export function serveBeside(
   around: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,
 ): void {
-  const { healthAddress, healthPort, metricsAddress, metricsPort } = options;
+  const { healthAddress, healthPort, metricsAddress, metricsPort, metricsTlsDir: folder } = options;
   const { log } = around;
   if (healthPort !== undefined)
     void keepOpen(() => servePlain({ ...shown, host: healthAddress, port: healthPort }), around, signal);
-  if (metricsAddress === undefined || metricsPort === undefined) return;
+  if (metricsAddress === undefined || metricsPort === undefined || folder === undefined) return;
   const metrics = { ...shown, host: metricsAddress, port: metricsPort };
-  void keepOpen(() => serveTls(options.metricsTlsDir, log, metrics), around, signal);
+  void keepOpen(() => serveTls(folder, log, metrics), around, signal);
 }
 
 async function keepOpen(

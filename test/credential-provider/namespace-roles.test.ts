@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { namespaceAccess } from '../../runtime/credential-provider/access.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { type NamespaceAccess, parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { reconcilers } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -83,9 +83,9 @@ test('no secret in use: no rule, as one without names would be for every secret'
 });
 
 test('the section: git binds, the reconciler may grant no more than the secrets of that namespace', () => {
-  const namespaces = [
+  const namespaces: NamespaceAccess[] = [
     { namespace: 'team-a', serviceAccounts: ['app'], secrets: 'inUse', readReferences: false },
-  ] as const;
+  ];
   assert.deepEqual(
     namespaces.flatMap(namespaceAccess).map(({ kind }) => kind),
     ['RoleBinding'],

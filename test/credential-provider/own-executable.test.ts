@@ -175,7 +175,7 @@ test('hosted clusters: the ConfigMap of the NodePools brings it beside the kubel
 });
 
 test('pools are for stand-alone clusters, and images and options are checked again where they are read', () => {
-  const faults = (kind: string, executable: { readonly pools?: readonly string[] }): string =>
+  const faults = (kind: string, executable: { readonly pools?: string[] }): string =>
     JSON.stringify(credentialProviderSystem.check?.({ executable }, { kind } as never));
   assert.match(faults('hosted', { pools: ['worker'] }), /which has no pools/);
   assert.match(faults('standalone', {}), /expected the names of pools/);

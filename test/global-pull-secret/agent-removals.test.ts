@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
-import { eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
+import { nodeStatus } from '../../runtime/node/report.ts';
 import { stateOf } from '../../runtime/node/task.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { configOf, TaskNode } from './support/task-node.ts';
@@ -180,12 +181,15 @@ test('a held removal is told: ready, a condition, a warning, and no credential',
     state.message,
     /removes all 4 registries: "a\.io", "b\.io", "c\.io", "d\.io" stay on the node until/,
   );
-  const { status } = nodeStatus({ name: 'n', uid: 'u' }, state, undefined, new Date(0));
+  const { status } = nodeStatus(AGENT_WORDS, { name: 'n', uid: 'u' }, state, undefined, new Date(0));
   const types = (status['conditions'] as { type: string; status: string }[]).map(
     (one) => `${one.type} ${one.status}`,
   );
   assert.ok(types.includes('RemovalHeld True') && types.includes('Ready True'), types.join());
-  assert.deepEqual([eventOfState(state)?.type, eventOfState(state)?.reason], ['Warning', 'RemovalHeld']);
+  assert.deepEqual(
+    [AGENT_WORDS.eventOfState(state)?.type, AGENT_WORDS.eventOfState(state)?.reason],
+    ['Warning', 'RemovalHeld'],
+  );
 });
 
 test('clean up', () => rmSync(root, { recursive: true }));

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PullwrightError } from '../../runtime/core/errors.ts';
-import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { eventOf, nodeStatus } from '../../runtime/node/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -26,7 +27,13 @@ const STATES: readonly (readonly [NodeState, readonly string[]])[] = [
 ];
 for (const [state, wanted] of STATES)
   test(`state ${state.reason} becomes ${wanted.join(', ')}`, () => {
-    const { object, status } = nodeStatus({ name: 'a', uid: 'u' }, state, undefined, new Date(0));
+    const { object, status } = nodeStatus(
+      AGENT_WORDS,
+      { name: 'a', uid: 'u' },
+      state,
+      undefined,
+      new Date(0),
+    );
     assert.equal(object.metadata.name, 'node-a');
     assert.deepEqual(object.metadata['ownerReferences'], [
       { apiVersion: 'v1', kind: 'Node', name: 'a', uid: 'u' },
@@ -50,13 +57,13 @@ const EVENTS: readonly (readonly [NodeEvent, string | undefined])[] = [
 ];
 for (const [happened, wanted] of EVENTS)
   test(`${happened.event} is ${wanted ?? 'no Event'}`, () => {
-    const said = eventOf(happened);
+    const said = eventOf(AGENT_WORDS, happened);
     assert.equal(said === undefined ? undefined : `${said.type} ${said.reason}`, wanted);
   });
 
 test('an open breaker is an Event, other states are none', () => {
   assert.deepEqual(
-    STATES.map(([state]) => eventOfState(state)?.reason),
+    STATES.map(([state]) => AGENT_WORDS.eventOfState(state)?.reason),
     [undefined, undefined, 'BreakerOpen'],
   );
 });

@@ -46,11 +46,9 @@ export type Container = Plain<k8s.Container>;
 export type EnvVar = Plain<k8s.EnvVar>;
 export type PodSpec = Plain<k8s.PodSpec>;
 export type PodTemplate = Plain<k8s.PodTemplateSpec>;
-export type Resources = Plain<k8s.ResourceRequirements>;
 export type SecurityContext = Plain<k8s.SecurityContext>;
 export type PodSecurityContext = Plain<k8s.PodSecurityContext>;
 export type ServicePort = Plain<k8s.ServicePort>;
-export type Toleration = Plain<k8s.Toleration>;
 export type Volume = Plain<k8s.Volume>;
 export type VolumeMount = Plain<k8s.VolumeMount>;
 

@@ -1,5 +1,4 @@
 /** `pullwright install-provider`: the credential provider on a node without the Machine Config Operator. */
-import { hostname } from 'node:os';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   DAY_MS,
@@ -9,6 +8,7 @@ import {
   type Given,
   healthPort,
   NODE_FLAGS,
+  nodeSettings,
   ONCE_FLAGS,
   several,
   text,
@@ -95,8 +95,8 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   // What the kubelet would hand over at each pull is held against the executable's own flags now.
   parseArguments(providerArgs, undefined, () => '{}');
   const options = {
+    ...nodeSettings(flags, io.env),
     root: flags.root,
-    unit: flags.unit,
     unitPath: flags['unit-path'].split(':'),
     configDir: flags['config-dir'],
     dropInDir: flags['drop-in-dir'] ?? `/etc/systemd/system/${flags.unit}.d`,
@@ -105,28 +105,9 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     executable: flags.executable ?? process.execPath,
     secretAnnotation: flags['secret-annotation'],
     providerArgs,
-    busSocket: flags['bus-socket'],
     windowMs: flags['restart-window'],
-    maxRestarts: flags['max-restarts'],
-    settleMs: flags.settle,
-    healthz: flags['kubelet-healthz'],
-    nodeName: flags['node-name'] ?? io.env['NODE_NAME'] ?? hostname(),
-    healthAddress: flags['health-address'],
-    healthPort: flags['health-port'],
-    metricsAddress: undefined,
-    metricsPort: undefined,
-    metricsTlsDir: '',
-    logLevel: flags['log-level'],
-    logFormat: flags['log-format'],
-    jobMs: flags['restart-timeout'],
-    pollMs: flags.poll,
     authDir: flags['auth-dir'],
-    report: flags.report,
-    output: flags.output,
-    uninstall: flags.uninstall,
     takeOver: flags['take-over'],
-    serviceAccountDir: flags['service-account-dir'],
-    once: flags.once,
   };
   const installer = await import('./installer.ts');
   return flags['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);

@@ -12,11 +12,12 @@ import {
   type DaemonSettings,
   healthOf,
   type LoopOptions,
+  leaveNode,
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import type { Gauge, NodeReporter } from '../../node/report.ts';
+import { type Gauge, podClient } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { type ServiceSystemd, systemdOverBus } from '../../node/systemd.ts';
@@ -37,7 +38,7 @@ import {
 } from './report.ts';
 import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
 import { tryOut } from './trial.ts';
-import { connect, watchConfig } from './wanted.ts';
+import { PROGRAM, watchConfig } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
 
@@ -129,7 +130,10 @@ export async function runInstaller(options: InstallerSettings, io: DaemonIo): Pr
       metrics: 'pullwright_installer',
       gauges: ({ reason }) => installerGauges(options, source?.plan, reason),
       authFiles: { folder: options.root + options.authDir, ageMs: AUTH_FILE_LIFE_MS },
-      openReporter: (daemon) => openReporter(options, () => source?.plan, daemon),
+      words: installerWords(
+        () => source?.plan,
+        () => readFailures(options.root + options.authDir),
+      ),
       work: (daemon) => {
         source = new NodeSource(options, daemon.env, daemon.log);
         return workAndReport(options, source, daemon);
@@ -157,7 +161,6 @@ async function workAndReport(options: InstallerSettings, source: NodeSource, dae
     if (state.ready && !options.uninstall) source.removeOld();
   };
   await work(options, source, { ...daemon, publish });
-  if (options.uninstall) await finish(options, daemon);
 }
 
 const TRYING: NodeState = {
@@ -195,7 +198,7 @@ export async function dryRunInstaller(
   return report.ready ? 0 : 1;
 }
 
-/** Until the signal; to take things back, and with `once`, until there is nothing to do. */
+/** Until the signal; with `once`, until there is nothing to do. */
 async function work(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
   await source.refresh();
   const over = new AbortController();
@@ -206,10 +209,12 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
     const folder = new StateFolder(options.root + options.stateDir);
     const engine = (publish: (state: NodeState) => void): NodeEngine =>
       newEngine(options, folder, source, { ...daemon, publish });
-    const once = options.once || options.uninstall;
-    const { publish } = daemon;
+    const { pollMs, once } = options;
+    const { publish, log } = daemon;
     const prove = prover(options, source, { ...daemon, signal });
-    await runLoop({ folder, engine, wake, clock, pollMs: options.pollMs, publish, prove, once }, signal);
+    const loop = { folder, engine, wake, clock, pollMs, publish, prove, once };
+    if (options.uninstall) await leaveNode(loop, (state) => leave(options, log, state), signal);
+    else await runLoop(loop, signal);
   } finally {
     over.abort();
     wake.close();
@@ -217,16 +222,12 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
   }
 }
 
-/** The kubelet runs without the drop-in, so the files can go; then there is nothing left to do but to say so. */
-async function finish(options: InstallerSettings, daemon: Daemon): Promise<void> {
-  const { ready } = daemon.state();
-  if (ready) {
-    removeAll(options, daemon.log);
-    await systemd(options).reload();
-    daemon.publish(UNINSTALLED);
-  }
-  // A pod that exits would be restarted, and its DaemonSet would never be ready.
-  if (!options.once) while (await clock.sleep(options.pollMs, daemon.signal)) daemon.publish(daemon.state());
+/** The kubelet runs without the drop-in, so the files can go. */
+async function leave(options: InstallerSettings, log: Logger, state: NodeState): Promise<NodeState> {
+  if (!state.ready) return state;
+  removeAll(options, log);
+  await systemd(options).reload();
+  return UNINSTALLED;
 }
 
 function systemd({ busSocket, jobMs }: InstallerSettings): ServiceSystemd {
@@ -248,7 +249,6 @@ function newEngine(
   { publish, event: report }: Daemon,
 ): NodeEngine {
   const file = dropInFile(options);
-  const health = healthOf(options);
   makeFolder(dirname(file), 0o755);
   source.sweep();
   return new NodeEngine({
@@ -266,25 +266,9 @@ function newEngine(
     policy: policyOf(options),
     clock,
     settleMs: options.settleMs,
-    ...(health === undefined ? {} : { health }),
+    health: healthOf(options),
     publish,
     report,
-  });
-}
-
-/** Imported only here: most installers send no report. */
-async function openReporter(
-  options: InstallerSettings,
-  plan: () => InstallPlan | undefined,
-  { env, log }: Daemon,
-): Promise<NodeReporter> {
-  const { NodeReporter } = await import('../../node/report.ts');
-  return new NodeReporter({
-    words: installerWords(plan, () => readFailures(options.root + options.authDir)),
-    client: () => connect(env, options.serviceAccountDir),
-    nodeName: options.nodeName,
-    clock,
-    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
   });
 }
 
@@ -303,7 +287,7 @@ async function keepFresh(
   /** Undefined: not now; the next round tries again. */
   const watch = async (): Promise<(() => void) | undefined> =>
     watchConfig(
-      await connect(env, options.serviceAccountDir),
+      await podClient(PROGRAM, env, options.serviceAccountDir),
       () => changes.notice(),
       (state) => {
         if (state.is === 'failing') failed(state.error);

@@ -1,7 +1,6 @@
 /** Reports of the installation on a node to the API server: a PullStatus, and Events on the Node. Pure. */
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { describeError } from '../../core/errors.ts';
-import { type EntryStatus, pullStatus } from '../../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
@@ -10,7 +9,7 @@ import { NodeEngine } from '../../node/engine.ts';
 import type { NodeWords, Said } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
-import { type NodeEvent, type NodeState, stateConditions } from '../../node/task.ts';
+import { type NodeState, stateConditions } from '../../node/task.ts';
 import { NOTES } from '../../node/watch.ts';
 import { decodeCredentialProviderConfig } from '../config.ts';
 import type { MatchImageVerdict } from '../merge.ts';
@@ -20,7 +19,7 @@ import { dropInFile, read } from './host.ts';
 import { isOwnDropIn, NEUTRAL, OWN_FILE } from './managed.ts';
 import { executablePath, type GoodPlan, type InstallPlan, ownPointers } from './plan.ts';
 import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
-import { askWanted, type Env } from './wanted.ts';
+import { askWanted, type Env, PROGRAM } from './wanted.ts';
 
 // Recent failures of the provider's runs on this node, read from its notes.
 
@@ -110,36 +109,35 @@ export function failureEvent(note: FailureNote): Said {
   return { ...said, regarding: { apiVersion: 'v1', kind: 'Pod', namespace, name: pod, ...uid } };
 }
 
-/** Where the DaemonSet runs. */
-const NAMESPACE = 'kube-system';
-
 /** `plan`: the last good one; `failures`: those of runs for pods. Both are read for each report. */
 export function installerWords(
   plan: () => InstallPlan | undefined,
   failures: () => readonly FailureNote[],
 ): NodeWords {
   return {
-    manager: 'pullwright-installer',
-    controller: 'pullwright.dev/credential-provider-installer',
-    status: (node, state, present, now) => {
+    manager: PROGRAM,
+    reporter: 'credential-provider-installer',
+    subject: 'CredentialProvider',
+    metadata: (node) => ({ name: installerStatusName(node) }),
+    report: (state) => {
       const known = plan();
-      const { object, status } = pullStatus({
-        reporter: 'credential-provider-installer',
-        about: { apiVersion: 'v1', kind: 'Node', namespace: NAMESPACE, name: node.name },
+      return {
         conditions: stateConditions(state),
         verdicts: [
           ...failures().map(failureVerdict),
           ...(known?.ok === true ? known.verdicts.map(entryVerdict) : []),
         ],
-        present,
-        now,
-      });
-      const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
-      const name = installerStatusName(node.name);
-      return { object: { ...object, metadata: { ...object.metadata, name, ownerReferences } }, status };
+      };
     },
-    eventOf,
-    eventOfState,
+    written: ({ file, entries }) => `Wrote ${file} with ${counted(entries, 'entry', 'entries')}`,
+    restarted: ({ unit, attempt }) => `${unit} runs with the new drop-in (attempt ${attempt})`,
+    rolledBack: ({ file }) =>
+      `The kubelet did not come up with the credential provider: the old drop-in is back (${file})`,
+    // An Event is written only for what needs a person.
+    eventOfState: ({ ready, busy, reason, message }) =>
+      ready || busy === true || reason === 'Starting'
+        ? undefined
+        : { type: 'Warning', reason, action: 'Install', note: message },
   };
 }
 
@@ -147,35 +145,6 @@ function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntrySt
   return verdict === 'Rendered'
     ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "it is in the kubelet's file" }
     : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
-}
-
-function eventOf(happened: NodeEvent): Said | undefined {
-  switch (happened.event) {
-    case 'written': {
-      const note = `Wrote ${happened.file} with ${counted(happened.entries, 'entry', 'entries')}`;
-      return { type: 'Normal', reason: 'CredentialProviderWritten', action: 'Write', note };
-    }
-    case 'restarted': {
-      const note = `${happened.unit} runs with the new drop-in (attempt ${happened.attempt})`;
-      return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
-    }
-    case 'restart-failed': {
-      const note = `Attempt ${happened.attempt}: ${describeError(happened.error)}`;
-      return { type: 'Warning', reason: 'KubeletRestartFailed', action: 'Restart', note };
-    }
-    case 'rolled-back': {
-      const note = `The kubelet did not come up with the credential provider: the old drop-in is back (${happened.file})`;
-      return { type: 'Warning', reason: 'CredentialProviderRolledBack', action: 'RollBack', note };
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** An Event is written only for what needs a person. */
-function eventOfState({ ready, busy, reason, message }: NodeState): Said | undefined {
-  if (ready || busy === true || reason === 'Starting') return undefined;
-  return { type: 'Warning', reason, action: 'Install', note: message };
 }
 
 // `install-provider --dry-run`: what a run would do on this node. Reads, and writes nothing.

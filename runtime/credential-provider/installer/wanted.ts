@@ -2,11 +2,9 @@
 import { existsSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { HttpKubeClient } from '../../kube/http-client.ts';
 import { Informer, type InformerState } from '../../kube/informer.ts';
-import { podConnection } from '../../kube/pod-connection.ts';
+import { podClient } from '../../node/report.ts';
 import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
 import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
@@ -43,7 +41,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   const presentDropIn = read('', dropInFile(options))?.text;
   if (options.uninstall)
     return planNodeUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
-  const client = await connect(env, options.serviceAccountDir);
+  const client = await podClient(PROGRAM, env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
   const kubelet = await loadedKubelet(options);
   const { words, pointers, ...unit } = readKubelet(options, kubelet);
@@ -111,11 +109,8 @@ async function asked(
   return { node, matchImages: [] };
 }
 
-/** The API server, by the token of the pod. */
-export async function connect(env: Env, folder: string): Promise<KubeClient> {
-  const connection = podConnection(env, folder);
-  return new HttpKubeClient({ connection, userAgent: `pullwright-installer/${VERSION}` });
-}
+/** Name of the installer in requests, and field manager of its reports. */
+export const PROGRAM = 'pullwright-installer';
 
 /** Calls `changed` when the CRIOCredentialProviderConfig may have changed. What it gives ends the watch, and the client. */
 export function watchConfig(

@@ -1,12 +1,7 @@
 /** The node agent put together: what it does with a node, and what it shows of itself. */
 import { dirname } from 'node:path';
-import { describeError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { jsonText, onOneLine } from '../../core/text.ts';
-import { VERSION } from '../../core/version.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { HttpKubeClient } from '../../kube/http-client.ts';
-import { podConnection } from '../../kube/pod-connection.ts';
 import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
 import {
@@ -15,35 +10,32 @@ import {
   type DaemonSettings,
   healthOf,
   leaveNode,
+  QUICK,
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import type { Gauge, NodeReporter } from '../../node/report.ts';
-import type { Turns } from '../../node/restart-leases.ts';
+import { type Gauge, podClient } from '../../node/report.ts';
+import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { systemdOverBus } from '../../node/systemd.ts';
 import { NODE_HOLDS_REMOVAL, type NodeState, type Observation } from '../../node/task.ts';
 import { Wake } from '../../node/watch.ts';
-import type { SecretWatch } from './sources.ts';
+import { AGENT_WORDS } from './report.ts';
+import { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
-
-// Requests of the agent to the API server. Each is loaded only when an option needs it: most nodes send none.
 
 /** The window without requests to the API server: the time after which the kubelet rereads its file. */
 const FALLBACK_WINDOW_MS = 300_000;
 /** How long the first look waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
-/** What is not worth a wait: a turn that can be booked again, and a report that is abandoned. */
-const QUICK = { timeoutMs: 5000, tries: 2 };
 
 /** Books the turn of this node at the restart. */
-async function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): Promise<Turns> {
-  const { BookedTurns } = await import('../../node/restart-leases.ts');
+function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): Turns {
   const { namespace } = NAMES;
   return new BookedTurns({
-    client: () => podClient(env, options.serviceAccountDir, QUICK),
+    client: () => podClient(AGENT_WORDS.manager, env, options.serviceAccountDir, QUICK),
     lease: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAMES.turns },
     daemonSet: { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace, name: NAMES.syncer },
     nodeName: options.nodeName,
@@ -54,25 +46,9 @@ async function openTurns(options: AgentSettings, { env, event }: Daemon, wake: W
   });
 }
 
-/** Reports on the node. */
-async function openReporter(options: AgentSettings, { env, log }: Daemon): Promise<NodeReporter> {
-  const [{ NodeReporter }, { AGENT_WORDS }] = await Promise.all([
-    import('../../node/report.ts'),
-    import('./report.ts'),
-  ]);
-  return new NodeReporter({
-    words: AGENT_WORDS,
-    client: () => podClient(env, options.serviceAccountDir, QUICK),
-    nodeName: options.nodeName,
-    clock,
-    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
-  });
-}
-
 /** Watches the two secrets. Resolves when they are known, or at the deadline. */
 async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wake): Promise<SecretWatch> {
-  const { SecretWatch } = await import('./sources.ts');
-  const client = () => podClient(env, options.serviceAccountDir);
+  const client = () => podClient(AGENT_WORDS.manager, env, options.serviceAccountDir);
   const watch = new SecretWatch({ client, clock, log, changed: () => wake.notice() });
   await watch.open(FIRST_SIGHT_MS);
   return watch;
@@ -163,7 +139,7 @@ export async function runAgent(options: AgentSettings, io: DaemonIo): Promise<nu
       metrics: 'pullwright_agent',
       gauges: (state) => [heldGauge(state)],
       authFiles: folder === undefined ? undefined : { folder, ageMs },
-      openReporter: (daemon) => openReporter(options, daemon),
+      words: AGENT_WORDS,
       work: (daemon) => work(options, daemon),
     },
     options,
@@ -178,26 +154,37 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
   const folder = new StateFolder(options.stateDir);
   const booked = options.restart !== 'never' && options.windowMs === 'auto';
-  const turns = booked ? await openTurns(options, daemon, wake) : undefined;
+  const turns = booked ? openTurns(options, daemon, wake) : undefined;
   const watch = options.watch && !options.uninstall ? await openWatch(options, daemon, wake) : undefined;
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
       ...engineOptions(options, folder, watch),
-      ...(turns === undefined ? {} : { turns }),
+      turns,
       publish,
       report: daemon.event,
     });
   const { pollMs, once } = options;
   try {
-    await (options.uninstall ? leaveNode : runLoop)(
-      { folder, engine, wake, clock, pollMs, publish: daemon.publish, once },
-      daemon.signal,
-    );
+    const loop = { folder, engine, wake, clock, pollMs, publish: daemon.publish, once };
+    if (options.uninstall) await leaveNode(loop, (state) => leave(folder, state), daemon.signal);
+    else await runLoop(loop, daemon.signal);
   } finally {
     wake.close();
     watch?.close();
     await turns?.done();
   }
+}
+
+/** Deletes what the agent remembers; the file and the unit stay as they are. */
+function leave(folder: StateFolder, state: NodeState): NodeState {
+  // Without a source a change that is under way cannot be finished; its saved copy is still needed.
+  if (folder.load().journal.change !== undefined) return { ...state, ready: false };
+  folder.forget();
+  return {
+    ready: true,
+    reason: 'Uninstalled',
+    message: `"${folder.path}" is removed; the file stays as it is, and nothing changes it any more`,
+  };
 }
 
 /** Prints what would be done. 0: nothing. */
@@ -216,7 +203,6 @@ function engineOptions(
 ): Omit<EngineOptions, 'report' | 'publish'> {
   const { windowMs, nodeName } = options;
   const monotonic = (): number => clock.monotonic();
-  const health = healthOf(options);
   return {
     task: agentTask({
       ...options,
@@ -234,23 +220,11 @@ function engineOptions(
     },
     clock,
     settleMs: options.settleMs,
-    ...(health === undefined ? {} : { health }),
+    health: healthOf(options),
   };
 }
 
 function heldGauge({ reason }: NodeState): Gauge {
   const help = 'Whether a removal is held until it is confirmed';
   return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
-}
-
-// The API server as the agent's pod reaches it. Imported only when an option needs it: most nodes send no requests.
-
-/** @throws PullwrightError outside a pod with a token */
-export async function podClient(
-  env: Readonly<Record<string, string | undefined>>,
-  serviceAccountDir: string,
-  patience: { readonly timeoutMs?: number; readonly tries?: number } = {},
-): Promise<KubeClient> {
-  const connection = podConnection(env, serviceAccountDir);
-  return new HttpKubeClient({ connection, userAgent: `pullwright-agent/${VERSION}`, ...patience });
 }

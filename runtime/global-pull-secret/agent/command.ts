@@ -1,5 +1,4 @@
 /** `pullwright agent`: keeps the kubelet's pull credentials on a node. */
-import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type Given,
   healthPort,
   NODE_FLAGS,
+  nodeSettings,
   ONCE_FLAGS,
   orWord,
   parseFlags,
@@ -144,19 +144,14 @@ function optionsOf(
   if (flags['dry-run'] && flags.uninstall)
     throw new UsageError('--dry-run does not go with --uninstall: it removes the state folder only');
   return {
+    ...nodeSettings(flags, env),
     globalFile: flags.global,
     originalFile: flags.original,
     file: flags.file,
     stateDir: flags['state-dir'] ?? join(dirname(flags.file), '.pullwright'),
-    unit: flags.unit,
-    busSocket: flags['bus-socket'],
     restart: flags.restart,
     windowMs: flags['restart-window'],
-    jobMs: flags['restart-timeout'],
-    maxRestarts: flags['max-restarts'],
-    serviceAccountDir: flags['service-account-dir'],
     watch: flags.watch && !flags.once,
-    report: flags.report,
     janitorFolder: flags.janitor ? flags['janitor-folder'] : undefined,
     janitorAgeMs: flags['janitor-age'],
     foreign: flags.foreign,
@@ -165,19 +160,8 @@ function optionsOf(
       ...(flags['removal-delay'] === undefined ? {} : { delayMs: flags['removal-delay'] }),
     },
     confirmed: confirmedRemovals(flags['confirm-removal'] ?? ''),
-    settleMs: flags.settle,
-    healthz: flags['kubelet-healthz'],
-    nodeName: flags['node-name'] ?? env['NODE_NAME'] ?? hostname(),
-    healthAddress: flags['health-address'],
-    healthPort: flags['health-port'],
     metricsAddress: flags['metrics-address'],
     metricsPort: flags['metrics-port'],
     metricsTlsDir: flags['metrics-tls-dir'],
-    pollMs: flags.poll,
-    logLevel: flags['log-level'],
-    logFormat: flags['log-format'],
-    uninstall: flags.uninstall,
-    once: flags.once,
-    output: flags.output,
   };
 }

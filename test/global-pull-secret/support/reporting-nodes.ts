@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../../runtime/core/redacted.ts';
-import { nodeStatus } from '../../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../../runtime/global-pull-secret/agent/report.ts';
+import { nodeStatus } from '../../../runtime/node/report.ts';
 import { type NodeState, stateOf } from '../../../runtime/node/task.ts';
 import { Fleet, NOW, PLATFORM, platform } from '../fleet.ts';
 import { TaskNode } from './task-node.ts';
@@ -44,7 +45,7 @@ export class ReportingNodes extends Fleet {
   }
 
   report(name: string, state: NodeState): void {
-    const { object, status } = nodeStatus({ name, uid: name }, state, undefined, NOW);
+    const { object, status } = nodeStatus(AGENT_WORDS, { name, uid: name }, state, undefined, NOW);
     this.hosted.set({ ...object, status });
   }
 
