@@ -19,8 +19,8 @@ import {
   agentGuard,
   agentRbac,
   leaseNames,
+  POLICY_NAME,
 } from '../../runtime/global-pull-secret/agent-access.ts';
-import { POLICY_NAME } from '../../runtime/global-pull-secret/objects.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { type Access, type Delivery, statusRules } from '../shared/system.ts';
 

@@ -3,9 +3,12 @@ import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
-import { agentBounds } from '../../runtime/global-pull-secret/agent-access.ts';
+import {
+  additionalSecretPolicies,
+  agentBounds,
+  syncObjects,
+} from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentPodMonitor } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
 import {
   type AgentOptions,
   type GlobalPullSecretInput,

@@ -3,13 +3,17 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { PodSpec } from '../../runtime/core/kubernetes/objects.ts';
 import { agentOptions } from '../../runtime/global-pull-secret/agent/command.ts';
-import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import {
+  additionalSecretPolicies,
+  agentBounds,
+  agentRbac,
+  syncObjects,
+} from '../../runtime/global-pull-secret/agent-access.ts';
 import {
   agentCommand,
   agentDaemonSet,
   agentPodMonitor,
 } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { additionalSecretPolicies, syncObjects } from '../../runtime/global-pull-secret/objects.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { test } from '../support/suite.ts';
 

@@ -11,7 +11,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
+import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/plan.ts';
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { counted } from '../support/counted.ts';

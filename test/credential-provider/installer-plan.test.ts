@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
-import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import {
   type InstallInput,
+  isOwnDropIn,
   kubeletPointers,
+  NEUTRAL,
   ownPointers,
   planInstall,
   planNodeUninstall,

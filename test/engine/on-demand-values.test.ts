@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { ClusterCache, type Selection } from '../../runtime/engine/cache.ts';
-import { isLightened, OnDemandValues } from '../../runtime/engine/on-demand-values.ts';
+import { ClusterCache, isLightened, OnDemandValues, type Selection } from '../../runtime/engine/cache.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { compose } from '../../runtime/pull-secret-injection/reconciler/sources.ts';

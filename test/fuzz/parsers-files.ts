@@ -2,8 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../runtime/credential-provider/installer/host.ts';
-import { isOwnDropIn } from '../../runtime/credential-provider/installer/managed.ts';
-import { ownPointers, withKubeconfig } from '../../runtime/credential-provider/installer/plan.ts';
+import {
+  isOwnDropIn,
+  ownPointers,
+  withKubeconfig,
+} from '../../runtime/credential-provider/installer/plan.ts';
 import { readFailures } from '../../runtime/credential-provider/installer/report.ts';
 import { serviceSettings, unitValue } from '../../runtime/credential-provider/kubelet-unit.ts';
 import { readSource } from '../../runtime/global-pull-secret/agent/sources.ts';

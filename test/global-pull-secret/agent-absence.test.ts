@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from '../support/suite.ts';
+import { contentOf } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { configOf as config, TaskNode } from './support/task-node.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'pullwright-absence-'));
@@ -40,7 +41,7 @@ test('both gone: what we brought is removed after a minute in which they did not
 
 test('both gone by a watch that is open: what we brought is removed at once', () => {
   let live = true;
-  const watched = () => ({ bytes: undefined, live });
+  const watched = () => ({ ...contentOf(undefined), live });
   const node = new TaskNode(root, 'revoked');
   node.set('global', config('team.example.com'));
   node.settle();

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
 import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
+import { contentOf } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { nodeStatus } from '../../runtime/node/report.ts';
 import { stateOf } from '../../runtime/node/task.ts';
@@ -149,13 +150,16 @@ test('it goes on after the delay, counted from when it was first held, whatever 
 });
 
 test('the Secret that the agent watches confirms it by its annotation', () => {
-  const emptied = redact(new Uint8Array(Buffer.from('{"auths":{}}')));
   let confirmed: readonly string[] = [];
-  let seen = redact(new Uint8Array(Buffer.from(configOf(...FOUR))));
+  let seen = configOf(...FOUR);
   const node = nodeOf({
-    watched: (name) => ({ bytes: name === 'global' ? seen : undefined, live: true, confirmed }),
+    watched: (name) => ({
+      ...contentOf(name === 'global' ? Buffer.from(seen) : undefined),
+      live: true,
+      confirmed,
+    }),
   });
-  seen = emptied;
+  seen = '{"auths":{}}';
   assert.deepEqual(node.keys(), FOUR);
   confirmed = [hashOf(node)];
   assert.deepEqual(node.keys(), []);

@@ -7,7 +7,7 @@ import type { LoadedService } from '../../node/systemd.ts';
 import { environmentFiles, serviceSettings } from '../kubelet-unit.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
-import { OWN_FILE } from './managed.ts';
+import { OWN_FILE } from './plan.ts';
 
 /** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
 export interface HostPlaces {

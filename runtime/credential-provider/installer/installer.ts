@@ -24,8 +24,7 @@ import { type ServiceSystemd, systemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
 import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
-import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
-import type { InstallPlan } from './plan.ts';
+import { type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
   FailureNews,
@@ -36,9 +35,17 @@ import {
   renderReport,
   withFailures,
 } from './report.ts';
-import { digestOf, makeFolder, NodeSource, readRecord, removeConfigs, type SourceOptions } from './source.ts';
+import {
+  digestOf,
+  makeFolder,
+  NodeSource,
+  PROGRAM,
+  readRecord,
+  removeConfigs,
+  type SourceOptions,
+  watchConfig,
+} from './source.ts';
 import { tryOut } from './trial.ts';
-import { PROGRAM, watchConfig } from './wanted.ts';
 
 // What is installed, for `/metrics` of the installer.
 

@@ -10,15 +10,22 @@ import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
-import { fileLine, unitLine } from '../kubelet-unit.ts';
+import {
+  type FlagVariable,
+  fileLine,
+  flagVariable,
+  kubeletCommand,
+  serviceSettings,
+  type UnitCommand,
+  unitLine,
+  unitValue,
+} from '../kubelet-unit.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { defaultOptions } from '../plugin/options.ts';
 import { configText, type NodeObject, tooOld } from '../pools.ts';
 import { PROVIDER_PATH } from '../provider-flags.ts';
-import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
-import { type PlaceInput, type PlaceRefusal, placeOf, refusedPlace, unitNameOf } from './place.ts';
 
 /** Where a kubelet looks for providers by its present command line. */
 export interface KubeletPointers {
@@ -63,30 +70,153 @@ export interface GoodPlan {
 
 export type InstallPlan = GoodPlan | PlaceRefusal;
 
-/** The last value of each flag in the texts that make the kubelet's command line. */
-export function kubeletPointers(texts: readonly string[]): KubeletPointers {
-  return {
-    config: lastFlag(texts, 'image-credential-provider-config'),
-    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
-  };
+// Whether another system manages the kubelet of a node, so that the installer changes nothing. Pure.
+//
+// On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name, the operator would put it
+// back and mark the node as degraded, and each would restart the kubelet.
+
+/** Files of the host that only nodes of the Machine Config Operator have. */
+export const MANAGED_MARKS: readonly string[] = [
+  '/etc/machine-config-daemon/currentconfig',
+  '/etc/machine-config-daemon/node-annotations.json',
+  '/etc/ignition-machine-config-encapsulated.json',
+];
+
+const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
+const DESIRED = 'machineconfiguration.openshift.io/desiredConfig';
+const NODE_POOL = 'hypershift.openshift.io/nodePool';
+
+/**
+ * Who manages the node's kubelet and how that shows, as the end of a sentence; undefined for none. `marks`: those of
+ * {@link MANAGED_MARKS} that are on the host.
+ *
+ * Source of the rule: the Machine Config Daemon's annotations and state files, the label that HyperShift puts on nodes of a
+ * NodePool.
+ */
+export function managedBy({ metadata }: KubeObject, marks: readonly string[]): string | undefined {
+  const pool = metadata.labels?.[NODE_POOL];
+  if (pool !== undefined) return `NodePool "${pool}" manages this node (label ${NODE_POOL})`;
+  const operator = 'the Machine Config Operator manages this node';
+  for (const key of [CURRENT, DESIRED]) {
+    const value = metadata.annotations?.[key];
+    if (value !== undefined) return `${operator} (annotation ${key} is "${String(value)}")`;
+  }
+  return marks[0] === undefined ? undefined : `${operator} (it has the file ${marks[0]})`;
 }
 
-function lastFlag(texts: readonly string[], name: string): string | undefined {
-  return texts
-    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
-    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
-    .at(-1);
+/** A drop-in without effect: the unit's own command line counts again. */
+export const NEUTRAL: string = '# No image pattern is configured\n';
+
+/** Name of the kubelet's file that an installer wrote: its digest is in it. */
+export const OWN_FILE: RegExp = /^pullwright-[0-9a-f]{16}\.(?:yaml|env)$/;
+
+/** What a killed run left of such a file. */
+export const OWN_LEFTOVER: RegExp = /^\.pullwright-[0-9a-f]{16}\.(?:yaml|env)\.tmp-[0-9a-f-]+$/;
+
+/** Whether a drop-in is one that an installer wrote: it points at a file of ours, or has no effect. */
+export function isOwnDropIn(text: string): boolean {
+  return (
+    text === NEUTRAL || /--image-credential-provider-config=\S*\/pullwright-[0-9a-f]{16}\.yaml\b/.test(text)
+  );
 }
 
-/** The last value of the flag on a line that is not a comment. */
-function flagIn(line: string, flag: string): string | undefined {
-  if (/^\s*[#;]/.test(line)) return undefined;
-  return line
-    .split(flag)
-    .slice(1)
-    .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
-    .at(-1);
+// Where in the kubelet's command the flags go, or why nowhere. Pure.
+
+/** What systemd has made of the files of a unit, ours included. */
+interface LoadedUnit {
+  readonly command: UnitCommand;
+  /** `NAME=value` of each variable that the unit sets itself. */
+  readonly environment: readonly string[];
 }
+
+export interface PlaceInput {
+  /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
+  readonly unit: readonly NodeFile[];
+  /** Texts of the files of variables that the unit names, in order. @default {[]} */
+  readonly environment?: readonly string[];
+  /** The unit as systemd has read it. Absent: not known; the files are read as systemd reads them. */
+  readonly loaded?: LoadedUnit | undefined;
+  /** Text of the drop-in of our name. */
+  readonly presentDropIn?: string | undefined;
+}
+
+/** Why nothing is written. */
+export interface PlaceRefusal {
+  readonly ok: false;
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** The variable that takes the flags, or why there is none. */
+export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
+  const { unit, environment = [], loaded } = input;
+  const settings = serviceSettings(unit.map(({ text }) => text));
+  const command = loaded?.command ?? kubeletCommand(settings);
+  if (command === undefined || command.words.length === 0)
+    return refusedPlace(
+      'NoKubeletUnit',
+      'there is no unit of the kubelet with an ExecStart line',
+      'Set --unit and --unit-path to where it is',
+    );
+  const place = flagVariable(settings, environment, command);
+  if (place === undefined)
+    return refusedPlace(
+      'NoPlaceForFlags',
+      "the command of the kubelet's unit takes flags from no variable, and repeating it would leave a kubelet that does not start when the unit changes",
+      'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or give the two flags by hand',
+    );
+  return lateDropIn(unit, place) ?? misread(input, place) ?? place;
+}
+
+function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefusal | undefined {
+  const ours = unitNameOf(CREDENTIAL_PROVIDER.dropIn);
+  const late = unit.slice(1).find(({ path, text }) => unitNameOf(path) > ours && setsVariable(text, name));
+  if (late === undefined) return undefined;
+  return refusedPlace(
+    'DropInOverridden',
+    `"${late.path}" sets ${name} after "${ours}" does`,
+    'Rename that drop-in to a name before it',
+  );
+}
+
+/** The variable is set again by us: if systemd reads another value than we do, flags of the kubelet would be lost. */
+function misread(
+  { unit, loaded, presentDropIn }: PlaceInput,
+  { name }: FlagVariable,
+): PlaceRefusal | undefined {
+  const texts = [...unit.map(({ text }) => text), ...(presentDropIn === undefined ? [] : [presentDropIn])];
+  const read = unitValue(serviceSettings(texts), name);
+  // A specifier is what systemd has put its value in for.
+  if (loaded === undefined || read?.includes('%') === true) return undefined;
+  const known = loaded.environment.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
+  if ((known ?? '') === (read ?? '')) return undefined;
+  return refusedPlace(
+    'UnitNotUnderstood',
+    `systemd has another value for ${name} than its files seem to say`,
+    `Look at "systemctl show -P Environment ${unitNameOf(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
+  );
+}
+
+/** Whether a later drop-in takes the variable away again. */
+function setsVariable(text: string, name: string): boolean {
+  return serviceSettings([text]).some(
+    (setting) =>
+      setting.name === 'EnvironmentFile' || (setting.name === 'Environment' && setting.value.includes(name)),
+  );
+}
+
+/** The last part of a path. */
+export function unitNameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** A plan that writes nothing. */
+export function refusedPlace(code: string, message: string, hint: string): PlaceRefusal {
+  return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
+}
+
+// The plan.
 
 /** Uninstalls: a drop-in without effect, whatever the node runs. A foreign drop-in stays. */
 export function planNodeUninstall(
@@ -224,4 +354,29 @@ export function withKubeconfig(
   const at = kubeconfigs.indexOf(path);
   if (at !== -1 && !kubeconfigs.slice(0, at).some(isThere)) return args;
   return [...args, `--kubeconfig=${[path, ...kubeconfigs.filter((one) => one !== path)].join(',')}`];
+}
+
+/** The last value of each flag in the texts that make the kubelet's command line. */
+export function kubeletPointers(texts: readonly string[]): KubeletPointers {
+  return {
+    config: lastFlag(texts, 'image-credential-provider-config'),
+    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
+  };
+}
+
+function lastFlag(texts: readonly string[], name: string): string | undefined {
+  return texts
+    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
+    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
+    .at(-1);
+}
+
+/** The last value of the flag on a line that is not a comment. */
+function flagIn(line: string, flag: string): string | undefined {
+  if (/^\s*[#;]/.test(line)) return undefined;
+  return line
+    .split(flag)
+    .slice(1)
+    .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
+    .at(-1);
 }

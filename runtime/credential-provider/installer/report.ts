@@ -16,10 +16,16 @@ import type { MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
 import { dropInFile, read } from './host.ts';
-import { isOwnDropIn, NEUTRAL, OWN_FILE } from './managed.ts';
-import { executablePath, type GoodPlan, type InstallPlan, ownPointers } from './plan.ts';
-import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
-import { askWanted, type Env, PROGRAM } from './wanted.ts';
+import {
+  executablePath,
+  type GoodPlan,
+  type InstallPlan,
+  isOwnDropIn,
+  NEUTRAL,
+  OWN_FILE,
+  ownPointers,
+} from './plan.ts';
+import { askWanted, digestOf, type Env, lookAtNode, PROGRAM, type SourceOptions } from './source.ts';
 
 // Recent failures of the provider's runs on this node, read from its notes.
 

@@ -33,11 +33,11 @@ import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { poolFiles, takesFlags } from '../pools.ts';
 import { contestedIn, contestedOf, managerElsewhere } from './managed.ts';
 import { namespaceRolesReconciler } from './namespace-roles.ts';
-import { NODE_POOL_READ } from './node-pools.ts';
 import { type NodeHold, type PoolState, reportNodes } from './report.ts';
 import {
   fileText,
   INFRASTRUCTURE,
+  NODE_POOL_READ,
   PROVIDER_MACHINE_CONFIG,
   type Target,
   targetsOf,

@@ -19,8 +19,7 @@ import type { ReconcilerOptions } from '../options.ts';
 import type { Rollout } from '../pools.ts';
 import { conditionOf, NO_POOL, validated } from './conditions.ts';
 import { contestedCondition, sameFiles, statusWriter } from './managed.ts';
-import { howToRefer, type NodePool } from './node-pools.ts';
-import type { Target } from './targets.ts';
+import { howToRefer, type NodePool, type Target } from './targets.ts';
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
 

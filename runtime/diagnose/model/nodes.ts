@@ -12,7 +12,7 @@ import {
 import { recordOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { lackOf } from '../../global-pull-secret/reconciler/node-sync-status.ts';
+import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
 import { conditionOf, readinessOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';

@@ -63,6 +63,10 @@ function ownedAlso(before: OwnedDigests, entries: Flat): OwnedDigests {
   return Object.fromEntries([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+// How keys of registries and of fields begin.
+const AUTH = 'auths/';
+const FIELD = 'field/';
+
 /** A docker config, as far as its readers can use it. */
 export interface AgentDocument {
   /** Digest of what it says to its readers: the same for other white space, another order, and a user name beside its `auth`. */
@@ -73,14 +77,9 @@ export interface AgentDocument {
   readonly faults: readonly string[];
   /** Keys of the registries among it. */
   readonly broken: readonly string[];
-  readonly content: Redacted<Parts>;
+  /** The registries, and every other field of the document. */
+  readonly content: Redacted<Flat>;
   readonly bytes: Redacted<Uint8Array>;
-}
-
-/** The registries, and every other field of the document. */
-interface Parts {
-  readonly auths: ReadonlyMap<string, JsonNode>;
-  readonly fields: ReadonlyMap<string, JsonNode>;
 }
 
 /** How entries of others are treated. */
@@ -100,10 +99,10 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   const { whole, entries, broken, fields, leftOut } = usablePart(parsed.config);
   const faults = [...broken.map(entryFault), ...leftOut.map(fieldFault)];
   if (entries.length === 0 && broken.length > 0) throw invalid(subject, faults.slice(0, 1).join());
-  const parts = {
-    auths: new Map(entries.map((entry) => [entry.key.written, reveal(entry.value)])),
-    fields: new Map(fields.map(({ key, value }) => [key, value])),
-  };
+  const parts = new Map([
+    ...entries.map(({ key, value }) => [AUTH + key.written, reveal(value)] as const),
+    ...fields.map(({ key, value }) => [FIELD + key, value] as const),
+  ]);
   if (whole) return documentOf(parts, bytes);
   return {
     ...documentOf(parts, bytes),
@@ -165,15 +164,15 @@ export function wantedDocument(
   present: AgentDocument | undefined,
   options: WantedFileOptions,
 ): WantedDocument {
-  const there = present === undefined ? new Map<string, JsonNode>() : flat(reveal(present.content));
-  const given = new Map([...lastGood(source, there), ...flat(reveal(source.content))]);
+  const there: Flat = present === undefined ? new Map() : reveal(present.content);
+  const given = new Map([...lastGood(source, there), ...reveal(source.content)]);
   const before = beforeOf(options);
   const foreign = (wanted: Flat): ReturnType<typeof mergeThreeWays<JsonNode>> => {
     if (options.foreign === 'drop') return { entries: wanted, foreign: [] };
     const owned = { ...options.ledger };
     const present = new Map(there);
     // What ours had replaced comes back with the end of ours.
-    for (const [key, value] of before === undefined ? [] : flat(reveal(before.content))) {
+    for (const [key, value] of before === undefined ? [] : reveal(before.content)) {
       const held = there.get(key);
       if (wanted.has(key) || held === undefined || !owned[key]?.includes(digestOfNode(held))) continue;
       present.set(key, value);
@@ -193,15 +192,13 @@ export function wantedDocument(
   const merged = foreign(ours);
   const keep = merged.foreign.length > 0;
   const { entries } = merged;
-  const restored =
-    ours.size === 0 && before?.digest === serialized(unflat(entries)).digest ? before : undefined;
+  const restored = ours.size === 0 && before?.digest === serialized(entries).digest ? before : undefined;
   const ledger = withoutHeld(options.ledger);
   const first = rememberFirst(options, present, ours);
   const memory = held === undefined ? {} : { [HELD + held.hash]: [held.since] };
   return {
     document:
-      restored ??
-      (keep || stay.length > 0 || source.faults.length > 0 ? serialized(unflat(entries)) : source),
+      restored ?? (keep || stay.length > 0 || source.faults.length > 0 ? serialized(entries) : source),
     ...(held === undefined ? {} : { held }),
     foreign: merged.foreign,
     removes: [...there].some(
@@ -232,11 +229,12 @@ function rememberFirst(
   if (known !== undefined) return { [BEFORE]: known };
   if (foreign === 'drop' || present === undefined || present.faults.length > 0 || ours.size === 0) return {};
   if (Object.keys(withoutHeld(ledger)).length > 0) return {};
-  const there = flat(reveal(present.content));
+  const there = reveal(present.content);
   if ([...ours].some(([key, value]) => meaningDigest(there.get(key)) === meaningDigest(value))) return {};
   return { [BEFORE]: [Buffer.from(reveal(present.bytes)).toString('base64')] };
 }
 
+/** Registries and fields in one map, so that one merge and one ledger serve. */
 type Flat = ReadonlyMap<string, JsonNode>;
 
 /** In the ledger, beside what is ours: which removal is held, and since when. */
@@ -273,50 +271,33 @@ function withoutHeld(ledger: OwnedDigests): OwnedDigests {
   return Object.fromEntries(Object.entries(ledger).filter(([key]) => !key.startsWith(HELD)));
 }
 
-const AUTH = 'auths/';
-const FIELD = 'field/';
-
 /** The last usable form of the entries that the source has in a form that cannot be used. */
-function lastGood(
-  { broken }: AgentDocument,
-  there: ReadonlyMap<string, JsonNode>,
-): readonly (readonly [string, JsonNode])[] {
+function lastGood({ broken }: AgentDocument, there: Flat): readonly (readonly [string, JsonNode])[] {
   return broken.flatMap((name) => {
     const value = there.get(AUTH + name);
     return value === undefined ? [] : [[AUTH + name, value] as const];
   });
 }
 
-/** One map for both, so that one merge and one ledger serve. */
-function flat(parts: Parts): ReadonlyMap<string, JsonNode> {
-  return new Map([
-    ...[...parts.auths].map(([key, value]) => [AUTH + key, value] as const),
-    ...[...parts.fields].map(([key, value]) => [FIELD + key, value] as const),
-  ]);
+/** Those whose keys begin so, without the beginning. */
+function under(entries: Flat, prefix: string): Flat {
+  const found = [...entries].filter(([key]) => key.startsWith(prefix));
+  return new Map(found.map(([key, value]) => [key.slice(prefix.length), value]));
 }
 
-function unflat(entries: ReadonlyMap<string, JsonNode>): Parts {
-  const under = (prefix: string): ReadonlyMap<string, JsonNode> =>
-    new Map(
-      [...entries]
-        .filter(([key]) => key.startsWith(prefix))
-        .map(([key, value]) => [key.slice(prefix.length), value]),
-    );
-  return { auths: under(AUTH), fields: under(FIELD) };
+function serialized(entries: Flat): AgentDocument {
+  const text = encodeUsable(under(entries, AUTH), under(entries, FIELD));
+  return documentOf(entries, redact(new Uint8Array(Buffer.from(reveal(text)))));
 }
 
-function serialized(parts: Parts): AgentDocument {
-  const text = encodeUsable(parts.auths, parts.fields);
-  return documentOf(parts, redact(new Uint8Array(Buffer.from(reveal(text)))));
-}
-
-function documentOf(parts: Parts, bytes: Redacted<Uint8Array>): AgentDocument {
+function documentOf(content: Flat, bytes: Redacted<Uint8Array>): AgentDocument {
+  const auths = under(content, AUTH);
   return {
-    digest: usableDigest(parts.auths, parts.fields),
-    entries: parts.auths.size,
+    digest: usableDigest(auths, under(content, FIELD)),
+    entries: auths.size,
     faults: [],
     broken: [],
-    content: redact(parts),
+    content: redact(content),
     bytes,
   };
 }

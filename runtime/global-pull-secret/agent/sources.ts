@@ -22,15 +22,8 @@ import { type AgentDocument, parseDocument } from './document.ts';
 /** Which of the two. */
 export type SourceName = 'global' | 'original';
 
-/** A secret as it was last seen. */
-export interface WatchedSecret {
-  /** Undefined: there is none. */
-  readonly bytes: Redacted<Uint8Array> | undefined;
-  /** The mark that its removals are checked. */
-  readonly judged?: string | undefined;
-  /** Removals that its annotation confirms. */
-  readonly confirmed?: readonly string[];
-  readonly resourceVersion?: string | undefined;
+/** A secret as the watch has it. */
+export interface WatchedSecret extends Omit<MountedSecret, 'path'> {
   /** Whether the watch is open, so that nothing newer can be elsewhere. */
   readonly live: boolean;
 }
@@ -82,11 +75,15 @@ export class SecretWatch {
     const { object, listed, live, goneAt } = this.#seen[name];
     if (!listed) return undefined;
     const gone = goneAt !== undefined && this.#options.clock.monotonic() - goneAt >= GONE_MS;
-    if (object === undefined || gone) return { bytes: undefined, live };
+    if (object === undefined || gone) return { ...contentOf(undefined), live };
+    const { data } = object as SecretObject;
+    const valueOf = (key: string): Buffer | undefined =>
+      data?.[key] && Buffer.from(reveal(data[key]), 'base64');
     const confirms = object.metadata.annotations?.[CONFIRM_REMOVAL];
     return {
-      bytes: valueOf(object, NAMES.dataKey),
-      judged: textOf(object, NAMES.judgedKey),
+      // Without the key it is an empty file, as the mount would have none: the same as an absent one.
+      ...contentOf(valueOf(NAMES.dataKey)),
+      judged: valueOf(NAMES.judgedKey)?.toString('utf8'),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
       resourceVersion: object.metadata.resourceVersion,
       live,
@@ -162,17 +159,6 @@ function unseen(): Seen {
   return { object: undefined, listed: false, live: false, goneAt: undefined };
 }
 
-function textOf(object: KubeObject, key: string): string | undefined {
-  const value = valueOf(object, key);
-  return value === undefined ? undefined : Buffer.from(reveal(value)).toString('utf8');
-}
-
-/** Without the key it is an empty file, as the mount would have none: the same as an absent one. */
-function valueOf(object: KubeObject, key: string): Redacted<Uint8Array> | undefined {
-  const value = (object as SecretObject).data?.[key];
-  return value === undefined ? undefined : redact(new Uint8Array(Buffer.from(reveal(value), 'base64')));
-}
-
 // Which of the two mounted pull secrets the node uses.
 // Source of the rule: requirement 1, "Node-level synchronization": the merged secret when it is there, else the copy of the
 // platform's. A merged secret that cannot be read or is not a docker config stops the pass: falling back to the platform's
@@ -232,25 +218,24 @@ export interface MountedSecret {
   readonly error?: PullwrightError;
 }
 
+/** The content of a secret; undefined for an absent one. */
+export function contentOf(bytes: Uint8Array | undefined): Pick<MountedSecret, 'file' | 'bytes'> {
+  if (bytes === undefined) return { file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
+  const content = redact(Buffer.from(bytes).toString('utf8'));
+  return { file: { state: 'present', content }, bytes: redact(new Uint8Array(bytes)) };
+}
+
 /** Follows links, because the kubelet's mounts are made of them. */
 export function readSource(path: string): MountedSecret {
-  const none = { path, bytes: redact(new Uint8Array()) };
+  const none = { path, ...contentOf(undefined) };
   let fd: number | undefined;
   try {
     fd = openSync(path, 'r');
     const { size } = fstatSync(fd);
     if (size > MAX_BYTES) throw tooLarge(path, size);
-    const bytes = readFileSync(fd);
-    const content = redact(bytes.toString('utf8'));
-    return {
-      path,
-      file: { state: 'present', content },
-      bytes: redact(new Uint8Array(bytes)),
-      judged: fileBeside(path, NAMES.judgedKey),
-    };
+    return { path, ...contentOf(readFileSync(fd)), judged: fileBeside(path, NAMES.judgedKey) };
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
-      return { ...none, file: { state: 'absent' } };
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return none;
     const failure = fileError('read', path, error);
     return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
   } finally {
@@ -331,16 +316,6 @@ function newest(
   const held = `${mount.file.state} ${createHash('sha256').update(reveal(mount.bytes)).digest('hex')}`;
   if (seen.live) mounts.set(name, held);
   else if (mounts.get(name) !== held) return mount;
-  if (seen.bytes === undefined)
-    return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
-  const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
-  const { bytes, judged, confirmed, resourceVersion } = seen;
-  return {
-    path: mount.path,
-    file: { state: 'present', content },
-    bytes,
-    judged,
-    confirmed,
-    resourceVersion,
-  };
+  const { live: _live, ...secret } = seen;
+  return { path: mount.path, ...secret };
 }

@@ -14,10 +14,15 @@ import {
   type Ref,
   type Watch,
 } from '../../engine/contract.ts';
-import { AGENT_POLICY_NAME, agentBounds, agentRbac } from '../agent-access.ts';
+import {
+  AGENT_POLICY_NAME,
+  additionalSecretPolicies,
+  agentBounds,
+  agentRbac,
+  POLICY_NAME,
+} from '../agent-access.ts';
 import { agentDaemonSet, upstreamDaemonSet } from '../daemon-set.ts';
 import { configHash } from '../eligibility.ts';
-import { additionalSecretPolicies, POLICY_NAME } from '../objects.ts';
 import type { GlobalPullSecretOptions } from '../options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];

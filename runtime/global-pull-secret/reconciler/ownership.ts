@@ -14,6 +14,7 @@ import {
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { recordOf } from '../../core/record.ts';
+import { refOf } from '../../engine/changes.ts';
 import {
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
@@ -55,18 +56,11 @@ export interface TakeoverContext {
   readonly confirmed: readonly string[];
 }
 
-/** Why nothing is taken. */
-export interface HeldTakeover {
-  readonly reason: 'TakeoverHeld' | 'TakeoverImpossible';
-  /** A sentence without its end. */
-  readonly message: string;
-}
-
 /** Gives why nothing is written with `mode: own`; undefined when all is ours, or was confirmed. */
 export function heldTakeover(
   objects: readonly (KubeObject | undefined)[],
   { platform, confirmed }: TakeoverContext,
-): HeldTakeover | undefined {
+): ManagedExternally | undefined {
   const others = objects.filter((object) => object !== undefined).filter((object) => !isHeldByUs(object));
   if (others.length === 0) return undefined;
   const operator = others.map(operatorOf).find((one) => one !== undefined);
@@ -242,25 +236,23 @@ function heldBefore(reader: Reader): RemovalContext['held'] {
 
 // What others left under the names of this system: what is removed with a takeover, and what only a person can clear away. Pure.
 
-/** What may have to go. */
-export interface Leftovers {
-  /** The merge, when there is nothing to merge. */
-  readonly global: KubeObject | undefined;
-  readonly daemonSet: KubeObject | undefined;
-  /** Whether a person said that all of it is ours. */
-  readonly takes: boolean;
-}
-
 /**
  * Objects of others that go. A DaemonSet is not taken over in place: server-side apply would leave the arguments and the volumes of
  * its maker in it.
+ *
+ * @param global the merge, when there is nothing to merge
+ * @param takes whether a person said that all of it is ours
  */
-export function removals({ global, daemonSet, takes }: Leftovers): NonNullable<Result['remove']> {
+export function removals(
+  global: KubeObject | undefined,
+  daemonSet: KubeObject | undefined,
+  takes: boolean,
+): NonNullable<Result['remove']> {
   const merge = global !== undefined && (takes || isGivenToUs(global)) ? [global] : [];
   const workload = takes && daemonSet !== undefined && !isHeldByUs(daemonSet) ? [daemonSet] : [];
   return [...merge, ...workload].flatMap((object) => {
     const { uid } = object.metadata;
-    return uid === undefined ? [] : [{ ...refTo(object), uid }];
+    return uid === undefined ? [] : [{ ...refOf('hosted', object), uid }];
   });
 }
 
@@ -273,7 +265,7 @@ export function foreignMerge(global: KubeObject | undefined): readonly Reconcile
       code: 'ForeignObject',
       message: `Cannot remove "Secret/${NAMES.namespace}/${NAMES.global}": it was not made by Pullwright, and nodes use it instead of the platform's pull secret`,
       hint: 'Delete it, or annotate it with pullwright.dev/adopt: "true"',
-      regarding: refTo(global),
+      regarding: refOf('hosted', global),
     },
   ];
 }
@@ -309,16 +301,11 @@ export function gitVerdicts(
   ];
 }
 
-function refTo({ apiVersion, kind, metadata }: KubeObject): Ref {
-  const { namespace, name } = metadata;
-  return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
-}
-
 // Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing.
 
 /** Who writes the objects instead of us. */
 export interface ManagedExternally {
-  readonly reason: 'Observing' | 'OwnershipUnknown' | HeldTakeover['reason'];
+  readonly reason: 'Observing' | 'OwnershipUnknown' | 'TakeoverHeld' | 'TakeoverImpossible';
   /** A sentence without its end. */
   readonly message: string;
 }

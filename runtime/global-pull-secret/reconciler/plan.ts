@@ -14,7 +14,6 @@ import {
   mergePullSecrets,
 } from '../../core/docker-config/merge.ts';
 import {
-  type DockerConfig,
   type DockerConfigEntry,
   type PullSecret,
   secretDataText,
@@ -117,7 +116,7 @@ function planPlatform(input: PlatformInput): PlatformPlan {
       heldEntries: [],
     };
   const read = readPlatform(input);
-  if ('problem' in read) return { ok: false, problem: read.problem };
+  if (read.problem !== undefined) return { ok: false, problem: read.problem };
   const { text, config, verbatim } = read;
   const before = input.before ?? [];
   const held = heldOf(input, before, config.entries);
@@ -151,14 +150,8 @@ function keepsNothing({ copy, before }: PlatformInput): boolean {
   return mark !== undefined && reveal(secretDataText(mark)) === UNJUDGED;
 }
 
-interface ReadPlatform {
-  readonly text: Redacted<string>;
-  readonly config: DockerConfig;
-  /** The very bytes of the platform's secret, also where they are not UTF-8. */
-  readonly verbatim: Redacted<string>;
-}
-
-function readPlatform(input: PlatformInput): ReadPlatform | { readonly problem: ReconcileError } {
+/** What of it is to be used: its text, what that says, and its very bytes, also where they are not UTF-8. */
+function readPlatform(input: PlatformInput) {
   if (input.secret === undefined) return { problem: missing(input) };
   const { value: verbatim, text, config, problem } = input.secret;
   if (verbatim === undefined || reveal(text) === '') return { problem: keyMissing(input) };
@@ -232,7 +225,6 @@ function invalid(input: PlatformInput, fault: string): ReconcileError {
 /** Input of {@link pullSecretObject}. */
 export interface PullSecretInput {
   readonly name: string;
-  readonly namespace: string;
   readonly written: Written;
   /** @default {'kubernetes.io/dockerconfigjson'} */
   readonly type?: string;
@@ -254,14 +246,14 @@ function hasRoom(value: Redacted<string>): boolean {
  * own the object do not remove a key dropped from `stringData`.
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
-  const { name, namespace, annotations, written } = input;
+  const { name, annotations, written } = input;
   const mark = input.unjudged === true ? UNJUDGED : judgedMarkOf(written.registries);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {
       name,
-      namespace,
+      namespace: NAMES.namespace,
       ...(annotations === undefined ? {} : { annotations }),
     },
     type: input.type ?? 'kubernetes.io/dockerconfigjson',
@@ -342,7 +334,7 @@ export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);
-  return withPlatform(secrets, platform, { before, added });
+  return withPlatform(secrets, platform, before, added);
 }
 
 function nothingToWrite(problem: ReconcileError): PullSecretPlan {
@@ -357,16 +349,11 @@ function nothingToWrite(problem: ReconcileError): PullSecretPlan {
   };
 }
 
-interface Before {
-  readonly before: readonly DockerConfigEntry[] | undefined;
-  /** Keys of the merge that came from the additional secret; undefined when it is not known. */
-  readonly added: readonly string[] | undefined;
-}
-
 function withPlatform(
   { additional, global }: PlanInput,
   platform: PlatformPlan & { readonly ok: true },
-  { before, added }: Before,
+  before: readonly DockerConfigEntry[] | undefined,
+  added: readonly string[] | undefined,
 ): PullSecretPlan {
   const wanted = hasAdditional(additional?.secret);
   const merge = mergePullSecrets({

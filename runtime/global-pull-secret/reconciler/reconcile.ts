@@ -27,8 +27,7 @@ import {
   missingAgent,
   secretRef,
 } from './agent-objects.ts';
-import { REPORT_READS, truthOf } from './node-sync-status.ts';
-import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
+import { NODE_READS, planNodes, REPORT_READS, truthOf } from './nodes.ts';
 import { observedNodes, observedVerdicts } from './observed.ts';
 import {
   foreignMerge,
@@ -51,7 +50,7 @@ import {
   pullSecretObject,
   type SystemSecrets,
 } from './plan.ts';
-import { reportPullSecret, STATUS_READS } from './report.ts';
+import { type Findings, reportPullSecret, STATUS_READS } from './report.ts';
 
 const NAME = 'global-pull-secret';
 const MANAGER = `pullwright-${NAME}`;
@@ -101,17 +100,17 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   ];
   const truth =
     observed === undefined
-      ? truthOf(reader, { ...labelled, options, daemonSet, source: sourceOfNodes(plan, secrets) })
+      ? truthOf(reader, options, daemonSet, labelled.decisions, sourceOfNodes(plan, secrets))
       : undefined;
   const nodes = {
     ...labelled,
     verdicts: [...labelled.verdicts, ...left],
     ...(truth === undefined ? {} : { truth }),
   };
-  const found = { world: reader, plan, nodes, secrets, daemonSet };
+  const found = { reader, plan, nodes, secrets, daemonSet, observed };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
-  const reported = reportPullSecret({ world: reader, plan, nodes, secrets, observed, problems });
+  const reported = reportPullSecret({ ...found, problems });
   return {
     ...reported,
     apply: [...writes.apply, ...reported.apply],
@@ -167,8 +166,7 @@ function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret
     (known) => known?.value !== undefined && sameSecret(known.value, decided.value),
   );
   if (same !== undefined) return same;
-  const { global: name, namespace } = NAMES;
-  return PullSecret.of(pullSecretObject({ name, namespace, written: decided }));
+  return PullSecret.of(pullSecretObject({ name: NAMES.global, written: decided }));
 }
 
 interface Writes {
@@ -180,16 +178,8 @@ interface Writes {
 
 const NO_WRITES: Writes = { apply: [], keep: 'all', remove: [], problems: [] };
 
-interface Findings {
-  readonly world: Reader;
-  readonly plan: PullSecretPlan;
-  readonly nodes: NodesPlan;
-  readonly secrets: SystemSecrets;
-  readonly daemonSet: KubeObject | undefined;
-}
-
 function ownedWrites(
-  { world: reader, plan, nodes, secrets, daemonSet }: Findings,
+  { reader, plan, nodes, secrets, daemonSet }: Findings,
   options: GlobalPullSecretOptions,
 ): Writes {
   const { original, global } = plan;
@@ -202,11 +192,7 @@ function ownedWrites(
     value: written?.value,
   });
   const takes = options.mode === 'own';
-  const remove = removals({
-    global: global.act === 'remove' ? secrets.global?.secret : undefined,
-    daemonSet,
-    takes,
-  });
+  const remove = removals(global.act === 'remove' ? secrets.global?.secret : undefined, daemonSet, takes);
   return {
     apply: [
       ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
@@ -230,7 +216,6 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
     const type = secrets.original?.secret.type;
     const object = pullSecretObject({
       name: NAMES.original,
-      namespace: NAMES.namespace,
       written: plan.original,
       unjudged,
       ...(type === undefined ? {} : { type }),
@@ -244,7 +229,6 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       role: 'hosted',
       object: pullSecretObject({
         name: NAMES.global,
-        namespace: NAMES.namespace,
         written: plan.global,
         unjudged,
         annotations,

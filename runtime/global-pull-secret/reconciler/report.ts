@@ -1,4 +1,4 @@
-/** Reports: to the platform's owner in `platform-report.ts`, to the tenant in a PullStatus beside its secret; metrics. */
+/** Reports: to the platform's owner and to the tenant, in a PullStatus beside the Secret of each; metrics. */
 import {
   type ConditionInput,
   type ConditionText,
@@ -6,35 +6,36 @@ import {
   summarize,
 } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted, someOf } from '../../core/text.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
-import { DAEMON_SET, secretRef } from './agent-objects.ts';
-import { behindVerdicts, inSyncCondition, nodesBehind, onNodes } from './node-sync-status.ts';
-import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
+import { secretRef } from './agent-objects.ts';
+import {
+  behindVerdicts,
+  inSyncCondition,
+  MACHINE_CONFIG_WAY,
+  type NodesPlan,
+  nodesBehind,
+  onNodes,
+} from './nodes.ts';
 import { type ManagedExternally, platformOwner } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 
 // What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
 // It is there whether or not a tenant added anything.
 
-interface PlatformReportInput {
-  readonly plan: PullSecretPlan;
-  readonly nodes: NodesPlan;
-  /** All that keeps the platform's pull secret from nodes. */
-  readonly problems: readonly ReconcileError[];
-  /** Conditions that say who manages the objects. */
-  readonly managed: readonly ConditionInput[];
-}
-
-function platformStatus(reader: Reader, input: PlatformReportInput): ReturnType<typeof reportPullStatus> {
-  const { plan, nodes } = input;
+function platformStatus(
+  input: PullSecretReport,
+  managed: readonly ConditionInput[],
+): ReturnType<typeof reportPullStatus> {
+  const { reader, plan, nodes } = input;
   return reportPullStatus(reader, 'hosted', {
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original },
-    conditions: conditionsOf(input),
+    conditions: [...platformConditions(input), ...managed],
     verdicts: [
       ...plan.platformVerdicts,
       ...nodes.verdicts,
@@ -52,14 +53,14 @@ function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
-const PLATFORM_REPORT_SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
+const PLATFORM_REPORT_SUMMARY: readonly SummaryRow<PullSecretReport>[] = [
   [
     'stalled',
     ({ problems: [problem] }) => (problem?.retryPolicy === 'terminal' ? problemSaid(problem) : undefined),
   ],
-  ['stalled', ({ plan: { held } }) => heldSaid(held)],
+  ['stalled', ({ plan: { held } }) => held && { reason: 'RemovalHeld', message: heldText(held) }],
   ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
-  ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
+  ['progressing', ({ problems: [problem] }) => problem && problemSaid(problem)],
   [
     'ready',
     ({ plan: { alone, global } }) => (alone !== true ? COPIED : global.act === 'remove' ? NONE : ALONE),
@@ -76,19 +77,11 @@ const ALONE = {
 };
 const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
 
-function heldSaid(held: PendingRemoval | undefined): ConditionText | undefined {
-  return held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(held) };
-}
-
-function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
+function platformConditions(input: PullSecretReport): readonly ConditionInput[] {
   const { held } = input.plan;
-  return [
-    ...summarize(PLATFORM_REPORT_SUMMARY, input),
-    ...(held === undefined
-      ? []
-      : [{ type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) } as const]),
-    ...input.managed,
-  ];
+  const base = summarize(PLATFORM_REPORT_SUMMARY, input);
+  if (held === undefined) return base;
+  return [...base, { type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) }];
 }
 
 /** A problem as a condition says it. */
@@ -180,21 +173,27 @@ export const STATUS_READS: readonly Watch[] = [NAMES.additional, NAMES.original]
   optional: true,
 }));
 
-interface PullSecretReportInput {
-  readonly world: Reader;
+/** What is found in one cluster, and planned for it. */
+export interface Findings {
+  readonly reader: Reader;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
+  readonly daemonSet: KubeObject | undefined;
   /** Who manages the objects, when it is not us. */
   readonly observed: ManagedExternally | undefined;
+}
+
+interface PullSecretReport extends Findings {
+  /** All that keeps the pull secrets from nodes. */
   readonly problems: readonly ReconcileError[];
 }
 
 type Reported = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
 
 /** Builds the reporting part of the outcome. */
-export function reportPullSecret(input: PullSecretReportInput): Reported {
-  const { secrets, plan, nodes, problems, world: reader } = input;
+export function reportPullSecret(input: PullSecretReport): Reported {
+  const { secrets, plan, nodes, problems, reader } = input;
   const behind = nodes.truth === undefined ? [] : nodesBehind(nodes.truth);
   const trouble =
     input.observed === undefined ? [...problems, ...noEligibleNodes(reader, nodes), ...behind] : problems;
@@ -204,7 +203,7 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
     ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
   ];
   const all = [
-    platformStatus(reader, { plan, nodes, problems: trouble, managed }),
+    platformStatus({ ...input, problems: trouble }, managed),
     ...(additional === undefined ? [] : [tenantStatus({ ...input, problems: trouble }, managed)]),
   ];
   const { uid } = additional?.secret.metadata ?? {};
@@ -229,10 +228,10 @@ function managedBy(elsewhere: ManagedExternally | undefined): readonly Condition
 }
 
 function tenantStatus(
-  input: PullSecretReportInput,
+  input: PullSecretReport,
   managed: readonly ConditionInput[],
 ): ReturnType<typeof reportPullStatus> {
-  const { world: reader, plan, nodes } = input;
+  const { reader, plan, nodes } = input;
   return reportPullStatus(reader, 'hosted', {
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
@@ -246,14 +245,14 @@ function tenantStatus(
  * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
  * from nodes, it waits: that is nothing that it could fix.
  */
-const SUMMARY: readonly SummaryRow<PullSecretReportInput>[] = [
+const SUMMARY: readonly SummaryRow<PullSecretReport>[] = [
   ['stalled', entriesRejected],
-  ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
+  ['progressing', ({ problems: [problem] }) => problem && problemSaid(problem)],
   ['progressing', notTaken],
   ['ready', ({ plan }) => ({ reason: 'Merged', message: mergedText(plan) })],
 ];
 
-function tenantConditions(input: PullSecretReportInput): readonly ConditionInput[] {
+function tenantConditions(input: PullSecretReport): readonly ConditionInput[] {
   const shadowed = input.plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
   const base = summarize(SUMMARY, input);
   if (shadowed.length === 0) return base;
@@ -261,7 +260,7 @@ function tenantConditions(input: PullSecretReportInput): readonly ConditionInput
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
-function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): ConditionText | undefined {
+function entriesRejected({ plan: { verdicts } }: PullSecretReport): ConditionText | undefined {
   const rejected = rejectedOf(verdicts);
   if (rejected.length === 0) return undefined;
   return {
@@ -270,7 +269,7 @@ function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): Conditi
   };
 }
 
-function notTaken({ plan: { verdicts } }: PullSecretReportInput): ConditionText | undefined {
+function notTaken({ plan: { verdicts } }: PullSecretReport): ConditionText | undefined {
   const pending = verdicts.filter(({ verdict }) => verdict === 'Pending');
   const [first] = pending;
   return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };
@@ -295,9 +294,8 @@ function countsOf(verdicts: readonly EntryStatus[]): Readonly<Record<string, num
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
 }
 
-function metricsOf({ world: reader, plan, nodes }: PullSecretReportInput): readonly Sample[] {
+function metricsOf({ reader, plan, nodes, daemonSet }: PullSecretReport): readonly Sample[] {
   const labels = { scope: reader.scope.name };
-  const daemonSet = reader.get(DAEMON_SET);
   const { truth } = nodes;
   const ready =
     truth === undefined

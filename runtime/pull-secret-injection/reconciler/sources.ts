@@ -12,8 +12,8 @@ import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
+import { isLightened } from '../../engine/cache.ts';
 import type { Reader } from '../../engine/contract.ts';
-import { isLightened } from '../../engine/on-demand-values.ts';
 import {
   GRANT_API_VERSION,
   GRANT_KIND,
