@@ -32,19 +32,17 @@ export interface NodeWords {
   readonly manager: `pullwright-${string}`;
   /** In the PullStatus; after `pullwright.dev/` it is the `reportingController` of the Events. */
   readonly reporter: string;
-  /** What is brought to nodes, as reasons of Events begin. */
-  readonly subject: string;
   /** Of the PullStatus, beside what it has by its kind. */
   metadata(node: string): Partial<KubeObject['metadata']>;
   report(state: NodeState): Pick<PullStatusInput, 'conditions' | 'verdicts' | 'summary'>;
-  written(happened: Happened<'written'>): string;
-  restarted(happened: Happened<'restarted'>): string;
-  rolledBack(happened: Happened<'rolled-back'>): string;
+  written(happened: Happened<'written'>): Said;
+  restarted(happened: Happened<'restarted' | 'recovered'>): Said;
+  rolledBack(happened: Happened<'rolled-back'>): Said;
   /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
   eventOfState(state: NodeState): Said | undefined;
 }
 
-type Happened<E extends NodeEvent['event']> = Extract<NodeEvent, { event: E }>;
+type Happened<E> = Extract<NodeEvent, { event: E }>;
 
 /** The PullStatus of a node and its status. The Node owns it, so that it is deleted with the Node. */
 export function nodeStatus(
@@ -68,30 +66,15 @@ export function nodeStatus(
 export function eventOf(words: NodeWords, happened: NodeEvent): Said | undefined {
   switch (happened.event) {
     case 'written':
-      return {
-        type: 'Normal',
-        reason: `${words.subject}Written`,
-        action: 'Write',
-        note: words.written(happened),
-      };
+      return words.written(happened);
     case 'restarted':
-      return {
-        type: 'Normal',
-        reason: 'KubeletRestarted',
-        action: 'Restart',
-        note: words.restarted(happened as Happened<'restarted'>),
-      };
+      return words.restarted(happened);
+    case 'rolled-back':
+      return words.rolledBack(happened);
     case 'restart-failed': {
       const note = `Attempt ${happened.attempt}: ${describeError(happened.error)}`;
       return { type: 'Warning', reason: 'KubeletRestartFailed', action: 'Restart', note };
     }
-    case 'rolled-back':
-      return {
-        type: 'Warning',
-        reason: `${words.subject}RolledBack`,
-        action: 'RollBack',
-        note: words.rolledBack(happened),
-      };
     default:
       return undefined;
   }

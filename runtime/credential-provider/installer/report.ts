@@ -123,7 +123,6 @@ export function installerWords(
   return {
     manager: PROGRAM,
     reporter: 'credential-provider-installer',
-    subject: 'CredentialProvider',
     metadata: (node) => ({ name: installerStatusName(node) }),
     report: (state) => {
       const known = plan();
@@ -135,10 +134,18 @@ export function installerWords(
         ],
       };
     },
-    written: ({ file, entries }) => `Wrote ${file} with ${counted(entries, 'entry', 'entries')}`,
-    restarted: ({ unit, attempt }) => `${unit} runs with the new drop-in (attempt ${attempt})`,
-    rolledBack: ({ file }) =>
-      `The kubelet did not come up with the credential provider: the old drop-in is back (${file})`,
+    written: ({ file, entries }) => {
+      const note = `Wrote ${file} with ${counted(entries, 'entry', 'entries')}`;
+      return { type: 'Normal', reason: 'CredentialProviderWritten', action: 'Write', note };
+    },
+    restarted: ({ unit, attempt }) => {
+      const note = `${unit} runs with the new drop-in (attempt ${attempt})`;
+      return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
+    },
+    rolledBack: ({ file }) => {
+      const note = `The kubelet did not come up with the credential provider: the old drop-in is back (${file})`;
+      return { type: 'Warning', reason: 'CredentialProviderRolledBack', action: 'RollBack', note };
+    },
     // An Event is written only for what needs a person.
     eventOfState: ({ ready, busy, reason, message }) =>
       ready || busy === true || reason === 'Starting'

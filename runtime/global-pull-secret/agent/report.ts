@@ -14,7 +14,6 @@ const ROLLED_BACK = {
 export const AGENT_WORDS: NodeWords = {
   manager: 'pullwright-agent',
   reporter: 'global-pull-secret-agent',
-  subject: 'PullSecret',
   metadata: () => ({ labels: { [NODE_REPORT_LABEL]: NODE_REPORT } }),
   report: (state) => ({
     conditions: [
@@ -34,19 +33,24 @@ export const AGENT_WORDS: NodeWords = {
     verdicts: [],
     ...(state.facts === undefined ? {} : { summary: state.facts }),
   }),
-  written: ({ file, from, entries }) =>
-    `Wrote ${file} from ${from}: ${counted(entries, 'registry', 'registries')}`,
-  restarted: ({ unit, byUs, attempt }) =>
-    byUs
+  written: ({ file, from, entries }) => {
+    const note = `Wrote ${file} from ${from}: ${counted(entries, 'registry', 'registries')}`;
+    return { type: 'Normal', reason: 'PullSecretWritten', action: 'Write', note };
+  },
+  restarted: ({ unit, byUs, attempt }) => {
+    const note = byUs
       ? `Restarted ${unit} (attempt ${attempt})`
-      : `${unit} runs with the new pull secret, restarted by another process`,
-  rolledBack: ({ file, to }) =>
-    `The unit did not come up with the new pull secret: ${ROLLED_BACK[to]} (${file})`,
+      : `${unit} runs with the new pull secret, restarted by another process`;
+    return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
+  },
+  rolledBack: ({ file, to }) => {
+    const note = `The unit did not come up with the new pull secret: ${ROLLED_BACK[to]} (${file})`;
+    return { type: 'Warning', reason: 'PullSecretRolledBack', action: 'RollBack', note };
+  },
   eventOfState: ({ reason, message }) => {
     if (reason === NODE_HOLDS_REMOVAL)
-      return { type: 'Warning', reason, action: 'Write', note: message.slice(0, 1024) };
-    return reason === 'BreakerOpen'
-      ? { type: 'Warning', reason, action: 'Restart', note: message }
-      : undefined;
+      return { type: 'Warning', reason: NODE_HOLDS_REMOVAL, action: 'Write', note: message.slice(0, 1024) };
+    if (reason !== 'BreakerOpen') return undefined;
+    return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: message };
   },
 };
