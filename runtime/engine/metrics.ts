@@ -20,33 +20,15 @@ export interface CounterSample {
 
 export type ReconcileResult = 'success' | 'error' | 'requeue_after';
 
-export interface Metrics {
-  reconciled(controller: string, result: ReconcileResult, seconds: number): void;
-  failed(controller: string, terminal: boolean): void;
-  activeWorkers(controller: string, change: 1 | -1): void;
-  request(seen: { readonly code: string; readonly method: string; readonly host: string }): void;
-  leader(name: string, isLeader: boolean): void;
-  hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing' | 'refused', number>>): void;
-  applied(controller: string, verb: string): void;
-  /** One answer of an admission webhook, and how long the handler took. */
-  admitted(webhook: string, outcome: string, seconds: number): void;
-  /** Adds to a counter, which is defined when it is first seen. */
-  count(counter: CounterSample): void;
-  /** Replaces what `source` reported before. */
-  samples(source: string, samples: readonly Sample[]): void;
-  /** Metrics of the queue of that name, until `end`. @param depth read on every scrape */
-  queue(name: string, depth: () => number): QueueObserver & { end(): void };
-  /** The exposition text and its content type. */
-  render(): Promise<{ readonly text: string; readonly contentType: string }>;
-}
+/** A registry of its own; nothing is global. */
+export type Metrics = ReturnType<typeof createMetrics>;
 
 const HANDLER_SECONDS = 'pullwright_webhook_handler_seconds';
 const HANDLER_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
 
-/** A registry of its own; nothing is global. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -94,32 +76,41 @@ export function createMetrics(): Metrics {
   const label = ['webhook', 'outcome'];
   const admissions = histogram(HANDLER_SECONDS, 'Time in an admission handler', label, HANDLER_BUCKETS);
   return {
-    reconciled: (name, result, time) => {
+    reconciled: (name: string, result: ReconcileResult, time: number): void => {
       total.inc({ controller: name, result });
       seconds.observe({ controller: name }, time);
     },
-    failed: (name, isTerminal) => {
+    failed: (name: string, isTerminal: boolean): void => {
       errors.inc({ controller: name });
       if (isTerminal) terminal.inc({ controller: name });
     },
-    activeWorkers: (name, change) => workers.inc({ controller: name }, change),
-    request: (seen) => requests.inc({ ...seen }),
-    leader: (name, isLeader) => leader.set({ name }, isLeader ? 1 : 0),
-    hostedClusters: (counts) => {
+    activeWorkers: (name: string, change: 1 | -1) => workers.inc({ controller: name }, change),
+    request: (seen: { readonly code: string; readonly method: string; readonly host: string }) =>
+      requests.inc({ ...seen }),
+    leader: (name: string, isLeader: boolean) => leader.set({ name }, isLeader ? 1 : 0),
+    hostedClusters: (
+      counts: Readonly<Record<'ready' | 'starting' | 'failing' | 'refused', number>>,
+    ): void => {
       for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
     },
-    applied: (name, verb) => writes.inc({ controller: name, verb }),
-    admitted: (webhook, outcome, time) => admissions.observe({ webhook, outcome }, time),
+    applied: (name: string, verb: string) => writes.inc({ controller: name, verb }),
+    /** One answer of an admission webhook, and how long the handler took. */
+    admitted: (webhook: string, outcome: string, time: number) =>
+      admissions.observe({ webhook, outcome }, time),
+    /** Adds to a counter, which is defined when it is first seen. */
     count: sampleCounters(counter),
+    /** Replaces what `source` reported before. */
     samples: sampleGauges(registry),
-    queue: queueMetrics({ counter, gauge, histogram }, registry),
+    /** Metrics of the queue of that name, until `end`. Its depth is read on every scrape. */
+    queue: queueMetrics(counter, histogram, registry),
+    /** The exposition text and its content type. */
     render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
   };
 }
 
 function sampleCounters(
   define: (name: string, help: string, labelNames: string[]) => Counter,
-): Metrics['count'] {
+): (counter: CounterSample) => void {
   const counters = new Map<string, Counter>();
   return ({ name, help, labels, by = 1 }) => {
     const found = counters.get(name) ?? define(name, help, Object.keys(labels));
@@ -129,7 +120,7 @@ function sampleCounters(
 }
 
 /** Gauges that come and go with what reports them; equal ones of several sources are added up. */
-function sampleGauges(registry: Registry): Metrics['samples'] {
+function sampleGauges(registry: Registry): (source: string, samples: readonly Sample[]) => void {
   const bySource = new Map<string, readonly Sample[]>();
   const gauges = new Set<string>();
   const define = ({ name, help, labels }: Sample): void => {
@@ -156,23 +147,21 @@ function sampleGauges(registry: Registry): Metrics['samples'] {
   };
 }
 
-interface Makers {
-  counter(name: string, help: string, labelNames: string[]): Counter;
-  gauge(name: string, help: string, labelNames: string[]): Gauge;
-  histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram;
-}
-
-function queueMetrics(make: Makers, registry: Registry): Metrics['queue'] {
+function queueMetrics(
+  counter: (name: string, help: string, labelNames: string[]) => Counter,
+  histogram: (name: string, help: string, labelNames: string[], buckets: number[]) => Histogram,
+  registry: Registry,
+): (name: string, depth: () => number) => QueueObserver & { end(): void } {
   const label = ['name'];
-  const adds = make.counter('workqueue_adds_total', 'Adds handled by workqueue', label);
-  const retries = make.counter('workqueue_retries_total', 'Retries handled by workqueue', label);
-  const waited = make.histogram(
+  const adds = counter('workqueue_adds_total', 'Adds handled by workqueue', label);
+  const retries = counter('workqueue_retries_total', 'Retries handled by workqueue', label);
+  const waited = histogram(
     'workqueue_queue_duration_seconds',
     'How long an item stays in workqueue before it is worked on',
     label,
     QUEUE_BUCKETS,
   );
-  const worked = make.histogram(
+  const worked = histogram(
     'workqueue_work_duration_seconds',
     'How long working on an item takes',
     label,

@@ -317,14 +317,6 @@ export interface Systemd {
   reload(): Promise<void>;
 }
 
-/** For programs that have to know what systemd makes of a service, and run others as services. */
-export interface ServiceSystemd extends Systemd {
-  /** The service as systemd has read it; undefined where it has none of this name. */
-  service(unit: string): Promise<LoadedService | undefined>;
-  /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */
-  run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd>;
-}
-
 /** Name, D-Bus signature, and value of each property. */
 export type ServiceProperties = readonly (readonly [string, string, unknown])[];
 
@@ -339,16 +331,12 @@ const LOOK_AGAIN_MS = 250;
 const LOOK_UP_MS = 30_000;
 
 /** systemd over the system bus. */
-export function systemdOverBus(options: SystemdOptions = {}): ServiceSystemd {
-  return new SystemdOverBus(options);
-}
-
-class SystemdOverBus implements ServiceSystemd {
+export class SystemdOverBus implements Systemd {
   readonly #jobMs: number;
   readonly #clock: Clock;
   readonly #connect: () => Promise<Bus>;
 
-  constructor(options: SystemdOptions) {
+  constructor(options: SystemdOptions = {}) {
     this.#jobMs = options.jobMs ?? 200_000;
     this.#clock = options.clock ?? systemClock;
     const socket = options.socket ?? '/run/dbus/system_bus_socket';
@@ -367,6 +355,7 @@ class SystemdOverBus implements ServiceSystemd {
     await this.#with((bus) => this.#manager(bus, 'Reload', []));
   }
 
+  /** The service as systemd has read it; undefined where it has none of this name. */
   async service(unit: string): Promise<LoadedService | undefined> {
     return this.#with(async (bus) => {
       const ofUnit = await this.#properties(bus, unit, 'Unit');
@@ -376,6 +365,7 @@ class SystemdOverBus implements ServiceSystemd {
     });
   }
 
+  /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */
   async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
     const { default: dbus } = await import('dbus-next');
     const variants = properties.map(([name, type, value]) => [name, new dbus.Variant(type, value)]);

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  FailureNews,
   failureEvent,
+  failureNews,
   failureVerdict,
   readFailures,
   withFailures,
@@ -133,13 +133,13 @@ test('the Event stands on the pod, once for each cause', () => {
   assert.deepEqual(regarding, { apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: 'web-0', uid: 'u1' });
   assert.deepEqual(said, { type: 'Warning', reason: 'CredentialProviderFailed', action: 'Pull', note: 'm' });
   assert.equal(failureEvent({ message: 'm' }).regarding, undefined);
-  const news = new FailureNews();
-  assert.deepEqual(news.newIn([note]), [note]);
-  assert.deepEqual(news.newIn([note]), []);
+  const news = failureNews();
+  assert.deepEqual(news([note]), [note]);
+  assert.deepEqual(news([note]), []);
   const other = { ...note, message: 'another' };
-  assert.deepEqual(news.newIn([other]), [other]);
-  assert.deepEqual(news.newIn([]), []);
-  assert.deepEqual(news.newIn([other]), [other]);
+  assert.deepEqual(news([other]), [other]);
+  assert.deepEqual(news([]), []);
+  assert.deepEqual(news([other]), [other]);
 });
 
 test.lastly('the program goes', removeProgram);

@@ -22,7 +22,7 @@ import {
 import { HttpClient, redirectOf } from '../../runtime/http/client.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { StateFolder } from '../../runtime/node/state.ts';
-import { type Bus, type BusCall, systemdOverBus } from '../../runtime/node/systemd.ts';
+import { type Bus, type BusCall, SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
@@ -236,7 +236,7 @@ export const NODE_PARSERS: readonly Parser[] = [
         lost: new Promise<never>(() => undefined),
         close: () => undefined,
       };
-      return systemdOverBus({ connect: () => Promise.resolve(bus) }).state('kubelet.service');
+      return new SystemdOverBus({ connect: () => Promise.resolve(bus) }).state('kubelet.service');
     },
   },
 ];

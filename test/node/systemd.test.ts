@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
-import { connectBus, systemdOverBus } from '../../runtime/node/systemd.ts';
+import { connectBus, SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { type BusScript, scriptedBus } from '../support/scripted-bus.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -66,7 +66,7 @@ table(
   ] satisfies Job[],
   async ({ script, result, code }) => {
     const { connect, calls } = scriptedBus(script);
-    const systemd = systemdOverBus({ connect, clock: fakeClock() });
+    const systemd = new SystemdOverBus({ connect, clock: fakeClock() });
     const end = await systemd.restart('kubelet.service', never).catch((error: unknown) => error);
     if (code === undefined) assert.deepEqual(end, { result });
     else assert.equal(end instanceof PullwrightError ? end.code : end, code);
@@ -82,7 +82,7 @@ test('a wait for a job ends when the program is told to stop', async () => {
     after: { active: 'activating', invocation: 'bb', busy: true },
   });
   const stop = new AbortController();
-  const ended = systemdOverBus({ connect, jobMs: 60_000 }).restart('kubelet.service', stop.signal);
+  const ended = new SystemdOverBus({ connect, jobMs: 60_000 }).restart('kubelet.service', stop.signal);
   setImmediate(() => stop.abort());
   await assert.rejects(ended, { code: 'Stopped' });
 });

@@ -20,15 +20,15 @@ import { NodeEngine } from '../../node/engine.ts';
 import { type Gauge, podClient } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
-import { type ServiceSystemd, systemdOverBus } from '../../node/systemd.ts';
+import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
 import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
 import { type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
-  FailureNews,
   failureEvent,
+  failureNews,
   installerWords,
   previewInstaller,
   readFailures,
@@ -156,10 +156,10 @@ export async function runInstaller(options: InstallerSettings, io: DaemonIo): Pr
 }
 
 async function workAndReport(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
-  const news = new FailureNews();
+  const news = failureNews();
   const publish = (node: NodeState): void => {
     const notes = options.uninstall ? [] : readFailures(options.root + options.authDir);
-    for (const note of news.newIn(notes)) {
+    for (const note of news(notes)) {
       daemon.log.warn('A run of the provider failed', { account: accountOf(note), detail: note.message });
       daemon.say(failureEvent(note));
     }
@@ -237,8 +237,8 @@ async function leave(options: InstallerSettings, log: Logger, state: NodeState):
   return UNINSTALLED;
 }
 
-function systemd({ busSocket, jobMs }: InstallerSettings): ServiceSystemd {
-  return systemdOverBus({ socket: busSocket, jobMs });
+function systemd({ busSocket, jobMs }: InstallerSettings): SystemdOverBus {
+  return new SystemdOverBus({ socket: busSocket, jobMs });
 }
 
 function policyOf(options: InstallerSettings): Policy {

@@ -90,20 +90,15 @@ export function withFailures(state: NodeState, notes: readonly FailureNote[]): N
   return { ...state, message: `${state.message}; the last run of the provider failed for ${shown}${more}` };
 }
 
-/** Remembers what was said, so that a pod which tries again and again is spoken of once for each cause. */
-export class FailureNews {
-  #said: ReadonlyMap<string, string> = new Map();
-
-  /** The notes that say something new. */
-  newIn(notes: readonly FailureNote[]): readonly FailureNote[] {
-    const before = this.#said;
-    const now = notes.map((note) => [accountOf(note), `${note.podUid ?? ''} ${note.message}`] as const);
-    this.#said = new Map(now);
-    return notes.filter((_, index) => {
-      const [account, text] = now[index] ?? ['', ''];
-      return before.get(account) !== text;
-    });
-  }
+/** Gives the notes that say something new: a pod which tries again and again is spoken of once for each cause. */
+export function failureNews(): (notes: readonly FailureNote[]) => readonly FailureNote[] {
+  let before = new Set<string>();
+  return (notes) => {
+    const textOf = (note: FailureNote): string => `${accountOf(note)} ${note.podUid ?? ''} ${note.message}`;
+    const said = before;
+    before = new Set(notes.map(textOf));
+    return notes.filter((note) => !said.has(textOf(note)));
+  };
 }
 
 /** The Event on the pod, for its owner; on the node where the pod is unknown. */

@@ -12,7 +12,8 @@ import { Informer, type InformerState } from '../../kube/informer.ts';
 import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
 import { podClient } from '../../node/report.ts';
-import { type LoadedService, systemdOverBus } from '../../node/systemd.ts';
+import { asProblem } from '../../node/restart.ts';
+import { type LoadedService, SystemdOverBus } from '../../node/systemd.ts';
 import type { Observation } from '../../node/task.ts';
 import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
@@ -102,10 +103,7 @@ export class NodeSource {
       this.#prepare(plan);
       this.#plan = plan;
     } catch (error) {
-      const problem =
-        error instanceof PullwrightError
-          ? error
-          : new PullwrightError(describeError(error), { code: 'Unknown' });
+      const problem = asProblem(error);
       this.#log.warn('Cannot determine the desired configuration', { error: describeError(problem) });
       this.#plan = this.plan ?? problem;
     }
@@ -292,7 +290,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
 /** The kubelet's service; undefined where systemd has none of the name, or without a bus, as in a folder. */
 async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedService | undefined> {
   try {
-    return await systemdOverBus({ socket: busSocket }).service(unit);
+    return await new SystemdOverBus({ socket: busSocket }).service(unit);
   } catch (error) {
     if (error instanceof PullwrightError && error.code === 'BusUnreachable') return undefined;
     throw error;

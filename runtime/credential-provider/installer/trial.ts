@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { describeError } from '../../core/errors.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { removeFile } from '../../node/atomic-file.ts';
-import type { LoadedService, ServiceProperties, ServiceSystemd } from '../../node/systemd.ts';
+import type { LoadedService, ServiceProperties, SystemdOverBus } from '../../node/systemd.ts';
 import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
@@ -34,7 +34,7 @@ export async function tryOut(...given: Parameters<typeof attempt>): Promise<Tria
 }
 
 async function attempt(
-  systemd: ServiceSystemd,
+  systemd: SystemdOverBus,
   places: HostPlaces,
   plan: GoodPlan,
   signal: AbortSignal,

@@ -19,7 +19,7 @@ import { type Gauge, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
-import { systemdOverBus } from '../../node/systemd.ts';
+import { SystemdOverBus } from '../../node/systemd.ts';
 import { NODE_HOLDS_REMOVAL, type NodeState, type Observation } from '../../node/task.ts';
 import { Wake } from '../../node/watch.ts';
 import { AGENT_WORDS } from './report.ts';
@@ -210,7 +210,7 @@ function engineOptions(
       ...(watch === undefined ? {} : { watched: (name) => watch.read(name) }),
     }),
     folder,
-    systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
+    systemd: new SystemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
       // Turns decide who goes first.

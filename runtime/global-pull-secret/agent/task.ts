@@ -5,11 +5,12 @@
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
  * cluster has neither, there is nothing to sync; entries that this agent wrote are removed, foreign ones stay.
  */
-import { describeError, PullwrightError } from '../../core/errors.ts';
+import { PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import type { FileContent } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
+import { asProblem } from '../../node/restart.ts';
 import { NODE_HOLDS_REMOVAL, type NodeTask, type Observation, type OwnedEntries } from '../../node/task.ts';
 import {
   CONFIRM_REMOVAL,
@@ -135,11 +136,7 @@ function look(
     else if (!isKnownGone(options)) assertGone(options, memory);
     return lookFor(chosen, options, there, present, ledger);
   } catch (error) {
-    const problem =
-      error instanceof PullwrightError
-        ? error
-        : new PullwrightError(describeError(error), { code: 'SourceInvalid' });
-    return { present, wanted: undefined, problem };
+    return { present, wanted: undefined, problem: asProblem(error, 'SourceInvalid') };
   }
 }
 

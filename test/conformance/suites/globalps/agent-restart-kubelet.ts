@@ -2,7 +2,7 @@
 
 import type { PullwrightError } from '../../../../runtime/core/errors.ts';
 import { attemptRestart } from '../../../../runtime/node/restart.ts';
-import { BusRefused, systemdOverBus } from '../../../../runtime/node/systemd.ts';
+import { BusRefused, SystemdOverBus } from '../../../../runtime/node/systemd.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { scriptedBus } from '../../../support/scripted-bus.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -45,8 +45,8 @@ export const suite: ConformanceSuite<Input, Expected> = {
     });
     const end = await attemptRestart(
       input.connectError === undefined
-        ? systemdOverBus({ connect, clock })
-        : systemdOverBus({ socket: '/nonexistent/bus', clock }),
+        ? new SystemdOverBus({ connect, clock })
+        : new SystemdOverBus({ socket: '/nonexistent/bus', clock }),
       { unit: 'kubelet.service', before: 'aa', settleMs: 0, clock },
       new AbortController().signal,
     );
