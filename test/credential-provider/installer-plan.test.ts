@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
+import { type InstallerSettings, prover } from '../../runtime/credential-provider/installer/installer.ts';
 import {
   type InstallInput,
   isOwnDropIn,
@@ -239,4 +240,23 @@ test('the kubelet looks for providers where the texts of its command line say la
       { config: undefined, binDir: undefined, ...found },
       texts.join(),
     );
+});
+test('a trial that is cut off proves nothing; one that systemd does not answer says so', async () => {
+  const plan = planInstall(input());
+  const options = { busSocket: '/nonexistent/bus', uninstall: false } as InstallerSettings;
+  const state = { ready: true, reason: 'InSync', message: '' };
+  for (const [signal, reason] of [
+    [AbortSignal.abort(), 'Trying'],
+    [new AbortController().signal, 'ProviderNotTried'],
+  ] as const) {
+    const published: string[] = [];
+    const publish = (now: typeof state): unknown => published.push(now.reason);
+    const prove = prover(options, { plan }, { publish: (now) => void publish(now), signal });
+    const proven = [await prove(state), await prove(state)].map((now) => [now.ready, now.reason]);
+    assert.deepEqual(proven, [
+      [false, reason],
+      [false, reason],
+    ]);
+    assert.deepEqual(published, ['Trying'], 'once for each drop-in');
+  }
 });

@@ -1,6 +1,6 @@
 /** commit(): who undoes our writes is given way to; an API server that refuses them is nobody of the kind. */
 import assert from 'node:assert/strict';
-import { commit } from '../../runtime/engine/apply.ts';
+import { commit, commitStatus } from '../../runtime/engine/apply.ts';
 import type { Author, ChangeSet } from '../../runtime/engine/changes.ts';
 import { type Cluster, FightBreaker } from '../../runtime/engine/cluster.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
@@ -84,3 +84,11 @@ table<Row>(
     assert.equal(became, last);
   },
 );
+test('a field that is undefined is one that is absent: a status that has no more is not written again', async () => {
+  const live = { ...object, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+  const cluster = { ...clusterWith([]), cache: { store: { get: () => live }, observe: () => undefined } };
+  const said = (conditions: object, summary?: object): Promise<boolean> =>
+    commitStatus({ ref: change.ref, status: { conditions, summary } }, AUTHOR, cluster as never);
+  assert.equal(await said([{ type: 'Ready', status: 'True', hint: undefined }]), false);
+  assert.equal(await said([{ type: 'Ready', status: 'True' }], {}), true);
+});

@@ -30,7 +30,7 @@ settledScene(
   'bus killed after the job, while the unit settles',
   async (node, agent) => {
     await restarting(node);
-    await delay(200);
+    await until('the kubelet has started again', () => node.machine.starts().length === 2);
     node.machine.signalBus('SIGKILL');
     await settled(node, agent, NEW);
   },

@@ -12,10 +12,8 @@ const pairOf = (name: string): { readonly cert: string; readonly key: string } =
   return { cert: certificate, key };
 };
 
-let release: () => void = () => undefined;
-const held = new Promise<void>((resolve) => {
-  release = resolve;
-});
+const { promise: held, resolve: release } = Promise.withResolvers<void>();
+const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
 const server = new HttpsServer({
   pair: pairOf('first'),
   idleMs: 2000,
@@ -24,6 +22,7 @@ const server = new HttpsServer({
     let size = 0;
     asked.on('data', (chunk: Buffer) => (size += chunk.length));
     asked.on('end', () => {
+      if (asked.url === '/held') arrive();
       if (asked.url === '/held') void held.then(() => response.end(`${size}`));
       else response.end(`${size}`);
     });
@@ -111,11 +110,11 @@ const crowd = await Promise.all(
 // Twelve are ended at once, the others by and by.
 let gone = 0;
 for (const { ended } of crowd) void ended.then(() => (gone += 1));
-await delay(200);
+while (gone < 12) await delay(5);
 say('of twenty at once are ended', gone);
 for (const { ended } of crowd) await ended;
 const last = ask('/held', Buffer.from('x'));
-await delay(100);
+await arrived;
 const closed = server.close(5000);
 release();
 say('asked before the end', await last);

@@ -36,7 +36,7 @@ else {
 
   test('the API server being killed and coming back', async () => {
     await plane.apiServer.kill();
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await process.says('cannot watch');
     await plane.apiServer.start();
     await converges('killed.example.com');
     assert.equal(process.running, true);
@@ -53,11 +53,10 @@ else {
     await merged('compacted-49.example.com');
   });
 
-  test('every watch being cut every second, without losing a change', async () => {
-    for (let second = 0; second < 6; second++) {
+  test('every watch being cut again and again, without losing a change', async () => {
+    for (let round = 0; round < 6; round++) {
       await eventually(() => assert.ok(faults.cutWatches() > 0, 'there were watches to cut'));
-      await converges(`cut-${second}.example.com`);
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      await converges(`cut-${round}.example.com`);
     }
   });
 

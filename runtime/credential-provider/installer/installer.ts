@@ -178,7 +178,11 @@ const TRYING: NodeState = {
 };
 
 /** The node is in sync when what is installed works, which each pass tries again. */
-function prover(options: InstallerSettings, source: NodeSource, { publish, signal }: Daemon): Prove {
+export function prover(
+  options: InstallerSettings,
+  source: Pick<NodeSource, 'plan'>,
+  { publish, signal }: Pick<Daemon, 'publish' | 'signal'>,
+): Prove {
   let tried = '';
   return async (state) => {
     const { plan } = source;
