@@ -13,6 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { trialService } from '../../runtime/credential-provider/installer/trial.ts';
+import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { runProcess } from '../support/process.ts';
@@ -320,6 +322,19 @@ else {
       assert.equal(second.reason(), 'KubeletWithoutFlags');
     },
   );
+
+  scene('a check that does not end when it is told to is killed', GOOD, async ({ machine }) => {
+    const program = join(machine.state, 'crio-credential-provider');
+    writeFileSync(program, '#!/bin/bash\ntrap "" TERM\nwhile :; do sleep 1; done\n', { mode: 0o755 });
+    const plan = { ok: true, dropIn: '', binDir: machine.state, verdicts: [] } as const;
+    // Told at once; without its own limit it would be left for a minute and a half.
+    const service = trialService(plan, join(machine.state, 'check.json'), undefined).map(
+      ([name, type, value]) => [name, type, name === 'TimeoutStartUSec' ? 100_000n : value] as const,
+    );
+    const systemd = new SystemdOverBus({ socket: machine.bus, jobMs: 60_000 });
+    const { result } = await systemd.run('check.service', service, new AbortController().signal);
+    assert.notEqual(result, 'done');
+  });
 
   test.lastly('the control plane stops', () => plane.stop());
 }

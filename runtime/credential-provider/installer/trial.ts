@@ -81,7 +81,11 @@ function requestFor(image: string): string {
 }
 
 /** As the kubelet runs it: on the host, with the variables of the kubelet's unit. */
-function trialService(plan: GoodPlan, answer: string, kubelet: LoadedService | undefined): ServiceProperties {
+export function trialService(
+  plan: GoodPlan,
+  answer: string,
+  kubelet: LoadedService | undefined,
+): ServiceProperties {
   const program = `${plan.binDir}/${CREDENTIAL_PROVIDER.name}`;
   const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
   const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
