@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from '../support/suite.ts';
 import { contentOf } from '../../runtime/global-pull-secret/agent/sources.ts';
+import { test } from '../support/suite.ts';
 import { configOf as config, TaskNode } from './support/task-node.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'pullwright-absence-'));
