@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sample } from './contract.ts';
+import type { SeenCluster } from './hosted-status.ts';
 import type { QueueObserver } from './queue.ts';
 
 /** Something that happened. */
@@ -85,12 +86,9 @@ export function createMetrics() {
       if (isTerminal) terminal.inc({ controller: name });
     },
     activeWorkers: (name: string, change: 1 | -1) => workers.inc({ controller: name }, change),
-    request: (seen: { readonly code: string; readonly method: string; readonly host: string }) =>
-      requests.inc({ ...seen }),
+    request: (seen: Readonly<Record<'code' | 'method' | 'host', string>>) => requests.inc({ ...seen }),
     leader: (name: string, isLeader: boolean) => leader.set({ name }, isLeader ? 1 : 0),
-    hostedClusters: (
-      counts: Readonly<Record<'ready' | 'starting' | 'failing' | 'refused', number>>,
-    ): void => {
+    hostedClusters: (counts: Readonly<Record<SeenCluster['state'], number>>): void => {
       for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
     },
     applied: (name: string, verb: string) => writes.inc({ controller: name, verb }),

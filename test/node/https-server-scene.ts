@@ -108,10 +108,10 @@ const crowd = await Promise.all(
   }),
 );
 // Twelve are ended at once, the others by and by.
-let gone = 0;
-for (const { ended } of crowd) void ended.then(() => (gone += 1));
-while (gone < 12) await delay(5);
-say('of twenty at once are ended', gone);
+const gone: number[] = [];
+for (const [at, { ended }] of crowd.entries()) void ended.then(() => gone.push(at));
+while (gone.length < 12) await delay(5);
+say('of twenty at once are ended', gone.length);
 for (const { ended } of crowd) await ended;
 const last = ask('/held', Buffer.from('x'));
 await arrived;
