@@ -6,6 +6,7 @@ import { describeObject, type KubeObject, kubectl, startsReporting } from '../..
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKeys } from '../model/cluster.ts';
+import { rolledOut } from '../model/nodes.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
 import {
   type Finding,
@@ -264,18 +265,22 @@ function compared(
 function agentState(daemonSet: KubeObject, eligible: string): Said {
   // In a folder of rendered manifests.
   if (daemonSet.status === undefined) return NOT_REPORTED;
-  const { ready, desired, observed } = readinessOf(daemonSet);
+  const { ready, desired } = readinessOf(daemonSet);
   const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
-  if (observed < (daemonSet.metadata.generation ?? 0))
-    return said(
-      'Progressing',
-      'NodesNotCounted',
-      `the change of the DaemonSet is not counted yet; ${eligible}`,
-    );
-  if (desired === 0) return said('Attention', 'NoNodes', message);
-  return ready >= desired
-    ? said('Ready', 'AgentsReady', message)
-    : said('Progressing', 'AgentsNotReady', message);
+  switch (rolledOut(daemonSet)) {
+    case 'uncounted':
+      return said(
+        'Progressing',
+        'NodesNotCounted',
+        `the change of the DaemonSet is not counted yet; ${eligible}`,
+      );
+    case 'none':
+      return said('Attention', 'NoNodes', message);
+    case 'progressing':
+      return said('Progressing', 'AgentsNotReady', message);
+    default:
+      return said('Ready', 'AgentsReady', message);
+  }
 }
 
 /** Failed Jobs of the adapter need attention; running ones are in progress. */

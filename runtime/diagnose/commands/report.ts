@@ -160,7 +160,7 @@ function factsOf(store: ObjectStore, about: About, given = store): ClusterFacts 
   const pods = examine(store, chosenPods(store), { cluster, nodes: mirrors, ...known });
   return {
     name: about.name,
-    objects: [...store],
+    store,
     mirrors,
     place: placesOf(about.hostedCluster),
     pods,

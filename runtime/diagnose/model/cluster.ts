@@ -8,7 +8,7 @@ import {
   pullSecretSource,
   readAuthSource,
 } from '../../core/docker-config/pull-secret.ts';
-import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
@@ -18,6 +18,7 @@ import {
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { textOf } from '../../core/record.ts';
 import { withoutUserInfo } from '../../core/text.ts';
+import type { ObjectStore } from '../../engine/store.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
 import { SOURCES_ANNOTATION } from '../../pull-secret-injection/names.ts';
 import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
@@ -25,7 +26,7 @@ import type { NodeMirrors } from '../../registry-overrides/machine-config/node-m
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
 import type { SourceKind } from './objects.ts';
-import { CLUSTER_KINDS, GLOBAL_SECRET, nodeSource, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
+import { CLUSTER_KINDS, GLOBAL_SECRET, nodeDocuments, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
 import {
   type ReportKey,
   type ReportMirrors,
@@ -50,19 +51,10 @@ export interface ReportKeys {
 /**
  * Merges the two documents as the reconciler does, and reports the outcome of every entry.
  *
- * @param objects of the cluster: the platform's and the tenant's Secret are looked for
  * @param nodes which nodes have what was merged
  */
-export function reportKeys(objects: readonly KubeObject[], nodes: ReportNodes, now: Date): ReportKeys {
-  const documentOf = (namespace: string, name: string): AuthSource | undefined => {
-    const found = objects
-      .filter(isSecret)
-      .find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
-    return found && nodeSource(found);
-  };
-  const original =
-    documentOf(NAMES.namespace, NAMES.original) ?? documentOf(NAMES.configNamespace, NAMES.platform);
-  const additional = documentOf(NAMES.namespace, NAMES.additional);
+export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date): ReportKeys {
+  const { original, additional } = nodeDocuments(store);
   const faultOf = (source: AuthSource | undefined, message: string | undefined): ReportKeys['faults'] =>
     source === undefined || message === undefined ? [] : [{ source: source.name, message }];
   if (original === undefined)
@@ -233,7 +225,7 @@ export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) =>
 
 /** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
 export function reportNamespaces(
-  objects: readonly KubeObject[],
+  objects: Iterable<KubeObject>,
   pulls: readonly ReportPull[],
 ): readonly ReportNamespace[] {
   const found = new Map<string, Parts>();

@@ -1,6 +1,6 @@
 /** State of the node of a pod: whether an agent runs there, and whether it has delivered the current pull secret. */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
-import { GLOBAL_PULL_SECRET, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
@@ -9,7 +9,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, textOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
@@ -25,6 +25,7 @@ const DAEMON_SET = {
   name: NAMES.syncer,
 } as const;
 const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
+const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
 
 /** What to read about the agent of a node, where pull secrets are delivered to nodes. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {
@@ -41,7 +42,7 @@ export function agentKinds(store: ObjectStore, node: string): readonly SourceKin
 }
 
 function takesPart(store: ObjectStore, node: string): boolean {
-  const found = store.get({ apiVersion: 'v1', kind: 'Node', name: node });
+  const found = store.get({ ...NODE, name: node });
   return found?.metadata.labels?.[NAMES.nodeLabel] === 'true';
 }
 
@@ -81,9 +82,7 @@ function agentOn(
   node: string,
   { daemonSet, complete }: { readonly daemonSet: KubeObject | undefined; readonly complete: boolean },
 ): Pick<NodeEvidence, 'agent' | 'agentSays'> {
-  const agents = store
-    .list(POD, NAMES.namespace)
-    .filter((pod) => pod.metadata.labels?.['name'] === NAMES.syncer && podSpecIn(pod)['nodeName'] === node);
+  const agents = agentsIn(store).filter((pod) => nodeOf(pod) === node);
   const waits = agents.filter((pod) => !isReady(pod));
   if (agents.length > waits.length) return { agent: 'ready' };
   const [first] = waits;
@@ -91,6 +90,16 @@ function agentOn(
   if (daemonSet === undefined) return { agent: complete ? 'no-daemon-set' : 'unknown' };
   // A manifest has no status: that none of its pods are in the folder says nothing.
   return { agent: complete || daemonSet.status !== undefined ? 'absent' : 'unknown' };
+}
+
+function agentsIn(store: ObjectStore): readonly KubeObject[] {
+  return store
+    .list(POD, NAMES.namespace)
+    .filter(({ metadata }) => metadata.labels?.['name'] === NAMES.syncer);
+}
+
+function nodeOf(pod: KubeObject): unknown {
+  return podSpecIn(pod)['nodeName'];
 }
 
 function isReady(object: KubeObject): boolean {
@@ -116,12 +125,7 @@ function contentOf(
   daemonSet: KubeObject | undefined,
 ): Pick<NodeEvidence, 'behind'> {
   if (daemonSet === undefined || !startsReporting(daemonSet)) return {};
-  const report = store.get({
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: NAMES.namespace,
-    name: pullStatusName('Node', node),
-  });
+  const report = store.get(nodeReport(node));
   const secret = store.get(GLOBAL_SECRET);
   const source = secret && PullSecret.of(secret);
   if (source?.value === undefined) return {};
@@ -136,19 +140,25 @@ export const PULL_STATUS: { readonly apiVersion: string; readonly kind: string }
 };
 
 /** The reports in which something stands about a node. */
-export function reportsAbout(node: string): readonly Required<ObjectRef>[] {
-  return [SYNC_REPORT, ...reportsOf(node)].map((report) => ({ ...PULL_STATUS, ...report }));
+export function reportsAbout(node: string): readonly ObjectRef[] {
+  return [SYNC_REPORT, ...reportsOf(node)];
 }
 
 /** Where the reconciler says which nodes lack what it wrote, and why. */
-const SYNC_REPORT = {
-  namespace: GLOBAL_PULL_SECRET.namespace,
-  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
+const SYNC_REPORT: ObjectRef = {
+  ...PULL_STATUS,
+  namespace: NAMES.namespace,
+  name: pullStatusName('Secret', NAMES.original),
 };
+
+/** What the agent of a node reports. */
+function nodeReport(node: string): ObjectRef {
+  return { ...SYNC_REPORT, name: pullStatusName('Node', node) };
+}
 
 /** A node that has not what the cluster's pull secret says by now. */
 function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
-  const report = store.get({ ...PULL_STATUS, ...SYNC_REPORT });
+  const report = store.get(SYNC_REPORT);
   const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
   return verdicts
     .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
@@ -160,9 +170,8 @@ function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
 }
 
 /** Where the agent and the installer of a node report. */
-function reportsOf(node: string): readonly { readonly namespace: string; readonly name: string }[] {
-  const { namespace } = GLOBAL_PULL_SECRET;
-  return [pullStatusName('Node', node), installerStatusName(node)].map((name) => ({ namespace, name }));
+function reportsOf(node: string): readonly ObjectRef[] {
+  return [nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
 }
 
 /** Unhealthy reports: of the namespace about synced Secrets and this account, and of the node. */
@@ -180,7 +189,7 @@ export function troublesIn(
     ...here.flatMap((object) => troubleOf(object, false)),
     ...(node === undefined ? [] : behindIn(store, node)),
     ...ofNode.flatMap((report) => {
-      const object = store.get({ ...PULL_STATUS, ...report });
+      const object = store.get(report);
       return object === undefined ? [] : troubleOf(object, true);
     }),
   ];
@@ -210,15 +219,19 @@ function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles']
 /**
  * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
  * place), or when the DaemonSet counts every desired node as ready; else it is not known.
- *
- * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are skipped
  */
-export function nodeCoverage(objects: readonly KubeObject[]): ReportNodes {
-  const evidence = evidenceIn(objects);
-  const list = objects
-    .filter(({ kind, apiVersion }) => kind === 'Node' && apiVersion === 'v1')
-    .map((node) => ({ name: node.metadata.name, ...stateOf(node, evidence) }))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+export function nodeCoverage(store: ObjectStore): ReportNodes {
+  const daemonSet = store.get(DAEMON_SET);
+  const isWhole = daemonSet !== undefined && rolledOut(daemonSet) === 'ready';
+  const ready = new Set(agentsIn(store).filter(isReady).map(nodeOf));
+  const list = store.list(NODE).map(({ metadata: { name } }): ReportNodes['list'][number] => {
+    if (!takesPart(store, name)) return { name, state: 'ineligible' };
+    const report = store.get(nodeReport(name));
+    const said = report && conditionOf(report, 'Ready');
+    if (said?.status === 'False') return { name, state: 'out-of-sync', why: said.message };
+    const isThere = said?.status === 'True' || isWhole || ready.has(name);
+    return { name, state: isThere ? 'in-sync' : 'unknown' };
+  });
   const count = (state: ReportNodeState): number => list.filter((node) => node.state === state).length;
   const ineligible = count('ineligible');
   return {
@@ -232,66 +245,19 @@ export function nodeCoverage(objects: readonly KubeObject[]): ReportNodes {
   };
 }
 
-/**
- * The container runtimes that Nodes name.
- *
- * @param objects of the cluster; others than Nodes are skipped
- */
-export function runtimesOf(objects: readonly KubeObject[]): readonly string[] {
-  const named = objects
-    .filter(({ kind, apiVersion }) => kind === 'Node' && apiVersion === 'v1')
-    .map(({ status }) => recordOf(recordOf(status)['nodeInfo'])['containerRuntimeVersion'])
-    .map((version) => (typeof version === 'string' ? (version.split('://')[0] ?? '') : ''));
+/** What the controller of a workload has counted: `uncounted` before it has seen the last change, `none` where it is to have no pod. */
+export function rolledOut(workload: KubeObject): 'uncounted' | 'none' | 'progressing' | 'ready' {
+  const { ready, desired, observed } = readinessOf(workload);
+  if (observed < (workload.metadata.generation ?? 0)) return 'uncounted';
+  if (desired === 0) return 'none';
+  return ready >= desired ? 'ready' : 'progressing';
+}
+
+/** The container runtimes that Nodes name. */
+export function runtimesOf(store: ObjectStore): readonly string[] {
+  const named = store
+    .list(NODE)
+    .map((node) => textOf(recordOf(recordOf(node.status)['nodeInfo'])['containerRuntimeVersion']))
+    .map((version) => version.split('://')[0] ?? '');
   return [...new Set(named.filter((name) => name === 'containerd' || name === 'cri-o'))].toSorted();
-}
-
-interface Evidence {
-  /** By name of the report. */
-  readonly reports: ReadonlyMap<string, KubeObject>;
-  /** Nodes on which the agent's pod is ready. */
-  readonly ready: ReadonlySet<unknown>;
-  readonly all: boolean;
-}
-
-function evidenceIn(objects: readonly KubeObject[]): Evidence {
-  const { namespace, syncer } = GLOBAL_PULL_SECRET;
-  const own = objects.filter((object) => object.metadata.namespace === namespace);
-  const daemonSet = own.find(({ kind, metadata }) => kind === 'DaemonSet' && metadata.name === syncer);
-  return {
-    reports: new Map(
-      own.filter(({ kind }) => kind === PULL_STATUS_KIND).map((object) => [object.metadata.name, object]),
-    ),
-    ready: new Set(own.filter((object) => isReadyAgent(object, syncer)).map(nodeNameOf)),
-    all: daemonSet !== undefined && isWhole(daemonSet),
-  };
-}
-
-function nodeNameOf({ spec }: KubeObject): unknown {
-  return recordOf(spec)['nodeName'];
-}
-
-function isReadyAgent(object: KubeObject, syncer: string): boolean {
-  const { kind, metadata } = object;
-  return (
-    kind === 'Pod' &&
-    metadata.ownerReferences?.some(({ name }) => name === syncer) === true &&
-    isReady(object)
-  );
-}
-
-function isWhole(daemonSet: KubeObject): boolean {
-  const { ready, desired, observed } = readinessOf(daemonSet);
-  return desired > 0 && ready >= desired && observed >= (daemonSet.metadata.generation ?? 0);
-}
-
-function stateOf(
-  { metadata }: KubeObject,
-  { reports, ready, all }: Evidence,
-): { readonly state: ReportNodeState; readonly why?: string } {
-  if (metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] !== 'true') return { state: 'ineligible' };
-  const report = reports.get(pullStatusName('Node', metadata.name));
-  const said = report && conditionOf(report, 'Ready');
-  if (said?.status === 'False') return { state: 'out-of-sync', why: said.message };
-  if (said?.status === 'True' || all || ready.has(metadata.name)) return { state: 'in-sync' };
-  return { state: 'unknown' };
 }

@@ -287,12 +287,10 @@ export function nodeFile(
   notes: string[],
   synced: boolean = isSynced(store, puller, notes),
 ): Pick<PullFacts, 'node' | 'merge'> {
-  const original =
-    configSource(store, NAMES.namespace, NAMES.original) ??
-    configSource(store, NAMES.configNamespace, NAMES.platform);
-  const global = synced ? configSource(store, NAMES.namespace, NAMES.global) : undefined;
+  const { original, additional, global: written } = nodeDocuments(store);
+  const global = synced ? written : undefined;
   const plain = global ?? original;
-  const merge = synced ? mergedFrom(store, original) : undefined;
+  const merge = synced && original && additional ? mergeWith(original)(additional) : undefined;
   if (merge === undefined) return { node: plain };
   if (global !== undefined) return { node: global, merge: merge.facts };
   notes.push(`${NAMES.global} does not exist yet: its content is merged here as the reconciler would`);
@@ -304,14 +302,7 @@ interface Merged {
   readonly facts: NodeMerge;
 }
 
-/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
-function mergedFrom(store: ObjectStore, original: AuthSource | undefined): Merged | undefined {
-  const additional = configSource(store, NAMES.namespace, NAMES.additional);
-  if (original === undefined || additional === undefined) return undefined;
-  return mergeWith(original)(additional);
-}
-
-/** By both Secrets: it is the same for every pod. */
+/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. By both Secrets: it is the same for every pod. */
 const mergeWith = oncePer((original: AuthSource) =>
   oncePer((additional: AuthSource): Merged | undefined => {
     const result = mergePullSecrets({ original: original.text, additional: additional.text });
@@ -328,9 +319,19 @@ const mergeWith = oncePer((original: AuthSource) =>
   }),
 );
 
-function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
-  const found = store.get({ ...NODE_FILE_SECRET, namespace, name });
-  return found === undefined ? undefined : nodeSource(found);
+/** What nodes' files are made of: the platform's pull secret, the tenant's, and what the reconciler wrote. */
+export function nodeDocuments(
+  store: ObjectStore,
+): Readonly<Record<'original' | 'additional' | 'global', AuthSource | undefined>> {
+  const read = (namespace: string, name: string): AuthSource | undefined => {
+    const found = store.get({ ...NODE_FILE_SECRET, namespace, name });
+    return found && nodeSource(found);
+  };
+  return {
+    original: read(NAMES.namespace, NAMES.original) ?? read(NAMES.configNamespace, NAMES.platform),
+    additional: read(NAMES.namespace, NAMES.additional),
+    global: read(NAMES.namespace, NAMES.global),
+  };
 }
 
 /** Whether the pull secret is delivered to the node. An unknown node of a pod counts as served. */

@@ -1,8 +1,8 @@
 /** The report of a fleet, out of what was found of each cluster. */
 
-import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { counted, countedOf } from '../../core/text.ts';
+import type { ObjectStore } from '../../engine/store.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { brokenIn, type ExaminedPod, pullId } from '../checks/chain.ts';
 import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
@@ -55,7 +55,7 @@ function withoutUsers<T>(value: T): WithoutUsers<T> {
 /** What was found of one cluster. */
 export interface ClusterFacts {
   readonly name: string;
-  readonly objects: readonly KubeObject[];
+  readonly store: ObjectStore;
   readonly mirrors: NodeMirrors;
   /** Names the object and field of a mirror rule, for a person. */
   readonly place: (origin: RuleOrigin) => string;
@@ -94,9 +94,9 @@ function clusterOf(
   facts: ClusterFacts,
   now: Date,
 ): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
-  const { name, objects, rows, pods } = facts;
-  const nodes = nodeCoverage(objects);
-  const keys = reportKeys(objects, nodes, now);
+  const { name, store, rows, pods } = facts;
+  const nodes = nodeCoverage(store);
+  const keys = reportKeys(store, nodes, now);
   const mirrors = reportMirrors(facts.mirrors, facts.place);
   const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
   const problems = [
@@ -114,11 +114,11 @@ function clusterOf(
       ),
       systems,
       nodes,
-      runtimes: runtimesOf(objects),
+      runtimes: runtimesOf(store),
       keys: keys.keys,
       pulls: shown,
       pullsLeftOut: pulls.length - shown.length,
-      namespaces: reportNamespaces(objects, pulls),
+      namespaces: reportNamespaces(store, pulls),
       mirrors,
     },
     problems,
