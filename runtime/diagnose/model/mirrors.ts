@@ -35,12 +35,7 @@ import {
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
 import { MIRROR_SET_KINDS, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
-import {
-  entryWarnings,
-  type Plane,
-  type PlaneAnswer,
-  type PlaneResolver,
-} from '../../registry-overrides/planes.ts';
+import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
 import {
   type ClusterAccess,
@@ -91,22 +86,6 @@ export interface MirrorInput {
   readonly problems: readonly string[];
 }
 
-/** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
-export async function readMirrorInput(
-  values: InputValues,
-  io: CommandIo,
-  more: readonly SourceKind[] = [],
-  next: readonly NextKinds[] = [],
-): Promise<MirrorInput> {
-  const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more], next);
-  return { cluster: chooseCluster(clustersIn(found), values.cluster), found, problems };
-}
-
-export interface Found {
-  readonly found: readonly Located[];
-  readonly problems: readonly string[];
-}
-
 const KINDS: readonly SourceKind[] = [
   ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
   IMAGE_CONFIG,
@@ -115,25 +94,31 @@ const KINDS: readonly SourceKind[] = [
   ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
 ];
 
-/** Objects of `kinds`, of whatever clusters. @throws PullwrightError where nothing can be read */
-export function readMirrorObjects(
-  values: InputValues,
+/** Kinds of a folder that decide where nodes pull from. */
+export const MIRROR_KINDS: ReadonlySet<string> = new Set(KINDS.map(({ kind }) => kind));
+
+/** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
+export async function readMirrorInput(
+  { from, cluster, ...access }: InputValues,
   io: CommandIo,
-  kinds: readonly SourceKind[],
+  more: readonly SourceKind[] = [],
   next: readonly NextKinds[] = [],
-): Promise<Found> {
-  const isLive =
-    values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
-  return isLive ? fromCluster(values, io, kinds, next) : fromFolders(values.from ?? [], io, kinds);
+): Promise<MirrorInput> {
+  const kinds = [...KINDS, ...more];
+  const isLive = from === undefined && (access.kubeconfig !== undefined || access.context !== undefined);
+  const read = isLive ? await fromCluster(access, io, kinds, next) : await fromFolders(from ?? [], io, kinds);
+  return { cluster: chooseCluster(clustersIn(read.found), cluster), ...read };
 }
+
+type Read = Omit<MirrorInput, 'cluster'>;
 
 async function fromFolders(
   folders: readonly string[],
   io: CommandIo,
-  wanted: readonly SourceKind[],
-): Promise<Found> {
-  const kinds = new Set(wanted.map(({ kind }) => kind));
-  const read = await Promise.all(folders.map((dir) => readFolder(dir, kinds, io.stdin)));
+  kinds: readonly SourceKind[],
+): Promise<Read> {
+  const names = new Set(kinds.map(({ kind }) => kind));
+  const read = await Promise.all(folders.map((dir) => readFolder(dir, names, io.stdin)));
   return {
     found: read.flatMap(({ manifests }, at) =>
       manifests.map(({ object, file }) => ({
@@ -153,11 +138,11 @@ async function fromFolders(
 }
 
 async function fromCluster(
-  { from: _from, cluster: _cluster, ...access }: InputValues,
+  access: ClusterAccess,
   io: CommandIo,
   kinds: readonly SourceKind[],
   next: readonly NextKinds[],
-): Promise<Found> {
+): Promise<Read> {
   const { store, problems } = await readObjects(access, kinds, io, next);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
@@ -291,8 +276,7 @@ export interface ChangeInput {
  * Compares the places of each image, for each that asks for it.
  */
 export function inUseChanges(used: readonly UsedImage[], input: ChangeInput): InUse {
-  const byImage = new Map<string, UsedImage[]>();
-  for (const one of used) byImage.set(one.image, [...(byImage.get(one.image) ?? []), one]);
+  const byImage = Map.groupBy(used, ({ image }) => image);
   return {
     images: byImage.size,
     changed: [...byImage].flatMap(([image, users]) => changesOf(image, users, input)),
@@ -304,39 +288,36 @@ export function inUseChanges(used: readonly UsedImage[], input: ChangeInput): In
   };
 }
 
-function changesOf(image: string, users: readonly UsedImage[], input: ChangeInput): readonly InUseChange[] {
+/** One for those users of an image that see the same change. */
+function changesOf(
+  image: string,
+  users: readonly UsedImage[],
+  { before: was, after: is, hasCredential = () => true }: ChangeInput,
+): readonly InUseChange[] {
   const planes = [...new Set(users.flatMap((user) => user.for))];
-  const old = placesBy(input.before, image, planes);
-  const next = placesBy(input.after, image, planes);
-  const groups = new Map<string, InUseChange & { readonly for: Plane[] }>();
-  for (const plane of planes) {
-    const before = old.get(plane);
-    const after = next.get(plane);
-    if (before === undefined || after === undefined) continue;
-    const key = JSON.stringify([before, after]);
-    if (JSON.stringify(before) === JSON.stringify(after)) continue;
-    const known = groups.get(key);
-    if (known !== undefined) known.for.push(plane);
-    else groups.set(key, { image, usedBy: [], for: [plane], before, after, ...judged(before, after, input) });
-  }
-  return [...groups.values()].map((change) => ({
-    ...change,
-    usedBy: users
-      .filter((user) => user.for.some((plane) => change.for.includes(plane)))
-      .map((user) => user.usedBy),
-  }));
-}
-
-function judged(
-  before: readonly string[],
-  after: readonly string[],
-  { hasCredential }: ChangeInput,
-): Pick<InUseChange, 'lost' | 'withoutCredential'> {
-  const gained = after.filter((place) => !before.includes(place));
-  return {
-    lost: before.length > 0 && after.length === 0,
-    withoutCredential: hasCredential === undefined ? [] : gained.filter((place) => !hasCredential(place)),
-  };
+  const [old, next] = [placesBy(was, image, planes), placesBy(is, image, planes)];
+  const changes = planes.flatMap((plane) => {
+    const [before, after] = [old.get(plane), next.get(plane)];
+    const isSame = before === undefined || after === undefined || before.join() === after.join();
+    return isSame ? [] : [{ plane, before, after }];
+  });
+  return [...Map.groupBy(changes, ({ before, after }) => JSON.stringify([before, after])).values()].flatMap(
+    (group) => {
+      const [{ before, after }] = group as [(typeof changes)[number]];
+      const own = group.map(({ plane }) => plane);
+      return {
+        image,
+        usedBy: users
+          .filter((user) => user.for.some((plane) => own.includes(plane)))
+          .map((user) => user.usedBy),
+        for: own,
+        before,
+        after,
+        lost: before.length > 0 && after.length === 0,
+        withoutCredential: after.filter((place) => !before.includes(place) && !hasCredential(place)),
+      };
+    },
+  );
 }
 
 function placesBy(
@@ -396,15 +377,6 @@ export interface ImageLookUp {
   readonly component: string;
 }
 
-/** What is read of a cluster beside the mirror sets. */
-export const MIRROR_KINDS: ReadonlySet<string> = new Set([
-  ...MIRROR_SET_KINDS.map((set) => set.kind),
-  'Image',
-  'ClusterVersion',
-  'HostedCluster',
-  'MachineConfig',
-]);
-
 /** The image as the runtime sees it. */
 export function fullImage(reference: ImageReference): string {
   const tag = pullTag(reference);
@@ -418,11 +390,9 @@ export function mirrorReports(
   cluster: ClusterObjects,
   resolve: PlaneResolver,
 ): readonly MirrorReport[] {
-  const groups = new Map<string, PlaneAnswer[]>();
-  for (const answer of resolve(image, planes)) {
-    const key = JSON.stringify(answer.resolution.candidates.map(({ reference }) => reference));
-    groups.set(key, [...(groups.get(key) ?? []), answer]);
-  }
+  const groups = Map.groupBy(resolve(image, planes), ({ resolution }) =>
+    JSON.stringify(resolution.candidates.map(({ reference }) => reference)),
+  );
   const warnings = entryWarnings(cluster.objects);
   return [...groups.values()].flatMap((group): MirrorReport[] => {
     const [first] = group;
@@ -481,21 +451,18 @@ function ruleOf({ rule }: Resolution, place: PlaceOfRule): Pick<MirrorReport, 'r
   return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } };
 }
 
-function linesOf(resolution: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
-  const from = (origin: RuleOrigin | undefined): { readonly from?: string } =>
-    origin === undefined ? {} : { from: place(origin) };
-  const tried = resolution.candidates.map(({ reference, kind, origin }) => ({
+function linesOf({ candidates, skipped }: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
+  const tried = candidates.map((one) => ({ ...one, why: {} }));
+  const others = skipped.map(({ reason, message, ...one }) => ({
+    ...one,
+    why: { skipped: { reason, message } },
+  }));
+  return [...tried, ...others].map(({ reference, kind, origin, why }) => ({
     reference,
     kind,
-    ...from(origin),
+    ...(origin === undefined ? {} : { from: place(origin) }),
+    ...why,
   }));
-  const skipped = resolution.skipped.map(({ reference, kind, origin, reason, message }) => ({
-    reference,
-    kind,
-    ...from(origin),
-    skipped: { reason, message },
-  }));
-  return [...tried, ...skipped];
 }
 
 /**
