@@ -12,6 +12,16 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+/** The items of a list as objects; none where it is no list. */
+export function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(recordOf) : [];
+}
+
+/** The texts of a list; none where it is no list. */
+export function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
 /** The text that a value is; anything else counts as an empty one. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

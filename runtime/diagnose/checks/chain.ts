@@ -4,7 +4,7 @@ import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { may, role, roleBinding, secretsByName } from '../../core/kubernetes/objects.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { recordsIn, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
@@ -79,7 +79,7 @@ function patchedList(
   { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
   { namespace, own: list, bad, good }: ListPatch,
 ): Pick<Told, 'commands'> {
-  const own = (Array.isArray(list) ? list : []).map((item) => textOf(recordOf(item)['name']));
+  const own = recordsIn(list).map(({ name: one }) => textOf(one));
   const path = `${LIST_IN[kind] ?? '/spec/template/spec'}/imagePullSecrets`;
   const at = bad === undefined ? -1 : own.indexOf(bad);
   const patch = [

@@ -3,7 +3,7 @@
 import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
-import { isRecord, recordOf, scalarText, textOf } from '../../core/record.ts';
+import { isRecord, recordOf, recordsIn, scalarText, textOf } from '../../core/record.ts';
 import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
@@ -96,21 +96,21 @@ export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): 
 }
 
 interface Definition {
-  readonly group: string;
-  readonly kind: string;
+  /** `PullStatus of pullwright.dev` */
+  readonly name: string;
   readonly versions: readonly string[];
+  /** Property names by path: defaults that an API server adds make no difference. */
+  readonly schema: string;
 }
 
 function definitionOf({ spec }: KubeObject): Definition {
   const { group, names, versions } = recordOf(spec);
-  const served: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  const list = recordsIn(versions);
+  const schemas = list.map(({ schema }) => paths(recordOf(recordOf(schema)['openAPIV3Schema'])).join());
   return {
-    group: textOf(group),
-    kind: textOf(recordOf(names)['kind']),
-    versions: served
-      .map(recordOf)
-      .filter((one) => one['served'] === true)
-      .map((one) => scalarText(one['name'])),
+    name: `${textOf(recordOf(names)['kind'])} of ${textOf(group)}`,
+    versions: list.filter(({ served }) => served === true).map(({ name }) => scalarText(name)),
+    schema: schemas.join(';'),
   };
 }
 
@@ -118,35 +118,24 @@ const CRD = 'CustomResourceDefinition';
 
 /** CustomResourceDefinitions of the plan: absent, present, or present with another schema. */
 export function crdLines({ objects, plan }: CheckInput): readonly Told[] {
-  const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, crd]));
+  const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, definitionOf(crd)]));
   return ofKind(plan, CRD).map((crd): Told => {
     const { name } = crd.metadata;
-    const present = there.get(name);
+    const [present, { versions, schema }] = [there.get(name), definitionOf(crd)];
     if (present === undefined) return ok(`${name} is not installed yet: it comes with crds/`);
-    const missing = definitionOf(crd).versions.filter(
-      (version) => !definitionOf(present).versions.includes(version),
-    );
+    const missing = versions.filter((version) => !present.versions.includes(version));
     if (missing.length > 0)
       return error(
         `${name} is there and does not serve ${missing.join(', ')}`,
         'Apply crds/ before the rest: kubectl apply --server-side -k crds',
       );
-    if (schemaOf(present) !== schemaOf(crd))
+    if (present.schema !== schema)
       return warning(
         `${name} is there with another schema than the one that is rendered`,
         'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
       );
     return ok(`${name} is there, as it is rendered`);
   });
-}
-
-/** Property names by path: defaults that an API server adds make no difference. */
-function schemaOf({ spec }: KubeObject): string {
-  const { versions } = recordOf(spec);
-  const list: readonly unknown[] = Array.isArray(versions) ? versions : [];
-  return list
-    .map((one) => paths(recordOf(recordOf(recordOf(one)['schema'])['openAPIV3Schema'])).join())
-    .join(';');
 }
 
 function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly string[] {
@@ -162,27 +151,22 @@ function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly str
 
 /** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
 export function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
-  const known = new Set(
-    [...ofKind(objects, CRD), ...ofKind(plan, CRD)]
-      .map(definitionOf)
-      .map(({ group, kind }) => `${group} ${kind}`),
+  const known = ofKind([...objects, ...plan], CRD).map((crd) => definitionOf(crd).name);
+  const groups = new Map(
+    plan.map(({ apiVersion, kind }) => {
+      const [group = ''] = apiVersion.split('/', 1);
+      return [`${kind} of ${group}`, group];
+    }),
   );
-  const wanted = plan
-    .map(({ apiVersion, kind }) => ({
-      group: apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '',
-      kind,
-    }))
+  return [...groups].flatMap(([name, group]): readonly Told[] => {
     // Every kube-apiserver serves groups without a domain, and those of k8s.io.
-    .filter(({ group }) => group.includes('.') && !group.endsWith('.k8s.io'));
-  const missing = [...new Set(wanted.map(({ group, kind }) => `${group} ${kind}`))].filter(
-    (one) => !known.has(one),
-  );
-  return missing.map((one): Told => {
-    const [group = '', kind = ''] = one.split(' ');
-    return (live ? error : warning)(
-      `${kind} of ${group} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
-      `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
-    );
+    if (known.includes(name) || !group.includes('.') || group.endsWith('.k8s.io')) return [];
+    return [
+      (live ? error : warning)(
+        `${name} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
+        `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+      ),
+    ];
   });
 }
 
@@ -194,24 +178,22 @@ export function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
   const missing = [...wanted].filter((name) => !there.has(name) && !BUILT_IN.includes(name));
-  if (missing.length === 0) return ok('every namespace that is written into is there, or is rendered');
+  const [first] = missing;
+  if (first === undefined) return ok('every namespace that is written into is there, or is rendered');
+  const [are, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (live ? error : warning)(
-    `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
-    `${kubectl(['create', 'namespace', missing[0] ?? ''], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
+    `${fewNames(missing)} ${are} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${them}`,
+    `${kubectl(['create', 'namespace', first], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
   );
 }
 
 /** Priority classes that pods of the plan name. */
 export function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
-  const names = new Set(
-    plan
-      .map((object) => podSpecIn(object)['priorityClassName'])
-      .filter((name): name is string => typeof name === 'string'),
-  );
-  const there = new Set(ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name));
+  const names = new Set(plan.flatMap((object) => textOf(podSpecIn(object)['priorityClassName']) || []));
+  const there = ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name);
   return [...names].map((name): Told => {
     if (name.startsWith('system-')) return ok(`${name} is there in every cluster`);
-    if (there.has(name)) return ok(`${name} is there`);
+    if (there.includes(name)) return ok(`${name} is there`);
     return (live ? error : warning)(
       `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
       'Create it, or name another with agent.priorityClassName in the fleet',
@@ -326,35 +308,24 @@ const TOOLS: readonly Tool[] = [
 /** The tools that are there, by their definitions, Deployments or annotations. */
 export function ownerLines(input: CheckInput): readonly Told[] {
   const found = TOOLS.flatMap((tool): readonly Told[] => {
-    const seen = seenBy(tool, input.objects);
-    return seen === undefined ? [] : [warning(`${tool.name} is there (${seen}): it ${tool.does}`, tool.fix)];
+    const seen = input.objects.find((object) => shows(tool, object));
+    if (seen === undefined) return [];
+    const { namespace, name } = seen.metadata;
+    const where = `${seen.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+    return [warning(`${tool.name} is there (${where}): it ${tool.does}`, tool.fix)];
   });
   if (found.length > 0) return found;
   return [ok('no other tool that writes pull secrets was found')];
 }
 
-/** The first object that shows the tool. */
-function seenBy(tool: Tool, objects: readonly KubeObject[]): string | undefined {
-  const found = objects.find((object) => defines(tool, object) || runs(tool, object) || marks(tool, object));
-  if (found === undefined) return undefined;
-  const { kind, metadata } = found;
-  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
-}
-
-/** A definition of its group, or an object of one. */
-function defines({ groups = [] }: Tool, { apiVersion, kind, spec }: KubeObject): boolean {
-  const group = kind === 'CustomResourceDefinition' ? recordOf(spec)['group'] : apiVersion.split('/')[0];
-  return groups.includes(scalarText(group));
-}
-
-function runs({ image }: Tool, object: KubeObject): boolean {
-  if (image === undefined || object.kind !== 'Deployment') return false;
-  return imagesOf(podSpecIn(object)).some((one) => image.test(one.split('/').at(-1) ?? ''));
-}
-
-function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
-  if (annotation === undefined || kind !== 'Secret') return false;
-  return Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key));
+/** Whether an object is a definition of the tool's group or of such a kind, runs the tool, or is a Secret that it marks. */
+function shows({ groups = [], image, annotation }: Tool, object: KubeObject): boolean {
+  const { apiVersion, kind, spec, metadata } = object;
+  const group = kind === CRD ? scalarText(recordOf(spec)['group']) : (apiVersion.split('/')[0] ?? '');
+  if (groups.includes(group)) return true;
+  if (kind === 'Deployment')
+    return imagesOf(podSpecIn(object)).some((one) => image?.test(one.split('/').at(-1) ?? ''));
+  return kind === 'Secret' && Object.keys(metadata.annotations ?? {}).some((key) => annotation?.test(key));
 }
 
 /** HyperShift's Hosted Cluster Config Operator, where it deploys the agent itself. */

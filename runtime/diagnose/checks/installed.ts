@@ -3,7 +3,7 @@
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
-import { recordOf, scalarText, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { counted, countedOf, shellWord } from '../../core/text.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
 import { podSpecIn } from '../model/pull.ts';
@@ -28,7 +28,7 @@ const keyOf = ({ kind, metadata }: KubeObject): string =>
   describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
 
 /** Objects of the plan that are not there. */
-export function presentLine({ objects, plan }: CheckInput): Told {
+function presentLine({ objects, plan }: CheckInput): Told {
   const there = new Set(objects.map(keyOf));
   const missing = plan.map(keyOf).filter((key) => !there.has(key));
   if (missing.length === 0)
@@ -43,34 +43,24 @@ export function presentLine({ objects, plan }: CheckInput): Told {
   );
 }
 
-/** Definitions that the API server serves. */
-export function servedLines({ objects, plan }: CheckInput): readonly Told[] {
-  const there = new Map(ofKind(objects, 'CustomResourceDefinition').map((crd) => [crd.metadata.name, crd]));
-  return ofKind(plan, 'CustomResourceDefinition').flatMap(({ metadata: { name } }): readonly Told[] => {
-    const crd = there.get(name);
-    if (crd === undefined) return [];
-    const established = conditionOf(crd, 'Established');
-    if (established?.status === 'True') return [ok(`${name} is served`)];
-    return [
-      error(
-        `${name} is not served: ${established?.message || 'the API server says nothing of it'}`,
-        kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
-      ),
-    ];
-  });
+/** Objects of the plan that are there, as they are. */
+function present({ objects, plan }: CheckInput, ...kinds: readonly string[]): readonly KubeObject[] {
+  const there = new Map(ofKind(objects, ...kinds).map((one) => [keyOf(one), one]));
+  return ofKind(plan, ...kinds).flatMap((one) => there.get(keyOf(one)) ?? []);
 }
 
-const WORKLOADS = ['Deployment', 'DaemonSet', 'StatefulSet'];
-
-/** Workloads of the plan: as many pods ready as desired. */
-export function workloadLines({ objects, plan }: CheckInput): readonly Told[] {
-  const there = new Map(ofKind(objects, ...WORKLOADS).map((one) => [keyOf(one), one]));
-  return ofKind(plan, ...WORKLOADS).flatMap((planned): readonly Told[] => {
-    const found = there.get(keyOf(planned));
-    return found === undefined ? [] : [workloadLine(found)];
-  });
+/** Whether the API server serves a definition. */
+function servedLine(crd: KubeObject): Told {
+  const { name } = crd.metadata;
+  const established = conditionOf(crd, 'Established');
+  if (established?.status === 'True') return ok(`${name} is served`);
+  return error(
+    `${name} is not served: ${established?.message || 'the API server says nothing of it'}`,
+    kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
+  );
 }
 
+/** As many pods ready as desired. */
 function workloadLine(workload: KubeObject): Told {
   const { metadata, kind } = workload;
   const name = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
@@ -93,19 +83,15 @@ function workloadLine(workload: KubeObject): Told {
 }
 
 /** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */
-export function admissionLines(input: CheckInput): readonly Told[] {
-  const { objects, plan } = input;
-  const there = new Map(objects.map((object) => [keyOf(object), object]));
-  const find = (planned: KubeObject): readonly KubeObject[] => {
-    const found = there.get(keyOf(planned));
-    return found === undefined ? [] : [found];
-  };
-  const policies = ofKind(plan, 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy').flatMap(find);
+function admissionLines(input: CheckInput): readonly Told[] {
+  const { objects } = input;
   const hooks = ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').filter(
     ({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright',
   );
   return [
-    ...policies.map((policy) => policyLine(policy, objects)),
+    ...present(input, 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy').map((policy) =>
+      policyLine(policy, objects),
+    ),
     ...hooks.map((hook) => webhookLine(hook, objects)),
   ];
 }
@@ -116,13 +102,13 @@ function policyLine(policy: KubeObject, objects: readonly KubeObject[]): Told {
     ({ spec }) => recordOf(spec)['policyName'] === name,
   );
   const { typeChecking, observedGeneration } = recordOf(policy.status);
-  const warnings = recordOf(typeChecking)['expressionWarnings'];
+  const warnings = recordsIn(recordOf(typeChecking)['expressionWarnings']);
   if (!bound)
     return error(
       `${policy.kind} ${name} has no binding: it refuses nothing`,
       'Apply its binding, which is rendered beside it',
     );
-  if (Array.isArray(warnings) && warnings.length > 0)
+  if (warnings.length > 0)
     return error(
       `${policy.kind} ${name} has expressions that the API server does not accept`,
       kubectl(['get', policy.kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
@@ -138,9 +124,7 @@ function policyLine(policy: KubeObject, objects: readonly KubeObject[]): Told {
 
 function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   const { name } = hook.metadata;
-  const { webhooks } = hook as { readonly webhooks?: unknown };
-  const list: readonly unknown[] = Array.isArray(webhooks) ? webhooks : [];
-  const configs = list.map((one) => recordOf(recordOf(one)['clientConfig']));
+  const configs = recordsIn(hook['webhooks']).map(({ clientConfig }) => recordOf(clientConfig));
   if (configs.some(({ caBundle }) => typeof caBundle !== 'string' || caBundle === ''))
     return error(
       `${name} has no caBundle: the API server cannot trust the webhook`,
@@ -148,28 +132,28 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
     );
   const silent = configs
     .map(({ service }) => recordOf(service))
-    .filter(({ namespace, name: service }) => !answers(objects, scalarText(namespace), scalarText(service)));
+    .map((service) => ({ namespace: scalarText(service['namespace']), name: scalarText(service['name']) }))
+    .filter((service) => !answers(objects, service));
   if (silent.length > 0)
     return error(
-      `${name} leads to a service without a ready pod: ${silent.map((one) => `${scalarText(one['namespace'])}/${scalarText(one['name'])}`).join(', ')}`,
+      `${name} leads to a service without a ready pod: ${silent.map((one) => `${one.namespace}/${one.name}`).join(', ')}`,
       'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
     );
   return ok(`${name} has a CA, and its service a ready pod`);
 }
 
-function answers(objects: readonly KubeObject[], namespace: string, service: string): boolean {
-  return ofKind(objects, 'EndpointSlice').some((slice) => {
-    if (
-      slice.metadata.namespace !== namespace ||
-      slice.metadata.labels?.['kubernetes.io/service-name'] !== service
+function answers(
+  objects: readonly KubeObject[],
+  service: { readonly namespace: string; readonly name: string },
+): boolean {
+  return ofKind(objects, 'EndpointSlice')
+    .filter(
+      ({ metadata }) =>
+        metadata.namespace === service.namespace &&
+        metadata.labels?.['kubernetes.io/service-name'] === service.name,
     )
-      return false;
-    const endpoints: unknown = slice['endpoints'];
-    return (
-      Array.isArray(endpoints) &&
-      endpoints.some((one) => recordOf(recordOf(one)['conditions'])['ready'] === true)
-    );
-  });
+    .flatMap((slice) => recordsIn(slice['endpoints']))
+    .some(({ conditions }) => recordOf(conditions)['ready'] === true);
 }
 
 /** What reports by conditions, nodes among it: one line for all that is in order, and one for each that is not. */
@@ -195,7 +179,7 @@ function statusLines({ rows }: CheckInput): readonly Told[] {
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Nodes that are eligible for node components of the fleet. */
-export function eligibleLine(input: CheckInput): readonly Told[] {
+function eligibleLine(input: CheckInput): readonly Told[] {
   if (!input.systems.includes('global-pull-secret')) return [];
   const nodes = ofKind(input.objects, 'Node');
   if (nodes.length === 0) return [warning(`${input.live ? 'the cluster' : 'the folder'} has no node`)];
@@ -226,7 +210,7 @@ function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['
 }
 
 /** The Machine Config Operator. */
-export function mcoLine({ objects }: CheckInput): readonly Told[] {
+function mcoLine({ objects }: CheckInput): readonly Told[] {
   const nodes = ofKind(objects, 'Node').filter(
     ({ metadata }) => metadata.annotations?.[MACHINE_CONFIG] !== undefined,
   );
@@ -240,39 +224,35 @@ export function mcoLine({ objects }: CheckInput): readonly Told[] {
 }
 
 /** Runtimes and kubelets, for what runs on nodes. */
-export function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
-  const wantsCrio = systems.includes('credential-provider') || systems.includes('registry-overrides');
+function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const provider = systems.includes('credential-provider');
-  const infos = ofKind(objects, 'Node').map(({ metadata, status }) => {
+  const system = ['credential-provider', 'registry-overrides'].find((one) => systems.includes(one));
+  const known = ofKind(objects, 'Node').flatMap(({ metadata: { name }, status }) => {
     const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(status)['nodeInfo']);
-    return {
-      name: metadata.name,
-      runtime: textOf(containerRuntimeVersion),
-      kubelet: textOf(kubeletVersion),
-    };
+    const runtime = textOf(containerRuntimeVersion);
+    return runtime === '' ? [] : [{ name, runtime, kubelet: textOf(kubeletVersion) }];
   });
-  const known = infos.filter(({ runtime }) => runtime !== '');
   if (known.length === 0) return [];
   const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
-  const runtimes = fewNames([...new Set(known.map(({ runtime }) => runtime))]);
-  const runtime: Told =
-    wantsCrio && others.length > 0
-      ? error(
-          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${provider ? 'credential-provider' : 'registry-overrides'} does nothing there`,
-          `Leave ${provider ? 'credential-provider' : 'registry-overrides'} out of the fleet for this cluster, or run CRI-O`,
-        )
-      : ok(`the nodes run ${runtimes}`);
   const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);
-  if (!provider || old.length === 0) return [runtime];
   return [
-    runtime,
-    {
-      ...error(
-        `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
-        'Upgrade these nodes',
-      ),
-      check: 'kubelet',
-    },
+    system !== undefined && others.length > 0
+      ? error(
+          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${system} does nothing there`,
+          `Leave ${system} out of the fleet for this cluster, or run CRI-O`,
+        )
+      : ok(`the nodes run ${fewNames([...new Set(known.map(({ runtime }) => runtime))])}`),
+    ...(provider && old.length > 0
+      ? [
+          {
+            ...error(
+              `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+              'Upgrade these nodes',
+            ),
+            check: 'kubelet',
+          },
+        ]
+      : []),
   ];
 }
 
@@ -282,7 +262,7 @@ const PROVIDER_MINOR = 34;
 const ENFORCE = 'pod-security.kubernetes.io/enforce';
 
 /** Whether the namespaces of the plan let its pods in: pod security, and SecurityContextConstraints where the cluster has them. */
-export function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
+function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
   const namespaces = new Map(ofKind(plan, 'Namespace').map((one) => [one.metadata.name, one]));
   for (const one of ofKind(objects, 'Namespace')) namespaces.set(one.metadata.name, one);
   const openshift = ofKind(objects, 'SecurityContextConstraints').length > 0;
@@ -305,14 +285,12 @@ export function podSecurityLines({ objects, plan }: CheckInput): readonly Told[]
 
 function isPrivileged(workload: KubeObject): boolean {
   const spec = podSpecIn(workload);
-  const list = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
-    Array.isArray(value) ? value.map(recordOf) : [];
   return (
     spec['hostPID'] === true ||
     spec['hostNetwork'] === true ||
-    list(spec['volumes']).some((volume) => volume['hostPath'] !== undefined) ||
-    list(spec['containers']).some(
-      (container) => recordOf(container['securityContext'])['privileged'] === true,
+    recordsIn(spec['volumes']).some(({ hostPath }) => hostPath !== undefined) ||
+    recordsIn(spec['containers']).some(
+      ({ securityContext }) => recordOf(securityContext)['privileged'] === true,
     )
   );
 }
@@ -328,21 +306,16 @@ function sccLine(
   const user = `system:serviceaccount:${namespace}:${account}`;
   if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))
     return ok(`namespace ${namespace} has a run level to which no constraints apply`);
-  const byUser = ofKind(objects, 'SecurityContextConstraints').some((scc) => {
-    const users: unknown = scc['users'];
-    return scc['allowPrivilegedContainer'] === true && Array.isArray(users) && users.includes(user);
-  });
-  const byRole = ofKind(objects, 'RoleBinding', 'ClusterRoleBinding').some((binding) => {
-    const subjects: unknown = binding['subjects'];
-    const role = recordOf(binding['roleRef'])['name'];
-    return (
-      role === 'system:openshift:scc:privileged' &&
-      Array.isArray(subjects) &&
-      subjects
-        .map(recordOf)
-        .some((one) => one['name'] === account && (one['namespace'] ?? namespace) === namespace)
-    );
-  });
+  const byUser = ofKind(objects, 'SecurityContextConstraints').some(
+    (scc) => scc['allowPrivilegedContainer'] === true && textsIn(scc['users']).includes(user),
+  );
+  const byRole = ofKind(objects, 'RoleBinding', 'ClusterRoleBinding').some(
+    (binding) =>
+      recordOf(binding['roleRef'])['name'] === 'system:openshift:scc:privileged' &&
+      recordsIn(binding['subjects']).some(
+        (one) => one['name'] === account && (one['namespace'] ?? namespace) === namespace,
+      ),
+  );
   if (byUser || byRole) return ok(`${user} may use the privileged constraints`);
   return error(
     `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
@@ -370,8 +343,11 @@ export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
 /** Whether what was applied is there and at work. */
 export const AFTER_CHECKS: readonly Check<CheckInput>[] = [
   { id: 'objects', run: presentLine },
-  { id: 'crds', run: servedLines },
-  { id: 'workloads', run: workloadLines },
+  { id: 'crds', run: (input) => present(input, 'CustomResourceDefinition').map(servedLine) },
+  {
+    id: 'workloads',
+    run: (input) => present(input, 'Deployment', 'DaemonSet', 'StatefulSet').map(workloadLine),
+  },
   { id: 'admission', run: admissionLines },
   { id: 'status', run: statusLines },
 ];

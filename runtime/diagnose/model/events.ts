@@ -1,7 +1,7 @@
 /** The kubelet's messages about the pulls of a pod that does not run. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { oncePer, recordOf, textOf } from '../../core/record.ts';
+import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -88,15 +88,15 @@ const SPECS = ['initContainers', 'ephemeralContainers', 'containers'];
 const STATUSES = ['initContainerStatuses', 'ephemeralContainerStatuses', 'containerStatuses'];
 
 /** Lists that are null are none. */
-function recordsIn(
+function allIn(
   from: Readonly<Record<string, unknown>>,
   fields: readonly string[],
 ): readonly Readonly<Record<string, unknown>>[] {
-  return fields.flatMap((field) => (Array.isArray(from[field]) ? from[field].map(recordOf) : []));
+  return fields.flatMap((field) => recordsIn(from[field]));
 }
 
 function containersOf(spec: PlainPodSpec): readonly { readonly name: string; readonly image: string }[] {
-  return recordsIn(spec, SPECS).map((one) => ({
+  return allIn(spec, SPECS).map((one) => ({
     name: textOf(one['name']),
     image: maskedUserInfo(textOf(one['image'])),
   }));
@@ -112,7 +112,7 @@ interface Wait {
 /** What containers wait for that neither run nor have terminated; without any status, all of them. */
 function waitsOf(pod: KubeObject): readonly Wait[] {
   const containers = containersOf(podSpecIn(pod));
-  const statuses = recordsIn(recordOf(pod.status), STATUSES);
+  const statuses = allIn(recordOf(pod.status), STATUSES);
   if (statuses.length === 0) return containers.map((one) => ({ ...one, reason: '', message: '' }));
   return statuses.flatMap((status) => {
     const { running, terminated, waiting } = recordOf(status['state']);
@@ -132,7 +132,7 @@ export function runs({ status }: KubeObject): boolean {
   const { phase } = recordOf(status);
   const isWaiting = (one: Readonly<Record<string, unknown>>): boolean =>
     recordOf(one['state'])['waiting'] !== undefined;
-  return phase === 'Running' && !recordsIn(recordOf(status), STATUSES).some(isWaiting);
+  return phase === 'Running' && !allIn(recordOf(status), STATUSES).some(isWaiting);
 }
 
 /** The newest first. */

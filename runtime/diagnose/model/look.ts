@@ -8,7 +8,7 @@ import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-s
 import { parseImageReference } from '../../core/image-reference.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, recordsIn } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
@@ -229,10 +229,7 @@ function giversOf(store: ObjectStore, pod: KubeObject): DoctorInput['givers'] {
 /** A name without sources is listed for pods, and its Secret is not created by the reconciler. */
 function brings({ spec }: KubeObject, secret: string): boolean {
   const { secrets } = recordOf(spec);
-  return (Array.isArray(secrets) ? secrets : []).some((one) => {
-    const { name, sources } = recordOf(one);
-    return name === secret && Array.isArray(sources) && sources.length > 0;
-  });
+  return recordsIn(secrets).some(({ name, sources }) => name === secret && recordsIn(sources).length > 0);
 }
 
 function readyText(profile: KubeObject): string | undefined {

@@ -9,7 +9,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
@@ -109,9 +109,8 @@ function isReady(object: KubeObject): boolean {
 /** `global-pull-secret-syncer-x7k2p waits: CrashLoopBackOff` */
 function whyNotReady(pod: KubeObject): string {
   const { containerStatuses, phase } = recordOf(pod.status);
-  const containers: readonly unknown[] = Array.isArray(containerStatuses) ? containerStatuses : [];
-  const reason = containers
-    .map((one) => recordOf(recordOf(recordOf(one)['state'])['waiting'])['reason'])
+  const reason = recordsIn(containerStatuses)
+    .map(({ state }) => recordOf(recordOf(state)['waiting'])['reason'])
     .find((one) => typeof one === 'string');
   const condition = conditionOf(pod, 'Ready')?.message;
   const said = [reason, condition, phase].find((one): one is string => typeof one === 'string' && one !== '');

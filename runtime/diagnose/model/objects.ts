@@ -7,7 +7,7 @@ import { type Flag, text } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { VERSION } from '../../core/version.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
@@ -33,9 +33,7 @@ export function conditionOf(
   type: string,
 ): { readonly status: string; readonly reason: string; readonly message: string } | undefined {
   const { conditions } = recordOf(status);
-  const found = (Array.isArray(conditions) ? conditions : [])
-    .map(recordOf)
-    .find((one) => one['type'] === type);
+  const found = recordsIn(conditions).find((one) => one['type'] === type);
   return (
     found && {
       status: textOf(found['status']),

@@ -15,7 +15,7 @@ import { type ImageReference, imageHint, parseImageReference } from '../../core/
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, kubectl, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { oncePer, recordOf, textOf } from '../../core/record.ts';
+import { oncePer, recordOf, recordsIn, textOf, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -132,10 +132,7 @@ export type PlainPodSpec = Readonly<Record<string, unknown>>;
 
 /** The texts under `field` of a list of objects. */
 function texts(list: unknown, field: string): readonly string[] {
-  const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  return items
-    .map((item) => recordOf(item)[field])
-    .filter((text) => typeof text === 'string' && text !== '') as string[];
+  return textsIn(recordsIn(list).map((item) => item[field])).filter((text) => text !== '');
 }
 
 /** The object that `puller` names; undefined when it names none, or it is not found. */
@@ -173,11 +170,10 @@ export function podSpecIn(object: KubeObject): PlainPodSpec {
  * others, Kubernetes 1.31 and newer), of containers, and of debug containers that were added.
  */
 export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
-  const volumes = Array.isArray(spec?.['volumes']) ? spec['volumes'] : [];
   const images = [
     ...texts(spec?.['initContainers'], 'image'),
     ...texts(
-      volumes.map((volume) => recordOf(recordOf(volume)['image'])),
+      recordsIn(spec?.['volumes']).map(({ image }) => image),
       'reference',
     ),
     ...texts(spec?.['containers'], 'image'),
@@ -437,11 +433,7 @@ const offersOf = oncePer(
 export function providedImages(store: ObjectStore): readonly string[] | undefined {
   const configs = PROVIDER_CONFIGS.flatMap((kind) => store.list(kind));
   if (configs.length === 0) return undefined;
-  const patterns = configs.flatMap(({ spec }) => {
-    const { matchImages } = recordOf(spec);
-    return (Array.isArray(matchImages) ? matchImages : []).filter((one) => typeof one === 'string');
-  });
-  return [...new Set(patterns)];
+  return [...new Set(configs.flatMap(({ spec }) => textsIn(recordOf(spec)['matchImages'])))];
 }
 
 /** Whether the kubelet runs the provider for the image. */
