@@ -27,7 +27,7 @@ const PARTS: Readonly<Record<string, string>> = {
   'test/olm/build.ts': 'OLM',
   'test/brokers/pubsub-node.ts': 'brokers',
   'test/brokers/rabbitmq-node.ts': 'brokers',
-  'test/conformance/missing-part.ts': 'conformance against Go',
+  'test/conformance/conformance.test.ts': 'conformance against Go',
   'test/pull-secret-adapter/container.ts': 'containers',
   'test/registry/docker-registry.ts': 'registry',
   'test/support/alert-rules.ts': 'Prometheus',

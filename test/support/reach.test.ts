@@ -25,8 +25,7 @@ test('a file of cases reaches the tests of its folder, a page those that name it
 
 test('suites that are loaded by name wait for the control plane that they need', () => {
   const waiting = reachedBy(tests, ['test/control-plane/build.ts']);
-  for (const name of ['conformance', 'mutation'])
-    assert.ok(waiting.includes(`test/conformance/${name}.test.ts`), name);
+  assert.ok(waiting.includes('test/conformance/conformance.test.ts'));
 });
 
 test('the lock file reaches everything', () => {
