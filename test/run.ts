@@ -1,7 +1,7 @@
 /**
  * The test runner; `node test/run.ts --help` says how it is called.
  *
- * Runs the static checks, then each `*.test.ts` file as a process of its own, one per core, and sums what they report. A
+ * Runs the static checks, then each `*.test.ts` file as a process of its own, about one per core, and sums what they report. A
  * file fails when a test fails, when it has no test, when its totals do not add up (a hook that threw), when it overruns its
  * deadline, when it does not end, or when it prints a planted secret. The last line is `N passed, N failed[, N skipped]`.
  */
@@ -41,6 +41,8 @@ const MOST_FLAKY = 2;
 /** A failure of these is a failure: another run would try other things. */
 const NO_SECOND_RUN = /chaos|fuzz|soak|conformance/;
 const WORKERS = Math.max(2, availableParallelism());
+/** Tests against real programs wait for most of their time: for a back-off, a lease, a start. */
+const WORKERS_OF_REST = WORKERS + 1;
 /** In which a file at its deadline says in which test it is, and cleans up. */
 const GRACE_MS = 5000;
 const root = new URL('..', import.meta.url).pathname;
@@ -76,7 +78,8 @@ async function main(args: readonly string[]): Promise<number> {
     ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
   ];
   const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
-  const results = await runAll(jobs, startBuilds(files, progress));
+  const workers = which === 'rest' ? WORKERS_OF_REST : WORKERS;
+  const results = await runAll(jobs, workers, startBuilds(files, progress));
   const final = asked.retry ? await secondRuns(jobs, results) : results;
   if (which === 'plain') {
     const suites = [...new Set(real.values())].sort().join(', ');
@@ -175,10 +178,11 @@ function testJob(file: string): Job {
   return { file, command: [process.execPath, file], deadlineMs: seconds * 1000, check: false };
 }
 
-/** Runs `jobs` on all cores; a job whose programs are still being built lets others go first. */
+/** Runs `jobs`, as many at once as there are workers; a job whose programs are still being built lets others go first. */
 async function runAll(
   jobs: readonly Job[],
-  builds: ReadonlyMap<string, Promise<void>> = new Map(),
+  workers: number,
+  builds: ReadonlyMap<string, Promise<void>>,
 ): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const queue = [...jobs];
@@ -199,7 +203,7 @@ async function runAll(
       report(result, results.length, jobs.length);
     }
   };
-  await Promise.all(Array.from({ length: WORKERS }, worker));
+  await Promise.all(Array.from({ length: workers }, worker));
   return results;
 }
 

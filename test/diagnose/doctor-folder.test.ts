@@ -3,16 +3,14 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { deployment } from './doctor-cases.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
-const doctor = (name: string) =>
-  runProcess([process.execPath, main, 'doctor', `deploy/${name}`, '-n', 'shop', '--from', folder]);
+const doctor = (name: string) => runInProcess(['doctor', `deploy/${name}`, '-n', 'shop', '--from', folder]);
 
 for (const [name, spec] of [
   ['plain', {}],
@@ -108,7 +106,7 @@ test('never says that all is there when a Secret is missing which another one st
   ];
   const file = join(folder, 'two.json');
   writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-  const ran = await runProcess([process.execPath, main, 'doctor', 'two', '-n', 'shop', '--from', folder]);
+  const ran = await runInProcess(['doctor', 'two', '-n', 'shop', '--from', folder]);
   rmSync(file);
   assert.equal(ran.code, 0, ran.stdout);
   assert.match(ran.stdout, /ok +secrets-there +Secret "robot", listed by Pod\/shop\/two, does not exist/);
@@ -134,7 +132,7 @@ test('names the node that the pull secret of the cluster is not brought to', asy
       join(folder, 'dump.json'),
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items, node(labels)] }),
     );
-    return runProcess([process.execPath, main, 'doctor', 'there', '-n', 'shop', '--from', folder]);
+    return runInProcess(['doctor', 'there', '-n', 'shop', '--from', folder]);
   };
   const without = await examine({});
   assert.equal(without.code, 1, without.stdout);
@@ -162,7 +160,7 @@ test('says why a node lacks what the pull secret of the cluster says by now', as
       join(folder, 'dump.json'),
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, report([verdict])] }),
     );
-    return runProcess([process.execPath, main, 'doctor', 'late', '-n', 'shop', '--from', folder]);
+    return runInProcess(['doctor', 'late', '-n', 'shop', '--from', folder]);
   };
   const behind = await examine('node n');
   assert.equal(behind.code, 1, behind.stdout);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -60,7 +60,7 @@ const write = (granted: boolean): void =>
       .map((object) => JSON.stringify(object))
       .join('\n---\n'),
   );
-const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args, '--from', folder]);
+const run = (...args: readonly string[]) => runInProcess([...args, '--from', folder]);
 
 test('this Deployment will pull this image with that credential', async () => {
   write(true);
@@ -146,7 +146,7 @@ test('reconcile --from shows the pods of templates, which no diff shows', async 
 test('the example of a repository holds, and fails without the profile', async () => {
   const example = join(main, '..', 'examples', 'credential-tests');
   const file = join(example, 'shop.test.yaml');
-  const pullwright = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
+  const pullwright = (...args: readonly string[]) => runInProcess([...args]);
   const ran = await pullwright('test', file);
   assert.match(ran.stdout, /4 passed, 0 failed/, ran.stdout + ran.stderr);
   assert.equal((await pullwright('validate', '--strict', join(example, 'manifests'))).code, 0);

@@ -3,16 +3,14 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 
-const explain = (...args: readonly string[]) =>
-  runProcess([process.execPath, main, 'explain', ...args, '--from', folder]);
+const explain = (...args: readonly string[]) => runInProcess(['explain', ...args, '--from', folder]);
 
 function secret(namespace: string, name: string, keys: readonly string[], user: string): string {
   const auths = Object.fromEntries(keys.map((key) => [key, { auth: plantedAuth('explain', user) }]));
@@ -124,7 +122,7 @@ test('each image of a pod keeps its own error beside the first one of the pod', 
   ];
   writeFileSync(dump, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const asked = ['--pod', 'deploy/two', '-n', 'blocked', '-o', 'json', '--from', dump];
-  const ran = await runProcess([process.execPath, main, 'explain', ...asked]);
+  const ran = await runInProcess(['explain', ...asked]);
   rmSync(dump);
   const answers = JSON.parse(ran.stdout) as readonly { readonly findings: readonly { message: string }[] }[];
   for (const [at, image] of images.entries())

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { idms } from './mirror-objects.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const work = tempFolder();
 
 const pod = (image: string): object => ({
@@ -28,8 +27,8 @@ function folderOf(files: Readonly<Record<string, readonly object[]>>): string {
   return folder;
 }
 
-function cli(...args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, main, ...args], { deadlineMs: 60_000 });
+function cli(...args: readonly string[]): Promise<InProcessRun> {
+  return runInProcess([...args]);
 }
 
 const image = `quay.invalid/a/x@${DIGEST}`;

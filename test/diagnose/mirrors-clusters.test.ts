@@ -2,21 +2,17 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { Readable } from 'node:stream';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { idms, image, type MirrorsRow, machineConfig, set } from './mirror-objects.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const work = tempFolder();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
-function cli(stdin: string, ...args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), 'mirrors', ...args], {
-    cwd: root,
-    deadlineMs: 60_000,
-    stdin,
-  });
+function cli(stdin: string, ...args: readonly string[]): Promise<InProcessRun> {
+  return runInProcess(['mirrors', ...args], { stdin: Readable.from([Buffer.from(stdin)]) });
 }
 
 const ROWS: readonly MirrorsRow[] = [

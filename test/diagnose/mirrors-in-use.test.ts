@@ -2,20 +2,16 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const work = tempFolder();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
-function cli(...args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), 'mirrors', ...args], {
-    cwd: root,
-    deadlineMs: 60_000,
-  });
+function cli(...args: readonly string[]): Promise<InProcessRun> {
+  return runInProcess(['mirrors', ...args]);
 }
 
 const set = (kind: string, list: string, entries: readonly object[]): object => ({

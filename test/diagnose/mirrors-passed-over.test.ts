@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const folder = tempFolder();
 
 const OBJECTS = [
@@ -37,11 +36,8 @@ const OBJECTS = [
 ];
 writeFileSync(join(folder, 'all.yaml'), OBJECTS.map((object) => JSON.stringify(object)).join('\n---\n'));
 
-function cli(...args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), ...args, '--from', folder], {
-    cwd: root,
-    deadlineMs: 60_000,
-  });
+function cli(...args: readonly string[]): Promise<InProcessRun> {
+  return runInProcess([...args, '--from', folder]);
 }
 
 const PASSED =

@@ -3,17 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MirrorReport, mirrorText } from '../../runtime/diagnose/model/mirrors.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { table, test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/team/app:1';
 
-function cli(...args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), 'mirrors', ...args], {
-    cwd: root,
-    deadlineMs: 60_000,
-  });
+function cli(...args: readonly string[]): Promise<InProcessRun> {
+  return runInProcess(['mirrors', ...args]);
 }
 
 test('prints what the documentation shows', async () => {

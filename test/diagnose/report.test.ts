@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
 import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
 import { findPlanted } from '../support/canary.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type InProcessRun, runInProcess } from '../support/in-process.ts';
+import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { HOSTILE, writeContainerdFolder, writeHostileFolder, writeLargeFolder } from './report-scene.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const folder = tempFolder();
-const run = (...args: readonly string[]): Promise<ProcessResult> =>
-  runProcess([process.execPath, join(root, 'main.ts'), 'report', ...args], { cwd: root });
+const run = (...args: readonly string[]): Promise<InProcessRun> => runInProcess(['report', ...args]);
 const reportOf = async (...args: readonly string[]): Promise<Report> =>
   JSON.parse((await run(...args, '-o', 'json')).stdout) as Report;
 const clusterOf = ({ clusters }: Report, name: string): ReportCluster => {

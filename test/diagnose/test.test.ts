@@ -4,11 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectPull, standInSecret } from '../../runtime/diagnose/commands/test.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { runProcess } from '../support/process.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 const file = join(folder, 'pull.test.yaml');
 const data = Buffer.from(
@@ -21,7 +20,7 @@ writeFileSync(
 );
 const run = (text: string, ...args: readonly string[]) => {
   writeFileSync(file, text);
-  return runProcess([process.execPath, main, 'test', file, ...args]);
+  return runInProcess(['test', file, ...args]);
 };
 
 test('folders are relative to the file; all that holds passes', async () => {
@@ -53,7 +52,7 @@ test('a file with mistakes and wrong use', async () => {
   );
   assert.match((await run('a: [')).stderr, /it is not YAML/);
   assert.equal((await run('tests: [{image: a, expect: denied}]')).code, 2);
-  assert.equal((await runProcess([process.execPath, main, 'test'])).code, 2);
+  assert.equal((await runInProcess(['test'])).code, 2);
 });
 
 test('expectPull takes charts, alone and in a list, and names an argument that is neither', () => {

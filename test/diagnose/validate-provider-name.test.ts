@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProcess } from '../support/process.ts';
+import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 writeFileSync(
   join(folder, 'provider.yaml'),
@@ -14,7 +13,7 @@ writeFileSync(
 );
 
 test('validate names the path', async () => {
-  const { code, stdout } = await runProcess([process.execPath, main, 'validate', folder]);
+  const { code, stdout } = await runInProcess(['validate', folder]);
   assert.equal(code, 1);
   assert.match(
     stdout,

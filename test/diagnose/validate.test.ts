@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProcess } from '../support/process.ts';
+import { Readable } from 'node:stream';
+import { runInProcess } from '../support/in-process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 
 interface Row extends Case {
@@ -188,7 +188,7 @@ const ROWS: readonly Row[] = [
 ];
 
 table(test, ROWS, async ({ text, code, says }) => {
-  const ran = await runProcess([process.execPath, main, 'validate', '-'], { stdin: text });
+  const ran = await runInProcess(['validate', '-'], { stdin: Readable.from([Buffer.from(text)]) });
   assert.match(ran.stdout, says, ran.stderr);
   assert.equal(ran.code, code, ran.stdout);
 });
@@ -203,7 +203,7 @@ test('profiles: how many namespaces and pods a selector comes to', async () => {
     'apiVersion: v1\nkind: Namespace\nmetadata: {name: web, labels: {team: a}}\n',
     'apiVersion: v1\nkind: Namespace\nmetadata: {name: db}\n',
   ].join('---\n');
-  const ran = await runProcess([process.execPath, main, 'validate', '-'], { stdin });
+  const ran = await runInProcess(['validate', '-'], { stdin: Readable.from([Buffer.from(stdin)]) });
   assert.equal(ran.code, 0, ran.stdout);
   assert.deepEqual(ran.stderr.trim().split('\n'), [
     'note: PullSecretProfile/all selects every namespace: 2 among these files, and each that will be made, all pods of them',
@@ -223,14 +223,14 @@ test('a folder: what the platform shadows is a warning, which --strict takes for
     named('kube-system', 'additional-pull-secret', 'https://a.io'),
   ];
   writeFileSync(join(folder, 'both.yaml'), texts.join('---\n'));
-  const ran = await runProcess([process.execPath, main, 'validate', folder, '--output', 'json']);
+  const ran = await runInProcess(['validate', folder, '--output', 'json']);
   const answer = JSON.parse(ran.stdout) as { judged: number; problems: { check: string; line: number }[] };
   assert.deepEqual([ran.code, answer.judged], [0, 2]);
   assert.deepEqual(
     answer.problems.map(({ check, line }) => `${check} ${line}`),
     ['SpellingVariant 13'],
   );
-  assert.equal((await runProcess([process.execPath, main, 'validate', folder, '--strict'])).code, 1);
+  assert.equal((await runInProcess(['validate', folder, '--strict'])).code, 1);
 });
 
 test('a repository of two clusters: each is judged with its own platform secret, and equal names are no mistake', async () => {
@@ -251,21 +251,21 @@ test('a repository of two clusters: each is judged with its own platform secret,
       named('kube-system', 'additional-pull-secret', 'https://b.io'),
     );
   }
-  const shadowed = await runProcess([process.execPath, main, 'validate', repository]);
+  const shadowed = await runInProcess(['validate', repository]);
   assert.equal(shadowed.code, 0, shadowed.stdout);
   assert.match(
     shadowed.stdout,
     /^[^\n]*stage\/tenant\.yaml:6: warning: .*\[SpellingVariant\]\n4 checked, 0 errors, 1 warning\n$/,
   );
   writeFileSync(join(repository, 'prod', 'twice.yaml'), named('openshift-config', 'pull-secret', 'c.io'));
-  const twice = await runProcess([process.execPath, main, 'validate', repository]);
+  const twice = await runInProcess(['validate', repository]);
   assert.equal(twice.code, 1);
   assert.match(twice.stdout, /prod\/twice\.yaml:1: error: .*is given twice: .*\[GivenTwice\]/);
 });
 
 test('wrong use and a missing file', async () => {
-  assert.equal((await runProcess([process.execPath, main, 'validate'])).code, 2);
-  const ran = await runProcess([process.execPath, main, 'validate', join(folder, 'gone.yaml')]);
+  assert.equal((await runInProcess(['validate'])).code, 2);
+  const ran = await runInProcess(['validate', join(folder, 'gone.yaml')]);
   assert.equal(ran.code, 1);
   assert.match(ran.stderr, /gone\.yaml": not found/);
 });
