@@ -7,7 +7,9 @@ import {
   planPullSecrets,
 } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { test } from '../support/suite.ts';
-import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { additional, auth, config, type Fleet, fleet, NOW, PLATFORM, platform, secret } from './fleet.ts';
+import { TaskNode } from './support/task-node.ts';
 
 const ENTRIES = ['quay.io', 'tenant.example.com'];
 const MERGED = config({ 'quay.io': auth('platform'), 'tenant.example.com': auth('tenant') });
@@ -93,4 +95,108 @@ test('one that had a pull secret misses it, and so does a hosted cluster', () =>
       ['OriginalMissing', 'keep', 'keep'],
     );
   }
+});
+
+// A removal is held on a copy that somebody deletes, and there is no merge that has its entries: only nodes know them.
+
+const root = tempFolder();
+
+const FOUR = ['quay.io', 'a.io', 'b.io', 'c.io'];
+const COPY = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name: 'original-pull-secret' };
+const of = (...names: readonly string[]): string =>
+  config(Object.fromEntries(names.map((name) => [name, auth(name)])));
+
+/** What the mount of a node has of a Secret, its mark too. */
+function mount(one: Fleet, node: TaskNode): void {
+  for (const which of ['global', 'original'] as const) {
+    const data = one.secret(`${which}-pull-secret`)?.data ?? {};
+    const text = (key: string): string | undefined =>
+      data[key] && Buffer.from(reveal(data[key]), 'base64').toString();
+    node.set(which, text('.dockerconfigjson'), text('pullwright-judged'));
+  }
+}
+
+/** Three of four entries are taken away, which is held; and then the copy is deleted. */
+function deleted(
+  name: string,
+  options: Readonly<Record<string, unknown>> = {},
+): { one: Fleet; node: TaskNode } {
+  const one = fleet(of(...FOUR), undefined, options);
+  const node = new TaskNode(root, name, { removals: { share: 0.9 } });
+  one.reconcile();
+  mount(one, node);
+  node.settle();
+  one.management.set(platform(of('quay.io')));
+  one.reconcile();
+  assert.equal(one.condition('original', 'RemovalHeld'), 'True Share');
+  one.hosted.delete(COPY);
+  one.reconcile();
+  mount(one, node);
+  return { one, node };
+}
+
+test('nodes hold whatever they would lose, although they would judge it small enough themselves', () => {
+  const { one, node } = deleted('hold');
+  assert.deepEqual(Object.keys(one.auths('original-pull-secret') ?? {}), ['quay.io']);
+  assert.equal(one.condition('original', 'RemovalHeld'), 'True CopyDeleted');
+  assert.equal(one.condition('original'), 'False RemovalHeld');
+  assert.deepEqual([...node.keys()].sort(), [...FOUR].sort());
+  assert.equal(node.look().problem?.code, 'RemovalHeld');
+  const { objects } = one.reconcile(new Date(NOW.getTime() + 60_000));
+  assert.ok(
+    objects.every(({ verb }) => verb === 'unchanged'),
+    'a second pass writes nothing',
+  );
+});
+
+test('what is added or rotated goes on', () => {
+  const { one, node } = deleted('rotate');
+  one.management.set(platform(of('quay.io', 'new.io')));
+  one.reconcile();
+  mount(one, node);
+  assert.deepEqual([...node.keys()].sort(), [...FOUR, 'new.io'].sort());
+});
+
+test('an additional secret that comes meanwhile lets nothing go', () => {
+  const { one, node } = deleted('tenant');
+  one.hosted.set(additional(of('tenant.io')));
+  one.reconcile();
+  mount(one, node);
+  assert.deepEqual([...node.keys()].sort(), [...FOUR, 'tenant.io'].sort());
+});
+
+test('the hash that was held is the one that confirms it', () => {
+  const { one, node } = deleted('confirm');
+  const hash = one.status('original')?.summary['heldRemoval'] ?? '';
+  const confirmed = (value: string): void => {
+    const object = platform(of('quay.io'));
+    const annotations = { 'pullwright.dev/confirm-removal': value };
+    one.management.set({ ...object, metadata: { ...object.metadata, annotations } });
+    one.reconcile();
+    mount(one, node);
+  };
+  confirmed('0123456789ab');
+  assert.deepEqual([...node.keys()].sort(), [...FOUR].sort());
+  confirmed(hash);
+  assert.deepEqual(node.keys(), ['quay.io']);
+  assert.equal(one.condition('original', 'RemovalHeld'), undefined);
+});
+
+test('the delay of the fleet counts from when it was first held', () => {
+  const { one, node } = deleted('delay', { removals: { delay: '24h' } });
+  const at = (hours: number): readonly string[] => {
+    one.reconcile(new Date(NOW.getTime() + hours * 3_600_000));
+    mount(one, node);
+    return [...node.keys()].sort();
+  };
+  assert.deepEqual(at(23), [...FOUR].sort());
+  assert.deepEqual(at(25), ['quay.io']);
+});
+
+test('a copy that is deleted while nothing is held is made again as it was', () => {
+  const one = fleet(of(...FOUR));
+  one.reconcile();
+  one.hosted.delete(COPY);
+  one.reconcile();
+  assert.equal(one.condition('original'), 'True Copied');
 });

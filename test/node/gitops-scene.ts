@@ -191,10 +191,12 @@ export class GitOpsScene {
     let looks = 0;
     while (!over.aborted || looks === 0) {
       const { stdout } = await shell(this.node, 'pullwright status --output json || true');
+      await delay(500);
+      // An API server that does not answer for a moment says nothing of nodes.
+      if (stdout === '') continue;
       looks += 1;
       for (const { state, object, reason, message } of JSON.parse(stdout) as readonly Row[])
         if (state === 'Attention') found.add(`${object} ${reason}: ${message}`);
-      await delay(500);
     }
     return [...found];
   }

@@ -1,9 +1,21 @@
 /** The rollout machine, step by step. */
 import assert from 'node:assert/strict';
-import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from '../../runtime/node/checkpoint.ts';
+import fc from 'fast-check';
+import {
+  ABSENT,
+  type Breakers,
+  type Checkpoint,
+  EMPTY_JOURNAL,
+  isOpen,
+  MAX_BREAKERS,
+  opened,
+  parseJournal,
+  retryInMs,
+  withoutBreaker,
+} from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 import { test } from '../support/suite.ts';
-import { NOW, policy, seen } from './rollout-model.ts';
+import { agentStep, NOW, policy, restingNode, seen } from './rollout-model.ts';
 
 /** Steps until a rest or a wait; every step ends as `end` says. */
 function steps(
@@ -274,4 +286,101 @@ test('a journal is read back as it was stored, and anything else is no journal',
     { ...journal, restarts: ['x'] },
   ])
     assert.equal(parseJournal(bad), undefined, JSON.stringify(bad));
+});
+
+const MINUTE = 60_000;
+const fails = (before: Breakers, source: string, now = 0): Breakers =>
+  opened(before, { source, kind: 'unit', now });
+
+test('a content that brought the unit down is tried again after 5 minutes, after 30, and then never', () => {
+  const first = fails({}, 'a');
+  assert.equal(retryInMs(first, 'a', 0), 5 * MINUTE);
+  const second = fails(first, 'a');
+  assert.equal(retryInMs(second, 'a', 0), 30 * MINUTE);
+  const third = fails(second, 'a');
+  assert.equal(retryInMs(third, 'a', 1e15), undefined);
+  assert.ok(isOpen(third, 'a', 1e15));
+});
+
+test('a bus that cannot be reached is tried for ever, ever more slowly', () => {
+  let breakers: Breakers = {};
+  const waits: (number | undefined)[] = [];
+  for (let round = 0; round < 6; round += 1) {
+    breakers = opened(breakers, { source: 'a', kind: 'bus', now: 0 });
+    waits.push(retryInMs(breakers, 'a', 0));
+  }
+  assert.deepEqual(
+    waits,
+    [1, 2, 4, 8, 10, 10].map((minutes) => minutes * MINUTE),
+  );
+});
+
+test('another kind of failure counts anew', () => {
+  const bus = opened(fails(fails({}, 'a'), 'a'), { source: 'a', kind: 'bus', now: 0 });
+  assert.deepEqual([bus['a']?.rounds, retryInMs(bus, 'a', 0)], [1, MINUTE]);
+});
+
+test('a clock that is set back makes no wait longer', () => {
+  assert.equal(retryInMs(fails({}, 'a', 1e12), 'a', 0), 5 * MINUTE);
+});
+
+test('it is closed from the instant at which it may be tried again', () => {
+  const breakers = fails({}, 'a');
+  assert.deepEqual([isOpen(breakers, 'a', 5 * MINUTE - 1), isOpen(breakers, 'a', 5 * MINUTE)], [true, false]);
+});
+
+test('what worked is forgotten, and nothing else', () => {
+  const both = fails(fails({}, 'a'), 'b');
+  assert.deepEqual(Object.keys(withoutBreaker(both, 'a')), ['b']);
+  assert.deepEqual(withoutBreaker(both, 'c'), both);
+});
+
+test('the newest are remembered, and one that fails again is new', () => {
+  let breakers: Breakers = {};
+  for (let index = 0; index < MAX_BREAKERS; index += 1) breakers = fails(breakers, `s${index}`);
+  breakers = fails(fails(breakers, 's0'), 'one more');
+  assert.equal(Object.keys(breakers).length, MAX_BREAKERS);
+  assert.deepEqual([isOpen(breakers, 's0', 0), isOpen(breakers, 's1', 0)], [true, false]);
+});
+
+test('a source named like a member of Object has no breaker of its own', () => {
+  assert.deepEqual([retryInMs({}, 'constructor', 0), isOpen({}, 'constructor', 0)], [0, false]);
+});
+
+// The rollout machine on a model of a node, killed between any two steps and wanted bad content for a month.
+
+const content = fc.constantFrom('good-1', 'good-2', 'good-3', 'bad-1', 'bad-2', undefined);
+
+test('whatever the order of contents and kills: the kubelet runs, with the wanted content or the last good one', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(content, fc.array(fc.nat({ max: 3 }), { maxLength: 6 })), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      (story) => {
+        const node = restingNode(ABSENT);
+        for (const [wanted, kills] of story) for (const dies of kills) agentStep(node, wanted, dies);
+        const last = story.at(-1)?.[0];
+        let rounds = 0;
+        while (agentStep(node, last, 3) === 'on') assert.ok((rounds += 1) < 200, 'it never comes to rest');
+        assert.notEqual(node.runsWith, undefined, 'the kubelet is down');
+        assert.ok(!node.file.startsWith('bad'), 'bad content is left in the file');
+        assert.equal(node.runsWith, node.file, 'the kubelet runs with other content than the file');
+        if (last !== undefined && !last.startsWith('bad')) assert.equal(node.file, last);
+        assert.equal(node.stored.change, undefined);
+      },
+    ),
+    { numRuns: 5000 },
+  );
+});
+
+test('bad content restarts the kubelet a bounded number of times, however long it is wanted', () => {
+  const node = restingNode('good-1');
+  for (let hour = 0; hour < 24 * 30; hour += 1) {
+    while (agentStep(node, 'bad-1', 3) === 'on');
+    node.now += 3_600_000;
+  }
+  assert.equal(node.restarts, 3 * (3 + 1), 'three rounds of three attempts and one recovery');
+  assert.equal(node.runsWith, 'good-1');
 });
