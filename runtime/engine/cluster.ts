@@ -79,58 +79,44 @@ function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
   return now - (times.at(-1) ?? 0) < WINDOW_MS;
 }
 
-/** A write to an existing object. */
-export interface Correction {
-  readonly ref: Ref;
-  readonly before: KubeObject | undefined;
-  /** Digest of what is written: the same for the same. */
-  readonly digest: () => string;
-  /**
-   * What to do about a fight.
-   *
-   * @default hint {what most objects have}
-   */
-  readonly hint?: string;
-}
+const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
 
 /**
- * Writes, unless another manager undoes it again and again. A refused write does not count: an API server that refuses for a
- * while is no other manager.
+ * Writes to an existing object, unless another manager undoes it again and again. A refused write does not count: an API server
+ * that refuses for a while is not another manager.
  *
+ * @param correction `digest`: of what is written, the same for the same; `hint`: what to do about a fight
  * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
  */
 export async function withoutFight<T>(
-  correction: Correction,
-  cluster: { readonly fights: FightBreaker },
+  correction: {
+    readonly ref: Ref;
+    readonly before: KubeObject | undefined;
+    readonly digest: () => string;
+    readonly hint?: string;
+  },
+  { fights }: Pick<Cluster, 'fights'>,
   write: () => Promise<T>,
 ): Promise<T> {
-  assertNoFight(correction, cluster);
+  const { ref, before, digest, hint = HINT } = correction;
+  const subject = describeObject(ref);
+  if (!fights.allows(subject, digest)) throw fight(subject, before, hint);
   try {
     return await write();
   } catch (error) {
-    cluster.fights.takeBack(describeObject(correction.ref));
+    fights.takeBack(subject);
     throw error;
   }
 }
 
-const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
-
-function assertNoFight(
-  { ref, before, digest, hint = HINT }: Correction,
-  { fights }: { readonly fights: FightBreaker },
-): void {
-  if (fights.allows(describeObject(ref), digest)) return;
+function fight(subject: string, before: KubeObject | undefined, hint: string): PullwrightError {
   const others = (before?.metadata.managedFields ?? [])
     .map(({ manager }) => manager ?? '')
     .filter((manager) => !manager.startsWith('pullwright-'));
   const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
-  throw new PullwrightError(
-    `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
-    {
-      code: 'ManagedElsewhere',
-      retryPolicy: 'terminal',
-      hint,
-    },
+  return new PullwrightError(
+    `Cannot keep "${subject}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
+    { code: 'ManagedElsewhere', retryPolicy: 'terminal', hint },
   );
 }
 

@@ -113,34 +113,12 @@ const rows: readonly Row[] = [
     ca: PEM.b,
   },
   {
-    name: 'flow maps',
-    reason: 'what is not of the usual form goes to the YAML library',
-    files: {
-      '/etc/kubernetes/kubelet.conf': `clusters: [{name: a, cluster: {server: 'https://h:1', certificate-authority-data: ${data(PEM.a)}}}]\n`,
-    },
-    url: 'https://h:1',
-    ca: PEM.a,
-  },
-  {
     name: 'indented lists, the name first',
     reason: 'as other tools write; the current context decides between two clusters',
     files: {
       '/etc/kubernetes/kubelet.conf': `clusters:\n  - name: b\n    cluster:\n      server: https://b\n  - name: a\n    cluster:\n      server: 'https://h:1' # here\n      certificate-authority-data: ${data(PEM.a)}\ncontexts:\n  - name: x\n    context: {cluster: a}\ncurrent-context: x\n`,
     },
     url: 'https://h:1',
-    ca: PEM.a,
-  },
-  {
-    name: 'a context that is not there',
-    reason: 'no cluster is guessed',
-    files: {
-      '/etc/kubernetes/kubelet.conf': kubeconfig({ server: 'https://a' }).replace(
-        '    cluster: default',
-        '    cluster: other',
-      ),
-      '/etc/kubernetes/ca.crt': PEM.a,
-    },
-    url: 'https://localhost:6443',
     ca: PEM.a,
   },
   {
@@ -204,26 +182,6 @@ table(test, rows, async ({ files, options = {}, url, ca, serverName, fails }) =>
   if (fails !== undefined) return await assert.rejects(findApiServer(here), fails);
   const found = await findApiServer(here);
   assert.deepEqual([found.url, found.ca, found.serverName], [url, ca, serverName]);
-});
-
-test('a node of kubeadm needs no file but its kubeconfig', async () => {
-  const api = await startApi({ secrets: [SECRET] });
-  const node = makeNode({ registriesConf: CONF });
-  try {
-    const path = join(node.folder, 'kubelet.conf');
-    writeFileSync(
-      path,
-      kubeconfig({ server: `https://127.0.0.1:${api.port}`, 'certificate-authority-data': data(api.ca) }),
-    );
-    const ran = await runOn(node, requestFor(IMAGE, tokenFor('team-a')), {
-      options: { kubeconfigs: [path] },
-    });
-    assert.equal(ran.exitCode, 0, ran.log.join('\n'));
-    assert.match(ran.log.join('\n'), /Wrote auth file/);
-  } finally {
-    node.remove();
-    await api.close();
-  }
 });
 
 test('the certificate is for the name of the kubeconfig, and of its CA', async () => {

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord } from '../../core/record.ts';
 import { OWNER_LABEL, type Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
+import { managersOf } from '../../kube/drift.ts';
 import { NO_POOL } from './conditions.ts';
 import { fileText } from './targets.ts';
 
@@ -63,22 +64,15 @@ const FILES = ['spec', 'config', 'storage', 'files'];
  */
 export function takenBy(present: KubeObject | undefined, wanted: KubeObject): string | undefined {
   if (present === undefined || sameFiles(present, wanted)) return undefined;
-  const writers = writersOf(present);
-  const ours = writers.filter(({ manager }) => manager === OWN_MANAGER);
-  if (ours.length === 0 || ours.some(({ fieldsV1 }) => holds(fieldsV1, FILES))) return undefined;
-  return writers.find(
-    ({ manager = '', fieldsV1 }) =>
-      manager !== OWN_MANAGER && !PEOPLE.test(manager) && holds(fieldsV1, FILES),
-  )?.manager;
+  if (!writersOf(present).some(isOurs)) return undefined;
+  const holders = managersOf(present, FILES);
+  return holders.some(isOurs)
+    ? undefined
+    : holders.find(({ manager }) => manager !== undefined && !PEOPLE.test(manager))?.manager;
 }
 
-function holds(fields: unknown, path: readonly string[]): boolean {
-  let at = fields;
-  for (const step of path) {
-    if (typeof at !== 'object' || at === null) return false;
-    at = (at as Readonly<Record<string, unknown>>)[`f:${step}`];
-  }
-  return at !== undefined;
+function isOurs({ manager }: Writers[number]): boolean {
+  return manager === OWN_MANAGER;
 }
 
 /** Whether two MachineConfigs bring the same files with the same text. */
