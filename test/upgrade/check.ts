@@ -10,7 +10,7 @@
  * older executable, minutes, and another build, so it is run before a release.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { textTable } from '../../runtime/cli/terminal.ts';
@@ -21,9 +21,9 @@ import { tempFolder } from '../support/temp-folder.ts';
 import { clusterChecks } from './check-cluster.ts';
 import { nodeChecks } from './check-node.ts';
 import { providerChecks } from './check-provider.ts';
-import { buildOlder, commitOf } from './older-executable.ts';
 import type { Check, Pair } from './pair.ts';
 
+const root = new URL('../..', import.meta.url).pathname;
 const { values } = parseArgs({
   options: { from: { type: 'string' }, older: { type: 'string' }, only: { type: 'string' } },
 });
@@ -37,11 +37,7 @@ if ((values.from === undefined) === (values.older === undefined)) {
 const rows: string[][] = [];
 let failed = 0;
 
-const folder = tempFolder();
-try {
-  await checkIn(folder);
-} finally {
-}
+await checkIn(tempFolder());
 process.stdout.write(textTable([['RESULT', 'CHECK', 'SEEN'], ...rows], undefined));
 process.stdout.write(`${rows.length - failed} hold, ${failed} do not\n`);
 process.exitCode = failed === 0 && rows.length > 0 ? 0 : 1;
@@ -73,4 +69,43 @@ async function judge({ what, look }: Check): Promise<void> {
     process.stderr.write(`${what}: ${findPlanted(text) === undefined ? text : '(withheld)'}\n`);
     rows.push(['FAIL', what, (text.split('\n')[0] ?? '').slice(0, 120)]);
   }
+}
+
+// The executable of another commit, built from a clone of this repository with that commit's own lock file.
+
+/** Full name of the commit that `ref` means now. Throws when there is none. */
+export function commitOf(ref: string): string {
+  return execFileSync('git', ['rev-parse', '--verify', `${ref}^{commit}`], {
+    cwd: root,
+    encoding: 'utf8',
+  }).trim();
+}
+
+/** Builds it below `folder`, and puts it at `outfile`. */
+export function buildOlder(commit: string, folder: string, outfile: string): void {
+  const tree = join(folder, 'tree');
+  execFileSync('git', ['clone', '--quiet', '--no-checkout', root, tree]);
+  execFileSync('git', ['checkout', '--quiet', commit], { cwd: tree });
+  install(tree);
+  const bin = join(folder, 'bin');
+  execFileSync(
+    join(tree, 'node_modules/.bin/node'),
+    ['build/build.ts', '--arch', process.arch, '--to', bin],
+    { cwd: tree, stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  copyFileSync(join(bin, 'pullwright'), outfile);
+  rmSync(tree, { recursive: true, force: true });
+}
+
+/** The same packages are at hand when the lock files are the same. */
+function install(tree: string): void {
+  const lock = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8');
+  const own = join(root, 'node_modules');
+  if (existsSync(own) && lock(tree) === lock(root))
+    cpSync(own, join(tree, 'node_modules'), { recursive: true, verbatimSymlinks: true });
+  else
+    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+      cwd: tree,
+      stdio: 'inherit',
+    });
 }
