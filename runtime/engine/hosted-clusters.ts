@@ -235,16 +235,7 @@ export class Discovery {
 
   #follow(scope: ClusterPair): void {
     this.#options.log.info('hosted cluster found', { scope: scope.name });
-    const follower: Follower = {
-      scope,
-      stop: new AbortController(),
-      done: Promise.resolve(),
-      used: undefined,
-      state: 'good',
-      failures: 0,
-      failure: undefined,
-      unread: 0,
-    };
+    const follower = new Follower(scope);
     this.#followers.set(scope.name, follower);
     follower.done = this.#keepConnected(follower);
   }
@@ -385,18 +376,22 @@ export interface DiscoveryOptions {
 }
 
 /** One followed hosted cluster, and the result of its last check. */
-export interface Follower {
+export class Follower {
   readonly scope: ClusterPair;
-  readonly stop: AbortController;
-  done: Promise<void>;
+  readonly stop: AbortController = new AbortController();
+  done: Promise<void> = Promise.resolve();
   /** The kubeconfig that the open connection is made of. */
   used: Redacted<string> | undefined;
   /** Looks in a row that failed, and the last of these failures. */
-  failures: number;
+  failures = 0;
   failure: PullwrightError | undefined;
   /** Times in a row that it could not be read although it was opened. */
-  unread: number;
-  state: 'good' | 'failing' | 'refused';
+  unread = 0;
+  state: 'good' | 'failing' | 'refused' = 'good';
+
+  constructor(scope: ClusterPair) {
+    this.scope = scope;
+  }
 }
 
 // The kubeconfig of a hosted cluster: one Secret of its control plane namespace, by name; never a list of Secrets.

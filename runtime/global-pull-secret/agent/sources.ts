@@ -39,17 +39,17 @@ export interface SecretWatchOptions {
 /** A Secret that cannot be changed in place is deleted and made again: that must not cost the node its credentials. */
 const GONE_MS = 500;
 
-interface Seen {
+class Seen {
   object: KubeObject | undefined;
-  listed: boolean;
-  live: boolean;
+  listed = false;
+  live = false;
   /** When it was deleted, by the clock that is never set back. */
   goneAt: number | undefined;
 }
 
 export class SecretWatch {
   readonly #options: SecretWatchOptions;
-  readonly #seen: Readonly<Record<SourceName, Seen>> = { global: unseen(), original: unseen() };
+  readonly #seen: Readonly<Record<SourceName, Seen>> = { global: new Seen(), original: new Seen() };
   readonly #stop = new AbortController();
   #informers: readonly Informer[] = [];
   #client: KubeClient | undefined;
@@ -153,10 +153,6 @@ export class SecretWatch {
     seen.goneAt ??= clock.monotonic();
     if (await clock.sleep(GONE_MS, this.#stop.signal)) changed();
   }
-}
-
-function unseen(): Seen {
-  return { object: undefined, listed: false, live: false, goneAt: undefined };
 }
 
 // Which of the two mounted pull secrets the node uses.
