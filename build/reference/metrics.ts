@@ -5,7 +5,7 @@ import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { authFileAge, NodeMetrics } from '../../runtime/node/report.ts';
 import { codeSpan, grouped, prose, table } from './markdown.ts';
 import { partOf } from './reasons.ts';
-import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';
+import { constantOf, type ProgramSource, propertyOf, textsOf } from './source.ts';
 
 /** One metric. */
 export interface MetricRow {
@@ -106,24 +106,23 @@ function labelsIn(text: string, name: string): readonly string[] {
   return [...new Set(labels)].filter((label) => label !== 'le');
 }
 
-/** `{ name: 'pullwright_…', help, labels }`, and calls with name and help. */
+/** `{ name: 'pullwright_…', help, labels }`, or a name and its help beside each other in a list or a call. */
 function givenSamples(sources: readonly ProgramSource[]): readonly MetricRow[] {
-  const texts = new SourceTexts(sources);
-  return sources.flatMap((source) =>
-    source.nodes.flatMap((node) => {
+  return sources.flatMap(({ file, nodes }) =>
+    nodes.flatMap((node) => {
       const [sample, help, labels] = sampleIn(node);
-      return texts.of(sample, source).flatMap((text): readonly MetricRow[] => {
+      return textsOf(sample).flatMap((text): readonly MetricRow[] => {
         const [, name, inner = ''] = /^(pullwright_[a-z0-9_]+)(\{.*\})?$/.exec(text) ?? [];
         if (name === undefined) return [];
-        const type = name.endsWith('_total') ? 'counter' : 'gauge';
         const own = [...inner.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
         return [
           {
             name,
-            type,
-            help: texts.of(help, source).join(' '),
-            labels: [...own, ...labelNames(labels, source)],
-            by: programOf(source.file),
+            type: name.endsWith('_total') ? 'counter' : 'gauge',
+            help: textsOf(help).join(' '),
+            labels: [...own, ...labelNames(labels)],
+            // What runs on a node serves a page of its own.
+            by: /\/(agent|installer|sentinel)\//.exec(file)?.[1] ?? partOf(file),
           },
         ];
       });
@@ -131,35 +130,23 @@ function givenSamples(sources: readonly ProgramSource[]): readonly MetricRow[] {
   );
 }
 
-/** What runs on a node serves a page of its own. */
-function programOf(file: string): string {
-  return /\/(agent|installer|sentinel)\//.exec(file)?.[1] ?? partOf(file);
+function sampleIn(node: AnyNode): readonly (AnyNode | null | undefined)[] {
+  if (node.type === 'ObjectExpression')
+    return ['name', 'help', 'labels']
+      .map((field) => propertyOf(node, field))
+      .with(0, propertyOf(node, 'name') ?? propertyOf(node, 'sample'));
+  const isList = node.type === 'ArrayExpression';
+  if (!isList && node.type !== 'CallExpression') return [];
+  const [name, help, , labels] = (isList ? node.elements : node.arguments) as readonly (AnyNode | null)[];
+  // Samples of a table have the `labels` of their function.
+  return name?.type === 'Literal' ? [name, help, isList ? constantOf('labels', node) : labels] : [];
 }
 
-function sampleIn(node: AnyNode): readonly (AnyNode | undefined)[] {
-  // A row of a table, whose samples have the `labels` of their function.
-  if (node.type === 'ArrayExpression') {
-    const [name, help] = node.elements as (AnyNode | null)[];
-    const labels = { type: 'Identifier', name: 'labels', start: node.start, end: node.end } as const;
-    return [name?.type === 'Literal' ? name : undefined, help ?? undefined, labels];
-  }
-  if (node.type === 'CallExpression') {
-    const [name, help] = node.arguments as AnyNode[];
-    return [name?.type === 'Literal' ? name : undefined, help, node.arguments[3]];
-  }
-  return [
-    propertyOf(node, 'name') ?? propertyOf(node, 'sample'),
-    propertyOf(node, 'help'),
-    propertyOf(node, 'labels'),
-  ];
-}
-
-function labelNames(node: AnyNode | undefined, source: ProgramSource): readonly string[] {
-  if (node?.type === 'Identifier')
-    return labelNames(source.constants.get(node.name)?.findLast(({ at }) => at < node.start)?.value, source);
+function labelNames(node: AnyNode | null | undefined): readonly string[] {
+  if (node?.type === 'Identifier') return labelNames(constantOf(node.name, node));
   if (node?.type !== 'ObjectExpression') return [];
   return node.properties.flatMap((property) => {
-    if (property.type === 'SpreadElement') return labelNames(property.argument, source);
+    if (property.type === 'SpreadElement') return labelNames(property.argument);
     return property.key.type === 'Identifier' ? [property.key.name] : [];
   });
 }

@@ -46,7 +46,7 @@ export function conditionsPage(said: readonly SaidReason[]): string {
           .join(', '),
       ]),
     ),
-    ...byPart(mine, ['reason', 'as', 'says'], (entries) => rowsOf(entries, said)),
+    ...byPart(mine, ['reason', 'as', 'says'], said),
   ].join('\n');
 }
 
@@ -59,7 +59,7 @@ export function eventsPage(said: readonly SaidReason[]): string {
     'Events of `events.k8s.io/v1` that our programs send, with the object that they are about in `regarding`. A repeated event becomes a series. What fails',
     'for want of something is sent with the code of the [error](errors.md) as its reason.',
     '',
-    ...byPart(events, ['reason', 'type', 'note'], (entries) => rowsOf(entries, said)),
+    ...byPart(events, ['reason', 'type', 'note'], said),
   ].join('\n');
 }
 
@@ -71,36 +71,34 @@ export function errorsPage(said: readonly SaidReason[]): string {
     '',
     'Each error has a stable code. Programs log it in the field `code`; reconcilers use it as the reason of a condition and of an event.',
     '',
-    ...byPart(errors, ['code', 'says'], (entries) =>
-      rowsOf(entries, said).map(([name = '', , says = '']) => [name, says]),
-    ),
+    ...byPart(errors, ['code', 'says'], []),
   ].join('\n');
 }
 
-/** A section with a table for each part of the program. */
+/**
+ * A section with a table for each part of the program: one row a reason, its messages one below the other. Where the part has none, the one that
+ * `all` have for it.
+ */
 function byPart(
   said: readonly SaidReason[],
   head: readonly string[],
-  rows: (entries: readonly SaidReason[]) => readonly (readonly string[])[],
+  all: readonly SaidReason[],
 ): readonly string[] {
   return grouped(said, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
     `## ${part}`,
     '',
-    ...table(head, rows(entries)),
+    ...table(
+      head,
+      grouped(entries, ({ reason }) => reason).map(([reason, same]) => {
+        const others = wordsOf(all.filter((one) => one.reason === reason));
+        return [
+          codeSpan(reason),
+          ...(head.length > 2 ? [unique(same.flatMap(kindsOf)).join(', ')] : []),
+          wordsOf(same).join('<br>') || (others.length === 1 ? others.join('') : '…'),
+        ];
+      }),
+    ),
   ]);
-}
-
-/** One row a reason: its messages one below the other, wherever they are defined. */
-function rowsOf(entries: readonly SaidReason[], all: readonly SaidReason[]): readonly (readonly string[])[] {
-  return grouped(entries, ({ reason }) => reason).map(([reason, same]) => {
-    const own = wordsOf(same);
-    const says = own.length > 0 ? own : wordsOf(all.filter((one) => one.reason === reason));
-    return [
-      codeSpan(reason),
-      unique(same.flatMap(kindsOf)).join(', '),
-      says.length > 0 ? says.join('<br>') : '…',
-    ];
-  });
 }
 
 function kindsOf({ as, type }: SaidReason): readonly string[] {
@@ -108,7 +106,7 @@ function kindsOf({ as, type }: SaidReason): readonly string[] {
 }
 
 function wordsOf(said: readonly SaidReason[]): readonly string[] {
-  return unique(said.flatMap(({ says }) => says.map(prose))).filter((text) => text !== '' && text !== '……');
+  return unique(said.flatMap(({ says }) => says.map(prose))).filter((text) => !/^…*$/.test(text));
 }
 
 function unique(texts: readonly string[]): readonly string[] {

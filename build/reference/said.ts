@@ -1,6 +1,6 @@
 /** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
 import type { AnyNode } from 'acorn';
-import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';
+import { constantOf, type ProgramSource, propertyOf, textsOf } from './source.ts';
 
 /** One use of a reason in the program. */
 export interface SaidReason {
@@ -14,10 +14,14 @@ export interface SaidReason {
   readonly file: string;
 }
 
-const REASON = /^[A-Z][A-Za-z0-9]+$/;
+/** CamelCase. */
+const REASON = /^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$/;
+
+type Said = Omit<SaidReason, 'file'>;
 
 /**
- * What these sources can say, in their order.
+ * What these sources can say, in their order. A reason's words are those that stand beside it: in the same object, or next to it in a list
+ * or a call.
  *
  * @example
  * ```ts
@@ -25,105 +29,86 @@ const REASON = /^[A-Z][A-Za-z0-9]+$/;
  * import { allSaid } from './said.ts';
  * import assert from 'node:assert/strict';
  *
- * const text = "const x = { type: 'Ready', status: 'False', reason: lost ? 'Lost' : 'Late', message: `pool ${name} waits` };";
+ * const text = "const x = { type: 'Ready', reason: lost ? 'Lost' : 'Late', message: lost ? 'it is lost' : `pool ${name} waits` };";
  * const said = allSaid([parseSource('a.ts', text)]);
- * assert.deepEqual(said.map(({ reason, says }) => [reason, says[0]]), [['Lost', 'pool {name} waits'], ['Late', 'pool {name} waits']]);
+ * assert.deepEqual(said.map(({ reason, says }) => [reason, says]), [['Lost', ['it is lost']], ['Late', ['pool {name} waits']]]);
  * ```
  */
 export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[] {
-  const texts = new SourceTexts(sources);
-  const givers = new Map(sources.flatMap(giversIn));
-  const found = sources.flatMap((source) =>
-    source.nodes.flatMap((node) => [
-      ...inObject(node, source, texts),
-      ...inError(node, source, texts),
-      ...inCall(node, { source, texts, givers }),
-      ...inList(node, source, texts),
-    ]),
+  const found = sources.flatMap(({ file, nodes }) =>
+    nodes.flatMap((node) => [...inObject(node), ...inList(node)].map((one) => ({ ...one, file }))),
   );
   const known = new Set(found.map(({ reason }) => reason));
   return [...found, ...sources.flatMap(inTypes).filter(({ reason }) => !known.has(reason))];
 }
 
-function inObject(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
-  const reasonNode = propertyOf(node, 'reason') ?? propertyOf(node, 'code') ?? propertyOf(node, 'check');
-  if (reasonNode === undefined) return [];
-  const of = (name: string): readonly string[] => texts.of(propertyOf(node, name), source);
-  const isEvent = propertyOf(node, 'note') !== undefined;
-  const isVerdict = propertyOf(node, 'verdict') !== undefined;
-  const isError = propertyOf(node, 'reason') === undefined;
-  const as = isEvent ? 'event' : isVerdict ? 'verdict' : isError ? 'error' : 'condition';
-  const type = isVerdict ? of('verdict') : of('type');
-  return entries({ as, type, says: [...of('note'), ...of('message')] }, texts.of(reasonNode, source), source);
+function inObject(node: AnyNode): readonly Said[] {
+  const [reason, code, note, verdict] = ['reason', 'code', 'note', 'verdict'].map((name) =>
+    propertyOf(node, name),
+  );
+  const as = note ? 'event' : verdict ? 'verdict' : reason ? 'condition' : 'error';
+  const type = textsOf(verdict ?? propertyOf(node, 'type'));
+  return pairs(reason ?? code, note ?? propertyOf(node, 'message')).map((pair) => ({ as, type, ...pair }));
 }
 
-/** One entry for each of the texts that can be a reason. */
-function entries(
-  one: Pick<SaidReason, 'as' | 'says'> & { readonly type?: readonly string[] },
-  texts: readonly string[],
-  { file }: ProgramSource,
-): readonly SaidReason[] {
-  return texts.filter((text) => REASON.test(text)).map((reason) => ({ type: [], ...one, reason, file }));
+/** Of two choices by the same test, each reason has the words of its side. */
+function pairs(
+  reason: AnyNode | null | undefined,
+  words: AnyNode | null | undefined,
+): readonly Pick<Said, 'reason' | 'says'>[] {
+  if (
+    reason?.type === 'ConditionalExpression' &&
+    words?.type === 'ConditionalExpression' &&
+    isSame(reason.test, words.test)
+  )
+    return [...pairs(reason.consequent, words.consequent), ...pairs(reason.alternate, words.alternate)];
+  const says = textsOf(words);
+  return textsOf(reason).flatMap((text) => (REASON.test(text) ? [{ reason: text, says }] : []));
 }
 
-/** `new PullwrightError(message, { code })` and its like. */
-function inError(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
-  if (node.type !== 'NewExpression') return [];
-  const [message, options] = node.arguments as AnyNode[];
-  const code = options === undefined ? undefined : propertyOf(options, 'code');
-  return entries({ as: 'error', says: texts.of(message, source) }, texts.of(code, source), source);
+function isSame(a: AnyNode, b: AnyNode): boolean {
+  const plain = (node: AnyNode): string =>
+    JSON.stringify(node, (key, value: unknown) => (key === 'start' || key === 'end' ? 0 : value));
+  return plain(a) === plain(b);
 }
 
-/** Status, reason, words, as the adapter writes what it reports; or reason and words, as a table of steps has them. */
-function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
-  if (node.type !== 'ArrayExpression') return [];
-  const elements = (node.elements as readonly (AnyNode | null)[]).map((one) => one ?? undefined);
-  const [status, ...rest] = elements;
-  const isTriple = elements.length === 3 && status?.type === 'Literal' && typeof status.value === 'boolean';
-  const [reason, message] = isTriple ? rest : elements;
-  const says = texts.of(message, source);
-  if (!isTriple && (elements.length !== 2 || !says.some((text) => text.includes(' ')))) return [];
-  return entries({ as: 'condition', says }, texts.of(reason, source), source);
-}
-
-/** Functions with a parameter that is a reason, and its number. */
-function giversIn({ nodes }: ProgramSource): readonly (readonly [name: string, reason: number])[] {
-  return nodes.flatMap((node) => {
-    if (node.type !== 'FunctionDeclaration' || node.id === null) return [];
-    const names = node.params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : ''));
-    const reason = names.indexOf('reason');
-    return reason < 0 ? [] : [[node.id.name, reason] as const];
+/** A reason and the sentence after it; in an error, the sentence before the options with its code. */
+function inList(node: AnyNode): readonly Said[] {
+  const isCall = node.type === 'CallExpression' || node.type === 'NewExpression';
+  if (!isCall && node.type !== 'ArrayExpression') return [];
+  const list = (isCall ? node.arguments : node.elements) as readonly (AnyNode | null)[];
+  const given = isCall ? parameterOf(node.callee, 'reason') : -1;
+  return list.flatMap((one, at): readonly Said[] => {
+    const [before, after] = [list[at - 1], list[at + 1]];
+    const code = one ? propertyOf(one, 'code') : undefined;
+    if (code && isCall) return pairs(code, before).map((pair) => ({ as: 'error', type: [], ...pair }));
+    // Status, reason, words, as the adapter writes what it reports.
+    const isTold = at === given || (before?.type === 'Literal' && typeof before.value === 'boolean');
+    return pairs(one, after).flatMap(({ reason, says: texts }): readonly Said[] => {
+      const says = texts.filter((text) => text.includes(' '));
+      return isTold || says.length > 0 ? [{ as: 'condition', type: [], reason, says }] : [];
+    });
   });
 }
 
-interface Program {
-  readonly source: ProgramSource;
-  readonly texts: SourceTexts;
-  readonly givers: ReadonlyMap<string, number>;
-}
-
-/** A reason among the arguments, and the words behind it. */
-function inCall(node: AnyNode, { source, texts, givers }: Program): readonly SaidReason[] {
-  if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
-  if (node.callee.type !== 'Identifier') return [];
-  const args = node.arguments as AnyNode[];
-  const given = givers.get(node.callee.name);
-  return args.flatMap((one, index) => {
-    const says = texts.of(args[index + 1], source).filter((text) => text.includes(' '));
-    if (says.length === 0 && index !== given) return [];
-    return entries({ as: 'condition', says }, texts.of(one, source), source);
-  });
+/** Which of the parameters of a function of this module has this name; -1 for none. */
+function parameterOf(callee: AnyNode, name: string): number {
+  const called = callee.type === 'Identifier' ? constantOf(callee.name, callee) : undefined;
+  if (called?.type !== 'FunctionDeclaration') return -1;
+  return called.params.findIndex((one) => one.type === 'Identifier' && one.name === name);
 }
 
 const UNION = /\b(?:readonly (reason|code)\??:|type \w*Reason =)\s*((?:\|?\s*'\w+'\s*)+)/g;
 
 /** Reasons that only a type lists: their words come from elsewhere. */
-function inTypes(source: ProgramSource): readonly SaidReason[] {
-  return [...source.text.matchAll(UNION)].flatMap(([, field, union = '']) =>
-    entries(
-      { as: field === 'code' ? 'error' : 'condition', says: [] },
-      [...union.matchAll(/'(\w+)'/g)].map(([, name = '']) => name),
-      source,
-    ),
+function inTypes({ file, text }: ProgramSource): readonly SaidReason[] {
+  return [...text.matchAll(UNION)].flatMap(([, field, union = '']) =>
+    [...union.matchAll(/'(\w+)'/g)].map(([, reason = '']) => ({
+      as: field === 'code' ? ('error' as const) : ('condition' as const),
+      reason,
+      type: [],
+      says: [],
+      file,
+    })),
   );
 }

@@ -161,7 +161,7 @@ export function failedAttempt(job: JobView, now: Date): Attempt {
     const message = `Job "${name}" ended with exit code 0 and no result: whether the pull secret is stored is unknown until the next attempt`;
     return { ...ended, reason: 'ResultUnknown', message, kind: 'retry' };
   }
-  const { reason = 'JobFailed' } = told ?? {};
+  const reason = told?.reason ?? 'JobFailed';
   const code = exitCode === undefined ? '' : `, exit code ${exitCode}`;
   // Its image did not start, it ran out of time or memory.
   const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
