@@ -35,11 +35,9 @@ type Said = Omit<SaidReason, 'file'>;
  * ```
  */
 export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[] {
-  const found = sources.flatMap(({ file, nodes }) =>
+  return sources.flatMap(({ file, nodes }) =>
     nodes.flatMap((node) => [...inObject(node), ...inList(node)].map((one) => ({ ...one, file }))),
   );
-  const known = new Set(found.map(({ reason }) => reason));
-  return [...found, ...sources.flatMap(inTypes).filter(({ reason }) => !known.has(reason))];
 }
 
 function inObject(node: AnyNode): readonly Said[] {
@@ -96,19 +94,4 @@ function parameterOf(callee: AnyNode, name: string): number {
   const called = callee.type === 'Identifier' ? constantOf(callee.name, callee) : undefined;
   if (called?.type !== 'FunctionDeclaration') return -1;
   return called.params.findIndex((one) => one.type === 'Identifier' && one.name === name);
-}
-
-const UNION = /\b(?:readonly (reason|code)\??:|type \w*Reason =)\s*((?:\|?\s*'\w+'\s*)+)/g;
-
-/** Reasons that only a type lists: their words come from elsewhere. */
-function inTypes({ file, text }: ProgramSource): readonly SaidReason[] {
-  return [...text.matchAll(UNION)].flatMap(([, field, union = '']) =>
-    [...union.matchAll(/'(\w+)'/g)].map(([, reason = '']) => ({
-      as: field === 'code' ? ('error' as const) : ('condition' as const),
-      reason,
-      type: [],
-      says: [],
-      file,
-    })),
-  );
 }
