@@ -4,8 +4,8 @@
  * To add a system:
  * 1. `charts/<system>/objects.ts`: plain functions (import only `runtime/rules`, `runtime/core/kubernetes/account-bounds.ts` and files of the
  *    same folder that do the same), so that `runtime/<system>` can apply the very same objects.
- * 2. `charts/<system>/chart.ts`: an interface for the section (each field with a sentence and `@default`), a strict zod
- *    schema typed by it (`export const schema: z.ZodType<Config, Input> = z.strictObject(...)`), and
+ * 2. `charts/<system>/chart.ts`: a strict zod schema of the section, each field with `.describe()`, the type made of it
+ *    (`export type Input = Frozen<z.input<typeof schema>>`), and
  *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
  *    `class X extends ObjectGroup { constructor(scope, id, props) { super(scope, id, objectsOf(props)); } }`.
  *    A reconciler: `reconciler` for stand-alone clusters, `managementReconciler` for the hosted clusters of a management

@@ -1,63 +1,46 @@
 /** What the operator of a cluster decides about injection and distribution. */
 
 import { z } from 'zod';
-import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
+import { dnsLabel, dnsName, type Frozen } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
 import { type ProfileSecret, type ProfileSource, type ReadProfile, readProfile } from './kinds/profile.ts';
 import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
 
 /** How much may go without a confirmation. A change is held when it removes more than both. */
-export interface RemovalLimits {
-  /** Share of the copies of a profile, between 0 and 1. */
-  readonly share: number;
-  /** Number of copies. */
-  readonly copies: number;
-}
-
-const DEFAULT_REMOVALS: RemovalLimits = { share: 0.2, copies: 10 };
-
-export interface InjectionOptions {
-  /** Namespace of our own pods: never injected into. */
-  readonly ownNamespace: string;
-  /** Further namespaces whose pods are left alone. */
-  readonly excludedNamespaces: readonly string[];
-  /** The only namespaces that this system works in: Secrets, pods and ServiceAccounts of others are not read. Empty: in all. */
-  readonly namespaces: readonly string[];
-  /** With `namespaces`: the only names of Secrets that are read there, beside `sources`. Empty: whatever the name. */
-  readonly secretNames: readonly string[];
-  /** With `secretNames`: Secrets that are read besides, `namespace/name`. */
-  readonly sources: readonly string[];
-  /** What changes pods: the API server by our policy, our webhook, or nothing. Never two of them. */
-  readonly admission: 'policy' | 'webhook' | 'none';
-  /** Namespace label keys that grants may select by. */
-  readonly trustedLabelKeys: readonly string[];
-  /** Look at pods, and report those that lack names. */
-  readonly audit: boolean;
-  /** SidecarSets inject even where no matching set brings a container. */
-  readonly withoutContainers: boolean;
-  /** How many copies of a profile one change may take away without a confirmation. */
-  readonly removals: RemovalLimits;
-}
+const DEFAULT_REMOVALS = { share: 0.2, copies: 10 };
 
 /** Of the configuration file. */
-export const optionsSchema: z.ZodType<InjectionOptions> = z.strictObject({
+export const optionsSchema = z.strictObject({
+  /** Namespace of our own pods: never injected into. */
   ownNamespace: z.string().default('pullwright-system'),
+  /** Further namespaces whose pods are left alone. */
   excludedNamespaces: z.array(z.string()).default([]),
+  /** The only namespaces that this system works in: Secrets, pods and ServiceAccounts of others are not read. Empty: in all. */
   namespaces: z.array(z.string()).default([]),
+  /** With `namespaces`: the only names of Secrets that are read there, beside `sources`. Empty: whatever the name. */
   secretNames: z.array(z.string()).default([]),
+  /** With `secretNames`: Secrets that are read besides, `namespace/name`. */
   sources: z.array(z.string()).default([]),
+  /** What changes pods: the API server by our policy, our webhook, or nothing. Never two of them. */
   admission: z.enum(['policy', 'webhook', 'none']).default('policy'),
+  /** Namespace label keys that grants may select by. */
   trustedLabelKeys: z.array(z.string()).readonly().default(DEFAULT_TRUSTED_KEYS),
+  /** Look at pods, and report those that lack names. */
   audit: z.boolean().default(true),
+  /** SidecarSets inject even where no matching set brings a container. */
   withoutContainers: z.boolean().default(false),
+  /** How many copies of a profile one change may take away without a confirmation. */
   removals: z
     .strictObject({
+      /** Of the copies of a profile, between 0 and 1. */
       share: z.number().min(0).max(1).default(DEFAULT_REMOVALS.share),
       copies: z.int().min(0).default(DEFAULT_REMOVALS.copies),
     })
     .default(DEFAULT_REMOVALS),
 });
+
+export type InjectionOptions = Frozen<z.output<typeof optionsSchema>>;
 
 export const DEFAULT_OPTIONS: InjectionOptions = optionsSchema.parse({});
 
@@ -80,52 +63,6 @@ export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exempti
 
 // What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant.
 
-/** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
-export interface ProfileInput {
-  readonly name: string;
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
-/** The section, as it is written. Every field is optional. */
-export interface PullSecretInjectionInput {
-  /** What adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nothing. @default {'policy'} */
-  readonly admission?: 'policy' | 'webhook' | 'none';
-  /**
-   * Where the webhook's certificate comes from. Required with `admission: webhook` in a stand-alone cluster, which may be no OpenShift.
-   * @default in a hosted cluster {{ kind: 'service-ca' }}
-   */
-  readonly certificates?: CertificateSource;
-  /** Namespaces whose pods are left alone. @default {[]} */
-  readonly excludedNamespaces?: readonly string[];
-  /**
-   * The only namespaces that the system works in: Secrets are read, copied and removed in these alone, by a Role in each, and only their
-   * pods get names. Every source has to lie in one of them. @default all, by a ClusterRole
-   */
-  readonly namespaces?: readonly string[];
-  /** Namespace label keys that grants may select by. @default only the name */
-  readonly trustedLabelKeys?: readonly string[];
-  /**
-   * Names under which copies may be written; narrows the reconciler's rights. With `namespaces` also what may be read, beside the sources
-   * of `profiles`. @default any
-   */
-  readonly secretNames?: readonly string[];
-  /** Report pods that lack names. @default {true} */
-  readonly audit?: boolean;
-  /** SidecarSets inject also where no matching set brings a container. @default {false} */
-  readonly withoutContainers?: boolean;
-  /** How many copies of a profile or SidecarSet one change may remove without a confirmation: it is held when it removes more than both. */
-  readonly removals?: {
-    /** @default {0.2} */
-    readonly share?: number;
-    /** @default {10} */
-    readonly copies?: number;
-  };
-  /** Render the definition of SidecarSet, for clusters without Kruise. @default {false} */
-  readonly sidecarSetCrd?: boolean;
-  /** @default {[]} */
-  readonly profiles?: readonly ProfileInput[];
-}
-
 const certificates = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
   z.strictObject({
@@ -144,7 +81,7 @@ const certificates = z.discriminatedUnion('kind', [
 ]);
 
 /** Its shape. */
-export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInput> = z.strictObject({
+export const schema = z.strictObject({
   admission: z
     .enum(['policy', 'webhook', 'none'])
     .exactOptional()
@@ -197,6 +134,15 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .exactOptional()
     .describe('PullSecretProfiles of the cluster'),
 });
+
+/** The section, as it is written. Every field is optional. */
+export type PullSecretInjectionInput = Frozen<z.input<typeof schema>>;
+
+/** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
+type ProfileInput = NonNullable<PullSecretInjectionInput['profiles']>[number];
+
+/** Who makes the serving certificate and tells the API server whom to trust. */
+export type CertificateSource = Frozen<z.input<typeof certificates>>;
 
 /** Service CA is OpenShift's. In any other cluster the certificate would never be issued, and the webhook would not start. */
 export function certificateProblems({
@@ -276,16 +222,6 @@ function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] 
     `brings another Secret "${found.name}" than profile "${earlier.name}" to the same namespaces, which collide: use another name, or say in one of them that the other is its successor`,
   ];
 }
-
-/** Who makes the serving certificate and tells the API server whom to trust. */
-export type CertificateSource =
-  | { readonly kind: 'service-ca' }
-  | {
-      readonly kind: 'cert-manager';
-      readonly issuer: { readonly kind: 'Issuer' | 'ClusterIssuer'; readonly name: string };
-    }
-  /** Secret `pullwright-webhook-tls` is created outside Pullwright; `caBundle` is the PEM of the CA, in base64. */
-  | { readonly kind: 'manual'; readonly caBundle: string };
 
 /** Folder, field manager, metric label and owner label. */
 export const RECONCILER_NAME = 'pull-secret-injection';

@@ -6,7 +6,7 @@
 
 import { customObject } from '../core/kubernetes/custom-kinds.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { Catalog, CatalogPlacement } from './olm-catalogs.ts';
+import type { Catalog } from './olm-catalogs.ts';
 
 /** Images by catalog name. */
 export type CatalogImages = Readonly<Record<string, string>>;
@@ -45,13 +45,8 @@ export function catalogTriggers(catalog: string): readonly ImageTrigger[] {
   ];
 }
 
-/** CatalogSource in the hosted cluster: an address beside the control plane, or an image to run there. */
-export function catalogSource(
-  catalog: Catalog,
-  place: { readonly placement: 'management' } | { readonly placement: 'guest'; readonly image: string },
-): KubeObject {
-  const where =
-    place.placement === 'management' ? { address: `${catalog.name}:50051` } : { image: place.image };
+/** CatalogSource in the hosted cluster, with the image to run there. */
+export function catalogSource(catalog: Catalog, image: string): KubeObject {
   const metadata = {
     name: catalog.name,
     namespace: 'openshift-marketplace',
@@ -64,14 +59,6 @@ export function catalogSource(
     priority: catalog.priority,
     grpcPodConfig: { securityContextConfig: 'restricted' },
     updateStrategy: { registryPoll: { interval: '10m' } },
-    ...where,
+    image,
   });
-}
-
-/** What runs beside the control plane: only with management placement, and unless the hosted cluster wants no default source. */
-export function catalogsRunBesideControlPlane(
-  placement: CatalogPlacement,
-  disableAllDefaultSources: boolean,
-): boolean {
-  return placement === 'management' && !disableAllDefaultSources;
 }

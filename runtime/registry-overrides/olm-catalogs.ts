@@ -15,9 +15,6 @@ export type CatalogName =
   | 'redhat-marketplace'
   | 'redhat-operators';
 
-/** Where the catalog pods run: beside the control plane, or in the hosted cluster. */
-export type CatalogPlacement = 'management' | 'guest';
-
 export interface Catalog {
   readonly name: CatalogName;
   /** Last part of the image's repository. */

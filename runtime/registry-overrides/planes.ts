@@ -41,26 +41,14 @@ import type { ReleasePlaces } from './release-lookup.ts';
 // our own decisions are made from mirrors/collect.ts, which keeps order, policy and tags.
 // Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
 
-/** Which of the two kinds the cluster has. */
-export interface MirrorSetKinds {
-  readonly icsp: boolean;
-  readonly idms: boolean;
-}
-
-/**
- * Gives undefined when the cluster has neither kind. Empty sources and mirrors are skipped, duplicates are kept.
- */
-export function collectOverrideMap(
-  objects: readonly KubeObject[],
-  has: MirrorSetKinds = { icsp: true, idms: true },
-): OverrideMap | undefined {
-  if (!has.icsp && !has.idms) return undefined;
+/** Empty sources and mirrors are skipped, duplicates are kept. */
+export function collectOverrideMap(objects: readonly KubeObject[]): OverrideMap {
   const idms = objects.filter((object) => object.kind === 'ImageDigestMirrorSet');
   const icsp = objects
     .filter((object) => object.kind === 'ImageContentSourcePolicy')
     .sort((a, b) => (a.metadata.name < b.metadata.name ? 1 : -1));
   const map = new Map<string, string[]>();
-  for (const object of [...(has.idms ? idms : []), ...(has.icsp ? icsp : [])])
+  for (const object of [...idms, ...icsp])
     for (const { source, mirrors } of setEntries([object])) {
       const named = mirrors.filter((mirror) => mirror !== '');
       if (source !== '' && named.length > 0) map.set(source, [...(map.get(source) ?? []), ...named]);
@@ -73,7 +61,7 @@ export function collectOverrideMap(
  * last whatever the policy says. ImageTagMirrorSets are ignored, as in HyperShift.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
-  return overrideRules(collectOverrideMap(objects) ?? []);
+  return overrideRules(collectOverrideMap(objects));
 }
 
 /** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */

@@ -7,6 +7,7 @@
  * `format`. Put `.max()` on every text and list, so that the cost of CEL rules stays bounded.
  */
 import { z } from 'zod';
+import type { Frozen } from './fields.ts';
 import { readSelector } from './label-selector.ts';
 import type { KubeObject } from './object.ts';
 import { type CrdVersionObject, kubernetesObject, labels } from './objects.ts';
@@ -362,24 +363,12 @@ export const NO_NULLS: KindRule<unknown> = {
   message: 'a value must not be null: write it, or leave its key out',
 };
 
-/** metav1.LabelSelector. */
-export interface SelectorInput {
-  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-  readonly matchExpressions?:
-    | readonly {
-        readonly key: string;
-        readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-        readonly values?: readonly string[] | undefined;
-      }[]
-    | undefined;
-}
-
 /**
  * `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds.
  *
  * @param all what an empty one selects, for the text when it is missing
  */
-export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput, SelectorInput> {
+export function labelSelectorSchema(all = 'of them') {
   return z
     .strictObject(
       {
@@ -434,6 +423,9 @@ export function labelSelectorSchema(all = 'of them'): z.ZodType<SelectorInput, S
     })
     .meta(NOTHING_UNKNOWN);
 }
+
+/** metav1.LabelSelector. */
+export type SelectorInput = Frozen<z.output<ReturnType<typeof labelSelectorSchema>>>;
 
 /** A mistake that a schema cannot see. */
 export interface SectionProblem {

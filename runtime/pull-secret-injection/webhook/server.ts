@@ -81,8 +81,6 @@ export interface WebhookServerOptions {
   readonly port: number;
   readonly host?: string;
   readonly files: CertificateFiles;
-  /** How often the files are looked at. @default {10000} */
-  readonly reloadEveryMs?: number;
   /** By path: `/inject`. */
   readonly handlers: Readonly<Record<string, AdmissionHandler>>;
   readonly log: Logger;
@@ -121,7 +119,7 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
   const { log } = options;
   const stop = watchPair({
     files: options.files,
-    everyMs: options.reloadEveryMs ?? 10_000,
+    everyMs: 10_000,
     present: pair,
     onChange: (next) => {
       server.renew(next);

@@ -23,7 +23,6 @@ import {
   CATALOG_STREAM,
   catalogImageStream,
   catalogSource,
-  catalogsRunBesideControlPlane,
   catalogTriggers,
   TRIGGERS_ANNOTATION,
 } from '../objects.ts';
@@ -201,9 +200,10 @@ export function planCatalogs(
   ask: boolean,
 ): CatalogPlan {
   const spec = (cluster.spec ?? {}) as ClusterSpec;
-  const placement = spec.olmCatalogPlacement === 'guest' ? 'guest' : 'management';
+  const isGuest = spec.olmCatalogPlacement === 'guest';
   const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
-  if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
+  // Beside the control plane they run only where the hosted cluster wants default sources.
+  if (!isGuest && off) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
   const pullSecret = { namespace: reader.scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
   const lookup: LookupOf = (image) => ({
@@ -220,8 +220,7 @@ export function planCatalogs(
   const { needs, verdicts } = chosen;
   if (catalogs.some(({ name }) => chosen.images[name] === undefined)) return { ...kept, needs, verdicts };
   const placing = { reader, mode, chosen, lookup };
-  const brought =
-    placement === 'guest' ? guestObjects(placing, off ? [] : catalogs) : managementObjects(placing, catalogs);
+  const brought = isGuest ? guestObjects(placing, off ? [] : catalogs) : managementObjects(placing, catalogs);
   return { ...NO_CATALOGS, needs, ...brought, verdicts: [...verdicts, ...brought.verdicts] };
 }
 
@@ -257,8 +256,7 @@ function keptObjects(reader: Reader): readonly Ref[] {
 function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
   const { reader, mode, chosen } = placing;
   const { apiVersion, kind } = STREAM;
-  const hasStreams = reader.serves({ role: 'management', apiVersion, kind });
-  const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
+  const streamed = !chosen.annotated && reader.serves({ role: 'management', apiVersion, kind });
   const namespace = reader.scope.controlPlaneNamespace;
   const stream = reader.get({ ...STREAM, namespace });
   const apply: Apply[] = [];
@@ -343,7 +341,7 @@ function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
   const verdicts: EntryStatus[] = [];
   const apply = catalogs.flatMap((catalog): Apply[] => {
     const image = chosen.images[catalog.name] ?? '';
-    const object = catalogSource(catalog, { placement: 'guest', image });
+    const object = catalogSource(catalog, image);
     const { apiVersion, kind } = object;
     if (!reader.serves({ role: 'hosted', apiVersion, kind })) return [];
     const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
@@ -351,12 +349,4 @@ function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
     return [{ role: 'hosted', object, forceOwnership: mode === 'own' }];
   });
   return { apply, verdicts };
-}
-
-/**
- * Whether the ImageStream `catalogs` should exist: only where the cluster has the API and no catalog image is set by annotation.
- * The existing system reads the annotation of one catalog; since all or none must be set, any of them will do.
- */
-export function catalogStreamWanted(hasImageStreams: boolean, imagesAreSet: boolean): boolean {
-  return hasImageStreams && !imagesAreSet;
 }

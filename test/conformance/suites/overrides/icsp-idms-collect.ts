@@ -16,16 +16,17 @@ function objects(kind: string, apiVersion: string, list: unknown): readonly Kube
 
 export const suite: ConformanceSuite<Entry> = {
   cases: (document) => readCases(document).map((one) => toConformance(one)),
-  answer: (input) =>
-    toRecord(
-      collectOverrideMap(
-        [
-          ...objects('ImageDigestMirrorSet', 'config.openshift.io/v1', input['idms']),
-          ...objects('ImageContentSourcePolicy', 'operator.openshift.io/v1alpha1', input['icsp']),
-        ],
-        input['has'] as { icsp: boolean; idms: boolean },
-      ),
-    ),
+  answer: (input) => {
+    const has = input['has'] as { icsp: boolean; idms: boolean };
+    // What a cluster does not serve cannot be listed.
+    const served = [
+      ...(has.idms ? objects('ImageDigestMirrorSet', 'config.openshift.io/v1', input['idms']) : []),
+      ...(has.icsp
+        ? objects('ImageContentSourcePolicy', 'operator.openshift.io/v1alpha1', input['icsp'])
+        : []),
+    ];
+    return toRecord(has.idms || has.icsp ? collectOverrideMap(served) : undefined);
+  },
   accepts: acceptsPartial,
   mutation: {
     file: 'runtime/registry-overrides/planes.ts',

@@ -1,15 +1,12 @@
-import {
-  catalogsRunBesideControlPlane,
-  catalogTriggers,
-  TRIGGERS_ANNOTATION,
-} from '../../../../runtime/registry-overrides/objects.ts';
+import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
+import { catalogTriggers, TRIGGERS_ANNOTATION } from '../../../../runtime/registry-overrides/objects.ts';
 import {
   type Catalog,
   catalogAnnotation,
   catalogsOf,
   chooseCatalogImages,
 } from '../../../../runtime/registry-overrides/olm-catalogs.ts';
-import { catalogStreamWanted } from '../../../../runtime/registry-overrides/reconciler/catalogs.ts';
+import { KNOWN, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
 import { deployment, deploymentOf, hostedCluster, podSpec, run } from '../../../registry-overrides/world.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
@@ -23,29 +20,50 @@ function catalogs(input: Input): readonly Catalog[] {
   return catalogsOf('redhat-marketplace' in input ? '4.21.0' : '4.22.0');
 }
 
-/** What a pass makes of a catalog's Deployment that follows the stream, when all images are named by digest. */
-function pinnedCatalog(): unknown {
-  const image = `quay.io/team/index@sha256:${'c'.repeat(64)}`;
-  const annotations = Object.fromEntries(
-    catalogsOf('4.22.0').map(({ name }) => [catalogAnnotation(name), image]),
-  );
+const IMAGE = `quay.io/team/index@sha256:${'c'.repeat(64)}`;
+const BY_DIGEST = Object.fromEntries(
+  catalogsOf('4.22.0').map(({ name }) => [catalogAnnotation(name), IMAGE]),
+);
+
+/** A catalog's Deployment that follows the stream, after a pass in which all images are named by digest. */
+function afterPass(spec: Input = {}): KubeObject | undefined {
   const before = deployment('redhat-operators-catalog');
   const trigger = { [TRIGGERS_ANNOTATION]: JSON.stringify(catalogTriggers('redhat-operators')) };
   const following = { ...before, metadata: { ...before.metadata, annotations: trigger } };
-  const out = run([hostedCluster(annotations), following], { options: { catalogs: true, mode: 'own' } });
-  const after = deploymentOf(out, 'redhat-operators-catalog');
-  const pod = podSpec(after);
-  const withImage = (list: string, containers: readonly { name: string; image?: string }[]): string[] =>
-    containers.flatMap((one) => (one.image === image ? [`${list}/${one.name}`] : []));
+  const cluster = hostedCluster(BY_DIGEST);
+  const own = { ...cluster, spec: { ...(cluster.spec as object), ...spec } };
+  const out = run([own, following], { options: { catalogs: true, mode: 'own' } });
+  return deploymentOf(out, 'redhat-operators-catalog');
+}
+
+function pinnedCatalog(): unknown {
+  const after = afterPass();
   // An empty list of triggers is none.
   const left = after?.metadata.annotations?.[TRIGGERS_ANNOTATION] ?? '[]';
   return {
     deploymentAnnotationRemoved: left === '[]' ? TRIGGERS_ANNOTATION : null,
-    imageSetOn: [
-      ...withImage('containers', pod.containers),
-      ...withImage('initContainers', pod.initContainers ?? []),
-    ],
+    imageSetOn: imagesSet(after),
   };
+}
+
+function imagesSet(after: KubeObject | undefined): readonly string[] {
+  const pod = podSpec(after);
+  const withImage = (list: string, containers: readonly { name: string; image?: string }[]): string[] =>
+    containers.flatMap((one) => (one.image === IMAGE ? [`${list}/${one.name}`] : []));
+  return [
+    ...withImage('containers', pod.containers),
+    ...withImage('initContainers', pod.initContainers ?? []),
+  ];
+}
+
+/** Whether a pass makes the stream. */
+function makesStream(isServed: boolean, isAnnotated: boolean): boolean {
+  const cluster = hostedCluster(isAnnotated ? BY_DIGEST : {});
+  const out = run([cluster, ...(isServed ? [OTHER_STREAM] : [])], {
+    options: { catalogs: true, mode: 'own' },
+    facts: KNOWN,
+  });
+  return stream(out) !== undefined;
 }
 
 function answer(input: Input): unknown {
@@ -55,19 +73,18 @@ function answer(input: Input): unknown {
   const choice = chooseCatalogImages(catalogs(input), values);
   if (input['allByDigest'] === true) return pinnedCatalog();
   if ('placement' in input) {
-    const placement = input['placement'] === 'guest' ? 'guest' : 'management';
-    return {
-      componentsEnabled: catalogsRunBesideControlPlane(placement, input['disableAllDefaultSources'] === true),
-    };
+    const after = afterPass({
+      olmCatalogPlacement: input['placement'],
+      configuration: {
+        operatorhub: { disableAllDefaultSources: input['disableAllDefaultSources'] === true },
+      },
+    });
+    return { componentsEnabled: imagesSet(after).length > 0 };
   }
-  if ('redhatAnnotation' in input) {
+  if ('redhatAnnotation' in input)
     return {
-      imageStream: catalogStreamWanted(
-        input['capabilityImageStream'] === true,
-        input['redhatAnnotation'] === true,
-      ),
+      imageStream: makesStream(input['capabilityImageStream'] === true, input['redhatAnnotation'] === true),
     };
-  }
   if ('capabilityImageStream' in input) return { overrides: choice.images ?? null };
   return { override: choice.images !== undefined, error: choice.error ?? null };
 }

@@ -15,11 +15,11 @@ type Input = Readonly<Record<string, unknown>>;
 function source(name: string): unknown {
   const catalog = catalogsOf('4.21.0').find((one) => one.name === name);
   if (catalog === undefined) throw new TypeError(`unknown catalog "${name}"`);
-  const whole = catalogSource(catalog, { placement: 'management' });
-  const { address, ...spec } = whole.spec as Readonly<Record<string, unknown>>;
-  const guest = catalogSource(catalog, { placement: 'guest', image: 'resolved catalog image' });
-  const { image } = guest.spec as { image: string };
-  return { ...whole, spec, placementDependent: { management: { address }, guest: { image } } };
+  const whole = catalogSource(catalog, 'resolved catalog image');
+  const { image, ...spec } = whole.spec as Readonly<Record<string, unknown>>;
+  // Beside the control plane HyperShift makes it.
+  const management = { address: `${name}:50051` };
+  return { ...whole, spec, placementDependent: { management, guest: { image } } };
 }
 
 /** The stream of a release whose images are all there; the cases leave the namespace out. */
