@@ -5,7 +5,7 @@
  * into a cache folder, and taken only when the archive's checksum is the one of `package-lock.json`.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PullwrightError } from '../runtime/core/errors.ts';
@@ -13,6 +13,9 @@ import { runTool } from './run-tool.ts';
 
 /** Architectures as Node names them. */
 export type Arch = 'x64' | 'arm64';
+
+/** Those that are built. */
+export const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 const ARCH_OF_PACKAGE: Readonly<Record<Arch, string>> = { x64: 'x64', arm64: 'aarch64' };
 
@@ -61,17 +64,14 @@ function lockedPackage(root: string, name: string): Locked {
 /** The folder appears with a rename, so that its content has been checked. */
 function fetchBase(folder: string, name: string, locked: Locked): void {
   mkdirSync(dirname(folder), { recursive: true });
-  const work = mkdtempSync(`${folder}.`);
-  try {
-    const packed = runTool(['npm', 'pack', `${name}@${locked.version}`, '--silent'], work);
-    const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
-    checkArchive(archive, name, locked);
-    runTool(['tar', '-xzf', archive], work);
-    rmSync(archive);
-    if (!existsSync(folder)) renameSync(work, folder);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  using temporary = mkdtempDisposableSync(`${folder}.`);
+  const work = temporary.path;
+  const packed = runTool(['npm', 'pack', `${name}@${locked.version}`, '--silent'], work);
+  const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
+  checkArchive(archive, name, locked);
+  runTool(['tar', '-xzf', archive], work);
+  rmSync(archive);
+  if (!existsSync(folder)) renameSync(work, folder);
 }
 
 function checkArchive(archive: string, name: string, locked: Locked): void {

@@ -8,7 +8,7 @@ import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError, UsageError } from '../runtime/core/errors.ts';
-import type { Arch } from './base.ts';
+import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
 import { sha256 } from './sign.ts';
 
@@ -31,8 +31,8 @@ function main(): void {
 }
 
 function wantedArchs(text: string): readonly Arch[] {
-  if (text === 'all') return ['x64', 'arm64'];
-  if (text === 'x64' || text === 'arm64') return [text];
+  const found = ARCHS.filter((arch) => text === 'all' || text === arch);
+  if (found.length > 0) return found;
   throw new UsageError(`Unknown architecture "${text}": expected x64, arm64 or all`);
 }
 

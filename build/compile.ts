@@ -1,5 +1,5 @@
 /** Compiles `runtime/commands/executable.ts` and everything it can reach into one executable. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
@@ -44,45 +44,39 @@ const ENTRY = 'runtime/commands/executable.ts';
 export function compile(options: CompileOptions): void {
   const { root, arch, outfile } = options;
   mkdirSync(dirname(outfile), { recursive: true });
-  const work = mkdtempSync(join(dirname(outfile), '.build-'));
+  using temporary = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
+  const work = temporary.path;
   // The compiled file knows itself by the name it was built under, so all are built under the same one.
   const built = join(work, 'pullwright');
   const compiler = ownRuntime(root);
-  try {
-    runTool(
-      [
-        compiler,
-        'build',
-        ...FLAGS,
-        ...EXTERNAL,
-        `--target=bun-linux-${arch}`,
-        `--compile-executable-path=${baseRuntime(root, arch)}`,
-        `--outfile=${built}`,
-        options.entry ?? join(root, ENTRY),
-      ],
-      root,
-    );
-    chmodSync(built, 0o755);
-    renameSync(built, outfile);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  runTool(
+    [
+      compiler,
+      'build',
+      ...FLAGS,
+      ...EXTERNAL,
+      `--target=bun-linux-${arch}`,
+      `--compile-executable-path=${baseRuntime(root, arch)}`,
+      `--outfile=${built}`,
+      options.entry ?? join(root, ENTRY),
+    ],
+    root,
+  );
+  chmodSync(built, 0o755);
+  renameSync(built, outfile);
 }
 
 /** Paths of all modules that the program can reach, relative to `root`: those that are in every executable. */
 export function bundledModules(root: string): readonly string[] {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-modules-'));
-  try {
-    const says = join(work, 'modules.json');
-    const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];
-    runTool([ownRuntime(root), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], root);
-    const { inputs } = JSON.parse(readFileSync(says, 'utf8')) as {
-      inputs: Readonly<Record<string, unknown>>;
-    };
-    return Object.keys(inputs).sort();
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-modules-'));
+  const work = temporary.path;
+  const says = join(work, 'modules.json');
+  const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];
+  runTool([ownRuntime(root), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], root);
+  const { inputs } = JSON.parse(readFileSync(says, 'utf8')) as {
+    inputs: Readonly<Record<string, unknown>>;
+  };
+  return Object.keys(inputs).sort();
 }
 
 function ownRuntime(root: string): string {

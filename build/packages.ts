@@ -6,7 +6,7 @@
 import {
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
+  mkdtempDisposableSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -209,23 +209,20 @@ type Fill = (folder: string, manifest: Manifest) => Promise<Readonly<Record<stri
 
 /** Packs a folder that `fill` writes to; it gives what the manifest has besides what both packages share. */
 async function packed(to: string, tarball: string, fill: Fill): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-package-'));
-  try {
-    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
-    const own = await fill(folder, manifest);
-    const { description, license, engines } = manifest;
-    writeFileSync(
-      join(folder, 'package.json'),
-      `${JSON.stringify({ version: VERSION, description, license, engines, ...own }, null, 2)}\n`,
-    );
-    for (const file of ['LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
-      copyFileSync(join(root, file), join(folder, file));
-    mkdirSync(to, { recursive: true });
-    runTool(['npm', 'pack', folder, '--pack-destination', resolve(to), '--silent'], folder);
-    return join(to, tarball);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-package-'));
+  const folder = temporary.path;
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+  const own = await fill(folder, manifest);
+  const { description, license, engines } = manifest;
+  writeFileSync(
+    join(folder, 'package.json'),
+    `${JSON.stringify({ version: VERSION, description, license, engines, ...own }, null, 2)}\n`,
+  );
+  for (const file of ['LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
+    copyFileSync(join(root, file), join(folder, file));
+  mkdirSync(to, { recursive: true });
+  runTool(['npm', 'pack', folder, '--pack-destination', resolve(to), '--silent'], folder);
+  return join(to, tarball);
 }
 
 if (import.meta.main) {

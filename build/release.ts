@@ -7,7 +7,7 @@
 import {
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
+  mkdtempDisposableSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -19,7 +19,7 @@ import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/core/errors.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
-import type { Arch } from './base.ts';
+import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
@@ -30,7 +30,6 @@ import { archive, runTool } from './run-tool.ts';
 import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 /** Who signs, and as what. */
 interface Signing {
@@ -63,39 +62,36 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   const { to, signing, say = () => undefined } = options;
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-release-'));
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-release-'));
+  const work = temporary.path;
   const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
-  try {
-    const built = Object.fromEntries(
-      ARCHS.map((arch) => {
-        const file = name(`linux-${arch}`);
-        place(arch, file, options.executables);
-        say(file);
-        return [arch, file];
-      }),
-    );
-    const image = buildImage({ to: join(work, 'image'), executables: built });
-    archive(join(work, 'image'), name('image.oci.tar'), []);
-    say(name('image.oci.tar'));
-    await buildPackages(to);
-    archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
-    writeTree(join(work, 'helm/pullwright'), chart());
-    // Helm takes the first folder of each path away, and refuses "." for one.
-    archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
-    writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
-    archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
-    say(name('bundle.tar.gz'));
-    writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
-    copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
-    const files = readdirSync(to)
-      .sort()
-      .map((file) => ({ name: file, sha256: sha256(readFileSync(join(to, file))) }));
-    writeFileSync(join(to, 'SHA256SUMS'), files.map((file) => `${file.sha256}  ${file.name}\n`).join(''));
-    if (signing !== undefined) signRelease({ to, work, files, image: image.digest }, signing);
-    return readdirSync(to).sort();
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  const built = Object.fromEntries(
+    ARCHS.map((arch) => {
+      const file = name(`linux-${arch}`);
+      place(arch, file, options.executables);
+      say(file);
+      return [arch, file];
+    }),
+  );
+  const image = buildImage({ to: join(work, 'image'), executables: built });
+  archive(join(work, 'image'), name('image.oci.tar'), []);
+  say(name('image.oci.tar'));
+  await buildPackages(to);
+  archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
+  writeTree(join(work, 'helm/pullwright'), chart());
+  // Helm takes the first folder of each path away, and refuses "." for one.
+  archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
+  writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
+  archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
+  say(name('bundle.tar.gz'));
+  writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
+  copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
+  const files = readdirSync(to)
+    .sort()
+    .map((file) => ({ name: file, sha256: sha256(readFileSync(join(to, file))) }));
+  writeFileSync(join(to, 'SHA256SUMS'), files.map((file) => `${file.sha256}  ${file.name}\n`).join(''));
+  if (signing !== undefined) signRelease({ to, work, files, image: image.digest }, signing);
+  return readdirSync(to).sort();
 }
 
 /** The built-in fleet; its other systems can be turned on, but for the adapter, which needs an API. */

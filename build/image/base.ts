@@ -7,9 +7,8 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
+  mkdtempDisposableSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -57,17 +56,14 @@ export function basePackages(arch: Arch): readonly string[] {
  * @throws PullwrightError as {@link basePackages}
  */
 export function layBase(rootfs: string, arch: Arch): void {
-  const unpacked = mkdtempSync(join(dirname(rootfs), '.base-'));
-  try {
-    for (const deb of basePackages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
-    const folder = `lib/${TRIPLET[arch]}`;
-    for (const name of LIBRARIES) copyLibrary(unpacked, `${folder}/${name}`, join(rootfs, folder, name));
-    // The package's own link to the loader is absolute: followed here, it would lead to this machine's.
-    copyLibrary(unpacked, `${folder}/${basename(LOADER[arch])}`, join(rootfs, LOADER[arch]));
-    certificates(unpacked, rootfs);
-  } finally {
-    rmSync(unpacked, { recursive: true });
-  }
+  using temporary = mkdtempDisposableSync(join(dirname(rootfs), '.base-'));
+  const unpacked = temporary.path;
+  for (const deb of basePackages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
+  const folder = `lib/${TRIPLET[arch]}`;
+  for (const name of LIBRARIES) copyLibrary(unpacked, `${folder}/${name}`, join(rootfs, folder, name));
+  // The package's own link to the loader is absolute: followed here, it would lead to this machine's.
+  copyLibrary(unpacked, `${folder}/${basename(LOADER[arch])}`, join(rootfs, LOADER[arch]));
+  certificates(unpacked, rootfs);
   mkdirSync(join(rootfs, 'etc'), { recursive: true });
   mkdirSync(join(rootfs, 'tmp'), { recursive: true, mode: 0o1777 });
   writeFileSync(

@@ -5,7 +5,7 @@
 import {
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
+  mkdtempDisposableSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
-import type { Arch } from '../base.ts';
+import { ARCHS, type Arch } from '../base.ts';
 import { compile } from '../compile.ts';
 import { archive } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
@@ -23,7 +23,6 @@ import { type Descriptor, ImageLayout } from './layout.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const ARCHITECTURES: Readonly<Record<Arch, string>> = { x64: 'amd64', arm64: 'arm64' };
-const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 export const LABELS: Readonly<Record<string, string>> = {
   'org.opencontainers.image.title': 'pullwright',
@@ -79,12 +78,9 @@ function platformImage(layout: ImageLayout, arch: Arch, executable: string): Des
 }
 
 function withWork<T>(body: (work: string) => T): T {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-image-'));
-  try {
-    return body(work);
-  } finally {
-    rmSync(work, { recursive: true });
-  }
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-image-'));
+  const work = temporary.path;
+  return body(work);
 }
 
 /** One file under all its names: what is shared by agent, provider and reconciler is one layer. */

@@ -5,7 +5,7 @@
  * A mirror keeps the newest version alone, so a version that was replaced is taken from the archive's snapshot of the day it was
  * pinned. Source: https://snapshot.debian.org.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
@@ -105,17 +105,14 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   const kept = join(sources.cache, `${pin.sha256}.deb`);
   if (existsSync(kept) && sha256(readFileSync(kept)) === pin.sha256) return kept;
   mkdirSync(sources.cache, { recursive: true });
-  const work = mkdtempSync(join(sources.cache, '.fetch-'));
-  try {
-    const fetched = join(work, 'package.deb');
-    const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
-    const found = sha256(readFileSync(fetched));
-    if (found !== pin.sha256) throw otherBytes(pin, address, found);
-    renameSync(fetched, kept);
-    return kept;
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  using temporary = mkdtempDisposableSync(join(sources.cache, '.fetch-'));
+  const work = temporary.path;
+  const fetched = join(work, 'package.deb');
+  const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
+  const found = sha256(readFileSync(fetched));
+  if (found !== pin.sha256) throw otherBytes(pin, address, found);
+  renameSync(fetched, kept);
+  return kept;
 }
 
 /** Fetched as apt does, so that its proxy and its transports apply; the caller verifies the bytes. */

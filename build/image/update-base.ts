@@ -5,7 +5,7 @@
  *
  * apt verifies the signature of Debian's lists by the keys of `debian-archive-keyring`.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -60,21 +60,18 @@ export function pinFrom(line: string): PinnedPackage | undefined {
 
 /** The newest packages, as Debian's signed lists have them now. */
 function newest(): readonly PinnedPackage[] {
-  const work = mkdtempSync(join(tmpdir(), 'pullwright-base-'));
-  try {
-    const pins = ARCHITECTURES.flatMap((arch) =>
-      listed(work, arch)
-        .split('\n')
-        .flatMap((line) => pinFrom(line) ?? []),
-    );
-    // A package for all architectures is found under each.
-    const found = new Map(pins.map((pin) => [`${pin.name} ${pin.architecture}`, pin]));
-    return [...found.values()].sort((a, b) =>
-      `${a.name} ${a.architecture}` < `${b.name} ${b.architecture}` ? -1 : 1,
-    );
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-base-'));
+  const work = temporary.path;
+  const pins = ARCHITECTURES.flatMap((arch) =>
+    listed(work, arch)
+      .split('\n')
+      .flatMap((line) => pinFrom(line) ?? []),
+  );
+  // A package for all architectures is found under each.
+  const found = new Map(pins.map((pin) => [`${pin.name} ${pin.architecture}`, pin]));
+  return [...found.values()].sort((a, b) =>
+    `${a.name} ${a.architecture}` < `${b.name} ${b.architecture}` ? -1 : 1,
+  );
 }
 
 /** apt with a state of its own, so that neither the machine's packages nor its sources play a part. */

@@ -1,6 +1,6 @@
 /** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
 import type { AnyNode } from 'acorn';
-import { constantOf, type ProgramSource, propertyOf, textsOf } from './source.ts';
+import { calledBy, type ProgramSource, propertyOf, textsOf } from './source.ts';
 
 /** One use of a reason in the program. */
 export interface SaidReason {
@@ -91,7 +91,7 @@ function inList(node: AnyNode): readonly Said[] {
 
 /** Which of the parameters of a function of this module has this name; -1 for none. */
 function parameterOf(callee: AnyNode, name: string): number {
-  const called = callee.type === 'Identifier' ? constantOf(callee.name, callee) : undefined;
+  const called = calledBy(callee);
   if (called?.type !== 'FunctionDeclaration') return -1;
   return called.params.findIndex((one) => one.type === 'Identifier' && one.name === name);
 }

@@ -86,12 +86,15 @@ export function constantOf(name: string, at: AnyNode): AnyNode | undefined {
     const found = constantsIn(block).findLast(([own]) => own === name);
     if (found !== undefined) return found[1];
   }
-  if (block.type !== 'Program') return undefined;
-  for (const one of block.body)
-    if (one.type === 'ImportDeclaration')
-      for (const { local, ...given } of one.specifiers)
-        if (local.name === name && 'imported' in given && given.imported.type === 'Identifier')
-          return exportOf(join(files.get(block) ?? '', '..', String(one.source.value)), given.imported.name);
+  return block.type === 'Program' ? importOf(name, block) : undefined;
+}
+
+function importOf(name: string, program: AnyNode & { readonly type: 'Program' }): AnyNode | undefined {
+  for (const { specifiers, source } of program.body.filter((one) => one.type === 'ImportDeclaration')) {
+    const found = specifiers.find(({ local }) => local.name === name);
+    if (found?.type !== 'ImportSpecifier' || found.imported.type !== 'Identifier') continue;
+    return exportOf(join(files.get(program) ?? '', '..', String(source.value)), found.imported.name);
+  }
   return undefined;
 }
 
@@ -137,21 +140,13 @@ export function textsOf(node: AnyNode | null | undefined, depth = 0): readonly s
     case 'Literal':
       return typeof node.value === 'string' ? [node.value] : [];
     case 'TemplateLiteral':
-      return [
-        node.quasis
-          .map(
-            ({ value }, at) => `${value.cooked ?? ''}${holeOf(node.expressions[at] as AnyNode | undefined)}`,
-          )
-          .join(''),
-      ];
+      return [templateText(node)];
     case 'Identifier':
       return inner(constantOf(node.name, node));
     case 'MemberExpression':
-      return node.computed ? valuesOf(node.object).flatMap(inner) : [];
+      return valuesOf(node).flatMap(inner);
     case 'CallExpression':
-      return node.callee.type === 'Identifier'
-        ? (returned.get(constantOf(node.callee.name, node) ?? node) ?? []).flatMap(inner)
-        : [];
+      return (returned.get(calledBy(node.callee) ?? node) ?? []).flatMap(inner);
     case 'ConditionalExpression':
       return [...inner(node.consequent), ...inner(node.alternate)];
     case 'LogicalExpression':
@@ -163,14 +158,22 @@ export function textsOf(node: AnyNode | null | undefined, depth = 0): readonly s
   }
 }
 
-/** What a table of the module can give: `TABLE[key]`. */
-function valuesOf(table: AnyNode): readonly AnyNode[] {
-  const value =
-    table.type === 'Identifier' && CONSTANT.test(table.name) ? constantOf(table.name, table) : undefined;
-  if (value?.type !== 'ObjectExpression') return [];
-  return value.properties.flatMap((property) =>
-    property.type === 'Property' ? [property.value as AnyNode] : [],
-  );
+/** The function of a call. */
+export function calledBy(callee: AnyNode): AnyNode | undefined {
+  return callee.type === 'Identifier' ? constantOf(callee.name, callee) : undefined;
+}
+
+/** What a table can give: `TABLE[key]`. */
+function valuesOf({ computed, object }: AnyNode & { readonly type: 'MemberExpression' }): readonly AnyNode[] {
+  const table = computed && object.type === 'Identifier' ? constantOf(object.name, object) : undefined;
+  if (table?.type !== 'ObjectExpression') return [];
+  return table.properties.flatMap((one) => (one.type === 'Property' ? [one.value as AnyNode] : []));
+}
+
+function templateText({ quasis, expressions }: AnyNode & { readonly type: 'TemplateLiteral' }): string {
+  return quasis
+    .map(({ value }, at) => `${value.cooked ?? ''}${holeOf(expressions[at] as AnyNode | undefined)}`)
+    .join('');
 }
 
 /** A constant of a module is replaced by its value, a plain name stays. */
