@@ -80,15 +80,8 @@ export class HttpClient {
    *
    * @throws HttpError when there is no answer, or what `addressesFor` says
    */
-  async open(request: HttpRequest): Promise<HttpAnswer> {
-    const { timer, halts } = this.#haltsOf(request);
-    try {
-      return await this.#follow(request, halts);
-    } catch (error) {
-      throw await this.#readable(error, request, timer);
-    } finally {
-      timer?.stop();
-    }
+  open(request: HttpRequest): Promise<HttpAnswer> {
+    return this.#within(request, (answer) => answer);
   }
 
   /**
@@ -110,17 +103,11 @@ export class HttpClient {
    * @param take reads the body to its end, or leaves it
    * @throws HttpError as {@link ask}, or what `take` throws
    */
-  async read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
-    const { timer, halts } = this.#haltsOf(request);
-    try {
-      const answer = await this.#follow(request, halts);
+  read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
+    return this.#within(request, (answer) => {
       if (isPacked(answer)) throw packed(answer);
-      return await take(answer);
-    } catch (error) {
-      throw await this.#readable(error, request, timer);
-    } finally {
-      timer?.stop();
-    }
+      return take(answer);
+    });
   }
 
   /** Aborts all requests and bodies; nothing is sent any more. */
@@ -129,12 +116,23 @@ export class HttpClient {
     this.#engine.close();
   }
 
-  #haltsOf({ signal, timeoutMs }: HttpRequest): { timer: Deadline | undefined; halts: Halting[] } {
-    const halts: Halting[] = [this.#closing];
-    if (signal !== undefined) halts.push(haltingBy(signal));
+  async #within<T>(request: HttpRequest, take: (answer: HttpAnswer) => T | Promise<T>): Promise<T> {
+    const { signal, timeoutMs } = request;
     const timer = timeoutMs === undefined ? undefined : new Deadline(timeoutMs);
-    if (timer !== undefined) halts.push(timer);
-    return { timer, halts };
+    const halts: Halting[] = [
+      this.#closing,
+      ...(signal === undefined ? [] : [haltingBy(signal)]),
+      ...(timer === undefined ? [] : [timer]),
+    ];
+    try {
+      return await take(await this.#follow(request, halts));
+    } catch (error) {
+      if (timer?.halted === true) throw failed('Timeout', `no answer within ${timeoutMs} ms`);
+      if (signal?.aborted === true || this.#closing.halted) throw failed('Aborted', 'stopped');
+      throw error;
+    } finally {
+      timer?.stop();
+    }
   }
 
   async #follow(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
@@ -177,16 +175,6 @@ export class HttpClient {
   #mayBeAsked(url: string): boolean {
     if (url.startsWith('https://')) return true;
     return url.startsWith('http://') && this.#options.plain?.(new URL(url).host) === true;
-  }
-
-  async #readable(
-    error: unknown,
-    { signal, timeoutMs }: HttpRequest,
-    timer: Deadline | undefined,
-  ): Promise<unknown> {
-    if (timer?.halted === true) return failed('Timeout', `no answer within ${timeoutMs} ms`);
-    if (signal?.aborted === true || this.#closing.halted) return failed('Aborted', 'stopped');
-    return error;
   }
 }
 

@@ -54,6 +54,9 @@ const TABLE = {
   },
 } as const;
 
+/** Their values. */
+export type WebhookFlags = Given<typeof TABLE.flags>['flags'];
+
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {

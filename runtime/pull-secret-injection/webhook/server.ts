@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import type { Frozen } from '../../core/kubernetes/fields.ts';
 import type { Logger } from '../../core/logger.ts';
 import { jsonOf } from '../../core/record.ts';
 import type { Metrics } from '../../engine/metrics.ts';
@@ -30,16 +31,8 @@ const REVIEW = z.looseObject({
   }),
 });
 
-/** The part of a request that webhooks here read. */
-export interface AdmissionRequest {
-  readonly uid: string;
-  readonly operation: string;
-  readonly resource: { readonly resource?: unknown };
-  readonly subResource?: string | undefined;
-  readonly namespace?: string | undefined;
-  /** The object as it would be stored. */
-  readonly object: Readonly<Record<string, unknown>>;
-}
+/** The part of a request that matters here; `object` as it would be stored. */
+export type AdmissionRequest = Frozen<z.output<typeof REVIEW>['request']>;
 
 /** The response. Requests are never denied: failures are warnings. */
 export interface AdmissionAnswer {

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { CommandIo } from '../../cli/command.ts';
 import type { Labels } from '../../core/kubernetes/label-selector.ts';
-import { createLogger, type LogFormat, type LogLevel } from '../../core/logger.ts';
+import { createLogger } from '../../core/logger.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache, type Source } from '../../engine/cache.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
@@ -30,6 +30,7 @@ import { policyObjects, policyVersion } from '../reconciler/admission.ts';
 import { isActive } from '../reconciler/pods.ts';
 import { pullSecretInjection } from '../reconciler/reconcile.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
+import type { WebhookFlags } from './command.ts';
 import { type AdmissionAnswer, type AdmissionRequest, serveWebhook, type WebhookServer } from './server.ts';
 
 // What the webhook makes of a pod that is being created: the same plan that the admission policy is compiled from.
@@ -188,23 +189,9 @@ export class InjectionWebhook {
 
 // Puts the webhook together and runs it until it is stopped.
 
-/** As the flags of the command say. */
-export interface WebhookSettings {
-  readonly 'cert-dir': string;
-  readonly port: number;
-  /** Undefined: no probes. */
-  readonly 'health-port': number | undefined;
-  readonly kubeconfig: string | undefined;
-  readonly namespace: string;
-  readonly exclude: readonly string[] | undefined;
-  readonly 'without-containers': boolean;
-  readonly 'log-level': LogLevel;
-  readonly 'log-format': LogFormat;
-}
-
 /** Serves until the signal; resolves with the exit code. */
 export async function runWebhook(
-  settings: WebhookSettings,
+  settings: WebhookFlags & { readonly 'cert-dir': string },
   { stdout, env, signal }: Pick<CommandIo, 'stdout' | 'env' | 'signal'>,
 ): Promise<0> {
   const log = createLogger({

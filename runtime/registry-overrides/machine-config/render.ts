@@ -18,6 +18,7 @@ import {
   resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
 import { type DraftRule, draftRules, type SetEntry } from '../mirror-sets/collect.ts';
+import { quoted } from '../mirror-sets/fix.ts';
 import {
   confFaults,
   imageOrigin,
@@ -284,11 +285,6 @@ function tableText(rule: MirrorRule): string {
     if (mirror.pullFrom !== 'all') lines.push(`    pull-from-mirror = ${quoted(mirror.pullFrom)}`);
   }
   return `${lines.join('\n')}\n`;
-}
-
-/** As BurntSushi/toml writes a string. */
-function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }
 
 // One run of the operator: from the objects of a cluster to the files of its nodes, or to the refusal of all of them.

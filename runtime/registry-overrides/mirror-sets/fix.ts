@@ -137,7 +137,7 @@ function tableOf(rule: MirrorRule): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A TOML basic string. Values of a mirror set need no escapes; other values may. */
-function quoted(text: string): string {
+/** A TOML basic string, as BurntSushi/toml writes it. Values of a mirror set need no escapes; other values may. */
+export function quoted(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }
