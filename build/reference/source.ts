@@ -34,7 +34,7 @@ export function readSources(): readonly ProgramSource[] {
 /**
  * A text as a {@link ProgramSource}.
  *
- * @throws SyntaxError when the text is no TypeScript that Node takes
+ * @throws SyntaxError when the text is not TypeScript that Node takes
  */
 export function parseSource(file: string, text: string): ProgramSource {
   // Types become blanks, so that positions stay.
