@@ -74,10 +74,18 @@ export function summarize<Facts>(
   facts: Facts,
   observedGeneration?: number,
 ): readonly ConditionInput[] {
-  for (const [state, says] of rows) {
-    const said = says(facts);
-    if (said !== undefined) return readiness(state, said, observedGeneration);
-  }
+  return readinessOf(
+    rows.map(([state, says]) => [state, says(facts)] as const),
+    observedGeneration,
+  );
+}
+
+/** The same of rows that are evaluated. */
+export function readinessOf(
+  rows: readonly (readonly [ObjectState, ConditionText | undefined])[],
+  observedGeneration?: number,
+): readonly ConditionInput[] {
+  for (const [state, said] of rows) if (said !== undefined) return readiness(state, said, observedGeneration);
   throw new TypeError('the table of conditions has no row for what is the case');
 }
 

@@ -3,12 +3,7 @@
  * Kruise's, and a PullStatus in our own namespace speaks instead.
  */
 
-import {
-  type ConditionInput,
-  type ConditionText,
-  type SummaryRow,
-  summarize,
-} from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { Reader, Ref, Result } from '../../engine/contract.ts';
@@ -79,14 +74,28 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
     const said = reportPullStatus(reader, 'hosted', {
       reporter: RECONCILER_NAME,
       about: { apiVersion, kind, namespace, name },
-      conditions: [...summarize(BESIDE, { held, count }), ...held, ...causes],
+      conditions: [...besideKruise(held, count), ...held, ...causes],
       verdicts: [],
     });
     return { apply: [said.apply], status: [said.status], ...told };
   }
-  const facts = injectionFacts(reader, object, options);
-  const { trials, tried } = facts;
-  const summary = summarize(SUMMARY, { ...facts, tried, held, count });
+  const { subject, trouble, unknown, tried, trials } = injectionFacts(reader, object, options);
+  const summary = readinessOf([
+    ['stalled', heldText(held)],
+    ['stalled', trouble],
+    ['stalled', count && platformTrouble(count)],
+    ['unknown', unknown],
+    ['stalled', tried?.status === 'False' ? tried : undefined],
+    ['unknown', tried?.status === 'Unknown' ? tried : undefined],
+    ['progressing', count && distributing(count)],
+    [
+      'ready',
+      {
+        reason: 'Injecting',
+        message: `imagePullSecrets are injected: ${namesGiven(subject.set, subject.variants)}`,
+      },
+    ],
+  ]);
   return {
     ...statusOf(reader, object, [...summary, ...held, CONTAINERS, ...causes]),
     dryRuns: trials,
@@ -101,29 +110,19 @@ const CONTAINERS: ConditionInput = {
   message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
 };
 
-/** Of the copies of a set. */
-interface CopyFacts {
-  /** The report of a held removal. */
-  readonly held: readonly ConditionInput[];
-  /** Of its copies, when it brings any. */
-  readonly count: Count | undefined;
+/** Of the copies of a set, where Kruise injects. */
+function besideKruise(held: readonly ConditionInput[], count: Count | undefined): readonly ConditionInput[] {
+  const message =
+    count === undefined
+      ? 'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where'
+      : `Kruise injects this SidecarSet; ${countedOf(count.current, count.selected, ['namespace', 'namespaces'], ['holds', 'hold'])} its Secrets`;
+  return readinessOf([
+    ['stalled', heldText(held)],
+    ['stalled', count && platformTrouble(count)],
+    ['progressing', count && distributing(count)],
+    ['ready', { reason: 'LeftToKruise', message }],
+  ]);
 }
-
-const BESIDE: readonly SummaryRow<CopyFacts>[] = [
-  ['stalled', ({ held }) => heldText(held)],
-  ['stalled', ({ count }) => count && platformTrouble(count)],
-  ['progressing', ({ count }) => count && distributing(count)],
-  [
-    'ready',
-    ({ count }) => ({
-      reason: 'LeftToKruise',
-      message:
-        count === undefined
-          ? 'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where'
-          : `Kruise injects this SidecarSet; ${countedOf(count.current, count.selected, ['namespace', 'namespaces'], ['holds', 'hold'])} its Secrets`,
-    }),
-  ],
-];
 
 /** Of the names that a set gives to pods. */
 interface InjectionFacts extends TriedPod {
@@ -131,8 +130,6 @@ interface InjectionFacts extends TriedPod {
   readonly trouble: ConditionText | undefined;
   readonly unknown: ConditionText | undefined;
 }
-
-type SetFacts = CopyFacts & InjectionFacts;
 
 /** A set, its variants when pinned, and the revision that it is pinned to, if that exists. */
 interface Subject {
@@ -157,23 +154,6 @@ function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOp
       : NOT_TRIED;
   return { subject, trouble, unknown, tried, trials };
 }
-
-const SUMMARY: readonly SummaryRow<SetFacts>[] = [
-  ['stalled', ({ held }) => heldText(held)],
-  ['stalled', ({ trouble }) => trouble],
-  ['stalled', ({ count }) => count && platformTrouble(count)],
-  ['unknown', ({ unknown }) => unknown],
-  ['stalled', ({ tried }) => (tried?.status === 'False' ? tried : undefined)],
-  ['unknown', ({ tried }) => (tried?.status === 'Unknown' ? tried : undefined)],
-  ['progressing', ({ count }) => count && distributing(count)],
-  [
-    'ready',
-    ({ subject: { set, variants } }) => ({
-      reason: 'Injecting',
-      message: `imagePullSecrets are injected: ${namesGiven(set, variants)}`,
-    }),
-  ],
-];
 
 /** What cannot be told for all pods at once. */
 function unknownOf(
@@ -262,23 +242,23 @@ export function reconcileGrant(
     (one) => one !== ANY_PROFILE && !known.has(one) && reader.get(profileRef(one)) === undefined,
   );
   const whom = profiles.map((one) => (one === ANY_PROFILE ? 'any profile' : `"${one}"`)).join(', ');
-  const rows: readonly SummaryRow<undefined>[] = [
+  const summary = readinessOf(
     [
-      'stalled',
-      () => (problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') }),
+      [
+        'stalled',
+        problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') },
+      ],
+      ['stalled', unread === undefined ? undefined : { reason: 'SourceUnread', message: unread }],
+      ['progressing', waiting('SourceMissing', 'Secret', absent)],
+      ['progressing', waiting('ProfileMissing', 'profile', strange)],
+      [
+        'ready',
+        { reason: 'Granted', message: `${counted(secrets.length, 'Secret')} may be distributed by ${whom}` },
+      ],
     ],
-    ['stalled', () => (unread === undefined ? undefined : { reason: 'SourceUnread', message: unread })],
-    ['progressing', () => waiting('SourceMissing', 'Secret', absent)],
-    ['progressing', () => waiting('ProfileMissing', 'profile', strange)],
-    [
-      'ready',
-      () => ({
-        reason: 'Granted',
-        message: `${counted(secrets.length, 'Secret')} may be distributed by ${whom}`,
-      }),
-    ],
-  ];
-  return statusOf(reader, object, summarize(rows, undefined, object.metadata.generation));
+    object.metadata.generation,
+  );
+  return statusOf(reader, object, summary);
 }
 
 function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {

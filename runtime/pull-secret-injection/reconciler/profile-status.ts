@@ -6,8 +6,7 @@ import {
   type ConditionText,
   nextConditions,
   readiness,
-  type SummaryRow,
-  summarize,
+  readinessOf,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
@@ -139,52 +138,23 @@ function servedCondition(
   return [{ type: 'NamespacesServed', status: 'False', reason: 'OutsideNamespaces', message }];
 }
 
-interface Summary {
-  readonly held: readonly ConditionInput[];
-  readonly profile: PullSecretProfile;
-  readonly count: Count;
-  readonly injecting: ConditionInput;
-  readonly present: readonly ConditionInput[];
-  readonly accounts: readonly ConditionInput[];
-}
-
 const SUSPENDED = {
   reason: 'Suspended',
   message: 'spec.suspend is set: nothing is injected or updated',
 };
 
-function isPending({ injecting }: Summary): boolean {
-  return injecting.reason === 'PolicyPending';
+function readyText(
+  profile: PullSecretProfile,
+  count: Count,
+  accounts: readonly ConditionInput[],
+): ConditionText {
+  const theirs = accounts.map(({ type }) => `; see ${type}`);
+  const isBlocked = count.blocked > 0 || theirs.length > 0;
+  const message = `${servedText(profile, count)}${theirs.join('')}`;
+  return { reason: isBlocked ? 'BlockedByTenants' : 'Current', message };
 }
 
-/** Problems that the platform must fix come first; an unknown state never counts as good. */
-const SUMMARY: readonly SummaryRow<Summary>[] = [
-  ['stalled', ({ held }) => heldText(held)],
-  ['stalled', ({ profile }) => (profile.suspended ? SUSPENDED : undefined)],
-  ['stalled', ({ profile, count }) => (profile.distributes ? platformTrouble(count) : undefined)],
-  [
-    'stalled',
-    (facts) =>
-      facts.profile.injects && facts.injecting.status === 'False' && !isPending(facts)
-        ? facts.injecting
-        : undefined,
-  ],
-  ['unknown', ({ count }) => (count.selected === 0 ? NOTHING_SELECTED : undefined)],
-  ['unknown', ({ injecting, present }) => [injecting, ...present].find(({ status }) => status === 'Unknown')],
-  ['progressing', ({ profile, count }) => (profile.distributes ? distributing(count) : undefined)],
-  ['progressing', (facts) => (isPending(facts) ? facts.injecting : undefined)],
-  [
-    'ready',
-    ({ profile, count, accounts }) => {
-      const theirs = accounts.map(({ type }) => `; see ${type}`);
-      const isBlocked = count.blocked > 0 || theirs.length > 0;
-      const message = `${readyText(profile, count)}${theirs.join('')}`;
-      return { reason: isBlocked ? 'BlockedByTenants' : 'Current', message };
-    },
-  ],
-];
-
-function readyText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
+function servedText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
   if (!distributes) return counted(selected, 'namespace is selected', 'namespaces are selected');
   if (blocked === 0) return `${all(selected, ['holds', 'hold'])} the Secrets`;
   return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
@@ -343,23 +313,34 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   // A folder has no API server.
   const isTried = creationTimestamp !== undefined && profile.injects && !profile.suspended;
   const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
-  const facts: Summary = {
-    profile,
-    count,
-    held: heldCondition(object, removal),
-    injecting: injectingOf(reader, profile, options, tried),
-    present: presentCondition(profile, count),
-    accounts: accountConditions(reader, profile, options),
-  };
-  const summary = summarize(SUMMARY, facts, generation);
+  const held = heldCondition(object, removal);
+  const injecting = injectingOf(reader, profile, options, tried);
+  const isPending = injecting.reason === 'PolicyPending';
+  const present = presentCondition(profile, count);
+  const accounts = accountConditions(reader, profile, options);
+  // Problems that the platform must fix come first; an unknown state never counts as good.
+  const summary = readinessOf(
+    [
+      ['stalled', heldText(held)],
+      ['stalled', profile.suspended ? SUSPENDED : undefined],
+      ['stalled', profile.distributes ? platformTrouble(count) : undefined],
+      ['stalled', profile.injects && injecting.status === 'False' && !isPending ? injecting : undefined],
+      ['unknown', count.selected === 0 ? NOTHING_SELECTED : undefined],
+      ['unknown', [injecting, ...present].find(({ status }) => status === 'Unknown')],
+      ['progressing', profile.distributes ? distributing(count) : undefined],
+      ['progressing', isPending ? injecting : undefined],
+      ['ready', readyText(profile, count, accounts)],
+    ],
+    generation,
+  );
   const conditions = [
     ...summary,
-    ...facts.held,
-    facts.injecting,
+    ...held,
+    injecting,
     ...(profile.distributes ? causeConditions(count) : []),
-    ...facts.present,
+    ...present,
     ...servedCondition(reader, profile, options),
-    ...facts.accounts,
+    ...accounts,
   ];
   return {
     ...statusOf(reader, object, conditions, {

@@ -1,11 +1,6 @@
 /** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
 import { createHash } from 'node:crypto';
-import {
-  type ConditionInput,
-  type ConditionText,
-  type SummaryRow,
-  summarize,
-} from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
@@ -64,12 +59,6 @@ function bounded(verdict: EntryStatus): EntryStatus {
   return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
-const SUMMARY: readonly SummaryRow<OverridesReportInput>[] = [
-  ['stalled', rejected],
-  ['progressing', pending],
-  ['ready', reconciled],
-];
-
 function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
   const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
   const [first] = found;
@@ -85,13 +74,16 @@ function pending({ verdicts }: OverridesReportInput): ConditionText | undefined 
     : { reason: first.reason, message: `not in place yet: ${subjects(found)}` };
 }
 
-function reconciled({ rules }: OverridesReportInput): ConditionText {
-  return { reason: 'Reconciled', message: `${counted(rules, 'source has', 'sources have')} mirrors` };
-}
-
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
   return [
-    ...summarize(SUMMARY, input),
+    ...readinessOf([
+      ['stalled', rejected(input)],
+      ['progressing', pending(input)],
+      [
+        'ready',
+        { reason: 'Reconciled', message: `${counted(input.rules, 'source has', 'sources have')} mirrors` },
+      ],
+    ]),
     {
       type: 'CatalogsValid',
       ...(input.catalogError === undefined
