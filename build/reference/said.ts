@@ -46,7 +46,9 @@ function inObject(node: AnyNode): readonly Said[] {
   );
   const as = note ? 'event' : verdict ? 'verdict' : reason ? 'condition' : 'error';
   const type = textsOf(verdict ?? propertyOf(node, 'type'));
-  return pairs(reason ?? code, note ?? propertyOf(node, 'message')).map((pair) => ({ as, type, ...pair }));
+  return pairs(reason ?? code ?? propertyOf(node, 'check'), note ?? propertyOf(node, 'message')).map(
+    (pair) => ({ as, type, ...pair }),
+  );
 }
 
 /** Of two choices by the same test, each reason has the words of its side. */
