@@ -79,8 +79,21 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
     });
     return { apply: [said.apply], status: [said.status], ...told };
   }
-  const { subject, trouble, unknown, tried, trials } = injectionFacts(reader, object, options);
-  const summary = readinessOf([
+  const facts = injectionFacts(reader, object, options);
+  return {
+    ...statusOf(reader, object, [...injected(facts, held, count), ...held, CONTAINERS, ...causes]),
+    dryRuns: facts.trials,
+    ...told,
+  };
+}
+
+function injected(
+  { subject, trouble, unknown, tried }: InjectionFacts,
+  held: readonly ConditionInput[],
+  count: Count | undefined,
+): readonly ConditionInput[] {
+  const names = namesGiven(subject.set, subject.variants);
+  return readinessOf([
     ['stalled', heldText(held)],
     ['stalled', trouble],
     ['stalled', count && platformTrouble(count)],
@@ -88,19 +101,8 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
     ['stalled', tried?.status === 'False' ? tried : undefined],
     ['unknown', tried?.status === 'Unknown' ? tried : undefined],
     ['progressing', count && distributing(count)],
-    [
-      'ready',
-      {
-        reason: 'Injecting',
-        message: `imagePullSecrets are injected: ${namesGiven(subject.set, subject.variants)}`,
-      },
-    ],
+    ['ready', { reason: 'Injecting', message: `imagePullSecrets are injected: ${names}` }],
   ]);
-  return {
-    ...statusOf(reader, object, [...summary, ...held, CONTAINERS, ...causes]),
-    dryRuns: trials,
-    ...told,
-  };
 }
 
 const CONTAINERS: ConditionInput = {

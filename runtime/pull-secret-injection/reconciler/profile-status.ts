@@ -143,6 +143,37 @@ const SUSPENDED = {
   message: 'spec.suspend is set: nothing is injected or updated',
 };
 
+/** Problems that the platform must fix come first; an unknown state never counts as good. */
+function summaryOf(
+  profile: PullSecretProfile,
+  count: Count,
+  generation: number | undefined,
+  said: {
+    readonly injecting: ConditionInput;
+    readonly held: readonly ConditionInput[];
+    readonly present: readonly ConditionInput[];
+    readonly accounts: readonly ConditionInput[];
+  },
+): readonly ConditionInput[] {
+  const { injecting, held, present, accounts } = said;
+  const isPending = injecting.reason === 'PolicyPending';
+  const isBroken = profile.injects && injecting.status === 'False' && !isPending;
+  return readinessOf(
+    [
+      ['stalled', heldText(held)],
+      ['stalled', profile.suspended ? SUSPENDED : undefined],
+      ['stalled', profile.distributes ? platformTrouble(count) : undefined],
+      ['stalled', isBroken ? injecting : undefined],
+      ['unknown', count.selected === 0 ? NOTHING_SELECTED : undefined],
+      ['unknown', [injecting, ...present].find(({ status }) => status === 'Unknown')],
+      ['progressing', profile.distributes ? distributing(count) : undefined],
+      ['progressing', isPending ? injecting : undefined],
+      ['ready', readyText(profile, count, accounts)],
+    ],
+    generation,
+  );
+}
+
 function readyText(
   profile: PullSecretProfile,
   count: Count,
@@ -315,24 +346,9 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
   const held = heldCondition(object, removal);
   const injecting = injectingOf(reader, profile, options, tried);
-  const isPending = injecting.reason === 'PolicyPending';
   const present = presentCondition(profile, count);
   const accounts = accountConditions(reader, profile, options);
-  // Problems that the platform must fix come first; an unknown state never counts as good.
-  const summary = readinessOf(
-    [
-      ['stalled', heldText(held)],
-      ['stalled', profile.suspended ? SUSPENDED : undefined],
-      ['stalled', profile.distributes ? platformTrouble(count) : undefined],
-      ['stalled', profile.injects && injecting.status === 'False' && !isPending ? injecting : undefined],
-      ['unknown', count.selected === 0 ? NOTHING_SELECTED : undefined],
-      ['unknown', [injecting, ...present].find(({ status }) => status === 'Unknown')],
-      ['progressing', profile.distributes ? distributing(count) : undefined],
-      ['progressing', isPending ? injecting : undefined],
-      ['ready', readyText(profile, count, accounts)],
-    ],
-    generation,
-  );
+  const summary = summaryOf(profile, count, generation, { held, injecting, present, accounts });
   const conditions = [
     ...summary,
     ...held,
