@@ -43,32 +43,19 @@ export function placeText(place: Place): string {
   return `projects/${place.project}${location}/secrets/${place.secret}`;
 }
 
+const PLACE =
+  /^(?:namespaces\/(?<namespace>[^/]+)|projects\/(?<project>[^/]+)(?:\/locations\/(?<location>[^/]+))?)\/secrets\/(?<secret>[^/]+)$/;
+
 /** Undefined for an invalid location, so that no request path is ever built from it. */
 export function readPlace(text: string): Place | undefined {
-  return text.startsWith('namespaces/') ? readKubernetes(text.split('/')) : readGoogle(text.split('/'));
-}
-
-function readKubernetes(parts: readonly string[]): KubernetesPlace | undefined {
-  const [, namespace = '', plural, secret = ''] = parts;
-  if (parts.length !== 4 || plural !== 'secrets') return undefined;
-  return NAMESPACE.test(namespace) && SECRET.test(secret)
-    ? { kind: 'kubernetes', namespace, secret }
-    : undefined;
-}
-
-function readGoogle(parts: readonly string[]): GooglePlace | undefined {
-  if (parts.length === 6) return readRegional(parts);
-  const [kind, project = '', plural, secret = ''] = parts;
-  if (parts.length !== 4 || kind !== 'projects' || plural !== 'secrets') return undefined;
-  return PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret)
-    ? { kind: 'google', project, secret }
-    : undefined;
-}
-
-function readRegional(parts: readonly string[]): GooglePlace | undefined {
-  const [kind = '', project = '', locations = '', location = '', ...rest] = parts;
-  const place = locations === 'locations' ? readGoogle([kind, project, ...rest]) : undefined;
-  return place === undefined || !LOCATION.test(location) ? undefined : { ...place, location };
+  const { namespace, project = '', location, secret = '' } = PLACE.exec(text)?.groups ?? {};
+  if (namespace !== undefined)
+    return NAMESPACE.test(namespace) && SECRET.test(secret)
+      ? { kind: 'kubernetes', namespace, secret }
+      : undefined;
+  if (!PROJECT_ID.test(project) || !GCP_SECRET_NAME.test(secret)) return undefined;
+  if (location === undefined) return { kind: 'google', project, secret };
+  return LOCATION.test(location) ? { kind: 'google', project, location, secret } : undefined;
 }
 
 /** Each once, sorted; invalid locations are skipped. */
@@ -78,24 +65,17 @@ export function uniquePlaces(texts: Iterable<string>): readonly string[] {
 
 /** Where the pull secret of a cluster belongs; nothing of Google while the document names no project. */
 export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
-  const { projectId: project } = cluster;
+  const { projectId: project, provider } = cluster;
+  if (project === undefined || provider !== 'gcp') return [];
+  const location = settings.location === '' ? {} : { location: secretLocation(cluster, settings) };
   const namespace = managementNamespace(cluster, settings);
-  const google: readonly Place[] =
-    project === undefined || cluster.provider !== 'gcp'
+  const places: readonly Place[] = [
+    { kind: 'google', project, ...location, secret: gcpSecretName(settings, cluster) },
+    ...(namespace === ''
       ? []
-      : [
-          {
-            kind: 'google',
-            project,
-            ...(settings.location === '' ? {} : { location: secretLocation(cluster, settings) }),
-            secret: gcpSecretName(settings, cluster),
-          },
-        ];
-  const kubernetes: readonly Place[] =
-    namespace === '' || google.length === 0
-      ? []
-      : [{ kind: 'kubernetes', namespace, secret: settings.pullSecretName }];
-  return uniquePlaces([...google, ...kubernetes].map(placeText));
+      : [{ kind: 'kubernetes', namespace, secret: settings.pullSecretName } as const]),
+  ];
+  return uniquePlaces(places.map(placeText));
 }
 
 /** Namespace of the Secret for HyperShift; empty for none. */
@@ -123,27 +103,30 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
   const secret = gcpSecretName(settings, cluster);
   const location = secretLocation(cluster, settings);
   const replication = fillTemplate(settings.replication, { ...cluster, project: cluster.projectId });
-  return [
-    ...(namespace === '' || NAMESPACE.test(namespace)
-      ? []
-      : ['the name of the management namespace is not valid: expected up to 63 of a-z, 0-9 and -']),
-    ...(RESERVED.test(namespace) || namespace === settings.namespace
-      ? [`the management namespace would be "${namespace}", which is reserved`]
-      : []),
-    ...(GCP_SECRET_NAME.test(secret)
-      ? []
-      : ['the name in Secret Manager is not valid: expected up to 255 of A-Z, a-z, 0-9, _ and -']),
-    ...(settings.location === '' || LOCATION.test(location)
-      ? []
-      : [
-          `"${settings.location}" gives no location for this cluster: expected such as europe-west3${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
-        ]),
-    ...(REPLICATION.test(replication)
-      ? []
-      : [
-          `"${settings.replication}" gives no replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
-        ]),
+  const missing = cluster.region === undefined ? '; spec.gcp.region is missing' : '';
+  const faults: readonly (readonly [isThere: boolean, fault: string])[] = [
+    [
+      namespace !== '' && !NAMESPACE.test(namespace),
+      'the name of the management namespace is not valid: expected up to 63 of a-z, 0-9 and -',
+    ],
+    [
+      RESERVED.test(namespace) || namespace === settings.namespace,
+      `the management namespace would be "${namespace}", which is reserved`,
+    ],
+    [
+      !GCP_SECRET_NAME.test(secret),
+      'the name in Secret Manager is not valid: expected up to 255 of A-Z, a-z, 0-9, _ and -',
+    ],
+    [
+      settings.location !== '' && !LOCATION.test(location),
+      `"${settings.location}" gives no location for this cluster: expected such as europe-west3${missing}`,
+    ],
+    [
+      !REPLICATION.test(replication),
+      `"${settings.replication}" gives no replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${missing}`,
+    ],
   ];
+  return faults.flatMap(([isThere, fault]) => (isThere ? [fault] : []));
 }
 
 // The challenge: what the owner of a project sets on it, so that the clusters of a tenant may have their pull secret there.

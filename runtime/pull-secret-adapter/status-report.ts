@@ -1,5 +1,5 @@
 /** What is reported to `/clusters/{id}/statuses`. */
-import { isRecord } from '../core/record.ts';
+import { isDeepStrictEqual } from 'node:util';
 import type { AdapterStatus } from './cluster.ts';
 
 /** A condition of a report. */
@@ -77,12 +77,5 @@ export function sameReport(report: StatusReport, stored: AdapterStatus | undefin
       present.message === wanted.message
     );
   });
-  return same && canonical(report.data) === canonical(stored.data);
-}
-
-/** JSON with sorted keys. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  );
+  return same && isDeepStrictEqual(JSON.parse(JSON.stringify(report.data)), stored.data);
 }

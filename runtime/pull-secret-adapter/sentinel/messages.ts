@@ -56,11 +56,8 @@ export function messageData(definition: DataNode): MessageData {
     if (typeof value === 'string') return { program: compiled(compile, path, value) };
     return typeof value === 'object' ? { children: map(value, path, depth + 1) } : { literal: value };
   };
-  // The running system writes the names in their order, too.
   const map = (value: DataNode, path: string, depth: number): CompiledMap =>
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const);
+    Object.entries(value).map(([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const);
   const root = map(definition, 'message_data', 0);
   return (cluster, reason) => evaluateMap(root, { resource: resourceOf(cluster), reason });
 }
