@@ -9,8 +9,8 @@ import { EventRecorder } from '../../kube/events.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import { CLUSTER_LABEL, dataSecretName, recordName } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
-import { contentHash, type Effect } from './desired-state.ts';
-import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
+import { contentHash, type DesiredState, type Effect } from './desired-state.ts';
+import { jobIdentity } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
@@ -28,11 +28,7 @@ export interface EffectContext {
 }
 
 /** What an effect is on, as it was seen when it was decided. */
-export interface EffectTarget {
-  readonly cluster: HyperfleetCluster;
-  readonly secret: SecretView | undefined;
-  readonly record: RecordView | undefined;
-}
+export type EffectTarget = Pick<DesiredState, 'cluster' | 'secret' | 'record'>;
 
 /** Another replica has written since this one read: read again. */
 export class Overtaken extends PullwrightError {

@@ -24,9 +24,10 @@ export interface HandlerOptions {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Looks that are tried for one delivery. @default {5} */
   readonly tries?: number;
-  /** Deliveries whose looks all fail, while looks at other clusters succeed. @default {3} */
-  readonly deliveries?: number;
 }
+
+/** Deliveries whose looks all fail, while looks at other clusters succeed. */
+const DELIVERIES = 3;
 
 /** Messages that are remembered. */
 const REMEMBERED = 10_000;
@@ -41,7 +42,7 @@ const REMEMBERED = 10_000;
  * many events it has.
  */
 export function eventHandler(options: HandlerOptions): Handler {
-  const { tries = 5, deliveries = 3 } = options;
+  const { tries = 5 } = options;
   const seen = new Map<string, true>();
   const failed = new Map<string, { readonly times: number; readonly successes: number }>();
   const waiting = new Map<string, Waiting>();
@@ -57,7 +58,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     if (error instanceof PullwrightError && error.retryPolicy === 'terminal') return handled('dead', reason);
     const before = failed.get(key) ?? { times: 0, successes };
     const times = before.times + 1;
-    if (times < deliveries || successes === before.successes) {
+    if (times < DELIVERIES || successes === before.successes) {
       remember(failed, key, { times, successes: before.successes }, REMEMBERED);
       return handled('again');
     }

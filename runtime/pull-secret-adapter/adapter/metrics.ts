@@ -5,16 +5,9 @@
  */
 import { scalarText } from '../../core/record.ts';
 import type { Sample } from '../../engine/contract.ts';
+import type { PassResult } from './reconcile-cluster.ts';
 
-/** What a pass leaves behind. */
-export interface Passed {
-  /** `gone`: the cluster no longer exists. */
-  readonly phase: string;
-  /** Of the condition `Available`. */
-  readonly reason: string;
-  /** The `data` of the report. */
-  readonly data: Readonly<Record<string, unknown>>;
-}
+type Passed = Pick<PassResult, 'phase' | 'reason' | 'data'>;
 
 export class SecretMetrics {
   readonly #clusters = new Map<string, Passed>();

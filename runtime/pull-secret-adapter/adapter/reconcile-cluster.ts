@@ -15,14 +15,12 @@ import type { AdapterSettings } from '../options.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { readPlace, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
-import { type ClusterOutcome, contentHash, recordedPlaces } from './desired-state.ts';
+import { type ClusterOutcome, contentHash, type DesiredState, recordedPlaces } from './desired-state.ts';
 import { type EffectContext, Overtaken, removeOwned, runEffect } from './effects.ts';
 import {
   type JobView,
   jobIdentity,
   type NamespaceState,
-  type RecordView,
-  type SecretView,
   viewJob,
   viewNamespace,
   viewRecord,
@@ -78,6 +76,7 @@ export interface PassContext extends EffectContext {
 export interface PassResult {
   readonly phase: ClusterOutcome['phase'] | 'gone' | 'fault';
   readonly reported: boolean;
+  /** Of the condition `Available`. */
   readonly reason: string;
   /** The `data` of the report. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -211,11 +210,7 @@ async function assertNewest(cluster: HyperfleetCluster, seen: Observed, { api }:
   if (now === undefined || now.generation > cluster.generation) throw new Overtaken(cluster.id);
 }
 
-interface Observed {
-  readonly jobs: readonly JobView[];
-  readonly secret: SecretView | undefined;
-  readonly record: RecordView | undefined;
-}
+type Observed = Pick<DesiredState, 'jobs' | 'secret' | 'record'>;
 
 async function observe(id: string, context: PassContext): Promise<Observed> {
   const { kube, settings } = context;

@@ -25,6 +25,7 @@ import {
   jobMetadata,
   outcomeOf,
   pauseLeftMs,
+  type Reported,
   recordedPlaces,
   removal,
   type StoredState,
@@ -140,17 +141,13 @@ function start(situation: DesiredState, attempt: number, plan: Plan): ClusterOut
   return { ...inProgress(situation, attempt, { effects, places }, plan), phase: 'started' };
 }
 
-interface Progress {
-  readonly effects: readonly Effect[];
-  readonly places?: readonly string[];
-  readonly job?: JobView;
-  readonly requeueAfterMs?: number;
-}
-
 function inProgress(
   situation: DesiredState,
   attempt: number,
-  { job, ...next }: Progress,
+  {
+    job,
+    ...next
+  }: Pick<Partial<Reported>, 'effects' | 'places' | 'requeueAfterMs'> & { readonly job?: JobView },
   plan: Plan,
 ): ClusterOutcome {
   const { cluster, settings } = situation;

@@ -22,8 +22,8 @@ import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from
 import type { AdapterSettings } from '../options.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
 import { challengeOf, managementNamespace, readPlace, secretLocation } from '../places.ts';
-import { contentHash, targetHash } from './desired-state.ts';
-import type { Purpose } from './observe.ts';
+import { contentHash, type Effect, targetHash } from './desired-state.ts';
+import type { RecordView } from './observe.ts';
 
 /** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */
 export function dataSecret(
@@ -68,16 +68,9 @@ export function recordObject(
 }
 
 /** What a Job is to do. */
-export interface JobRequest {
-  readonly job: string;
-  readonly purpose: Purpose;
-  readonly attempt: number;
-  /** Of a Job that deletes. */
-  readonly places: readonly string[];
-  /** The request that it answers. */
-  readonly verifyRequest?: string;
-  /** The request by which older versions are revoked. */
-  readonly revokeRequest?: string;
+export interface JobRequest
+  extends Omit<Extract<Effect, { do: 'start' }>, 'do'>,
+    Partial<Pick<RecordView, 'verifyRequest' | 'revokeRequest'>> {
   /** W3C Trace Context. */
   readonly traceparent?: string;
 }
