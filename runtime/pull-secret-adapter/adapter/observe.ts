@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
+import type { EnvVar } from '../../core/kubernetes/objects.ts';
 import { jsonOf } from '../../core/record.ts';
 import { mapOf } from '../cluster.ts';
 import {
@@ -114,9 +115,8 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
 type EnvReader = (name: string) => string | undefined;
 
 /** The environment from the pod template, which is immutable. */
-function templateEnv({ spec }: KubeObject): EnvReader {
-  const { template } = (spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } };
-  const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? [];
+function templateEnv(job: KubeObject): EnvReader {
+  const env = templateContainers(job).flatMap((container) => (container['env'] ?? []) as readonly EnvVar[]);
   return (name) => env.find((one) => one.name === name)?.value;
 }
 
@@ -141,12 +141,6 @@ export function jobIdentity(job: KubeObject): { readonly clusterId: string; read
     clusterId: value('CLUSTER_ID') ?? id,
     purpose: (value('JOB_MODE') ?? label) === 'delete' ? 'delete' : 'store',
   };
-}
-
-interface PodSpec {
-  readonly containers?: readonly {
-    readonly env?: readonly { readonly name: string; readonly value?: string }[];
-  }[];
 }
 
 function progressOf(status: JobStatus): Pick<JobView, 'phase' | 'startedAt' | 'finishedAt' | 'cause'> {
@@ -226,10 +220,10 @@ export function viewSecret(secret: KubeObject): SecretView {
   };
 }
 
-/** What stands beside it in a pod, such as a side-car of the platform, says nothing about the work. */
-interface ContainerStatus {
-  readonly name?: string;
-  readonly state?: { readonly terminated?: EndedContainer };
+interface PodStatus {
+  readonly containerStatuses?:
+    | readonly { readonly name?: string; readonly state?: { readonly terminated?: EndedContainer } }[]
+    | null;
 }
 
 interface EndedContainer {
@@ -238,18 +232,15 @@ interface EndedContainer {
   readonly finishedAt?: string;
 }
 
-/** Of the pods of exactly this Job (an earlier one may have had the same name), latest termination first. */
+/**
+ * Of the pods of exactly this Job (an earlier one may have had the same name), latest termination first. What stands beside its container
+ * in a pod, such as a side-car of the platform, says nothing about the work.
+ */
 function endedContainers(pods: readonly KubeObject[], jobUid: string): readonly EndedContainer[] {
-  const ended = pods
-    .filter((pod) => (pod.metadata.ownerReferences ?? []).some((owner) => owner.uid === jobUid))
-    .flatMap((pod) => containerStatuses(pod))
-    .filter((container) => container !== undefined);
-  return ended.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
-}
-
-function containerStatuses(pod: KubeObject): readonly (EndedContainer | undefined)[] {
-  const status = pod.status as { readonly containerStatuses?: readonly ContainerStatus[] | null } | undefined;
-  return (status?.containerStatuses ?? [])
-    .filter((container) => container.name === JOB_CONTAINER)
-    .map((container) => container.state?.terminated);
+  return pods
+    .filter((pod) => pod.metadata.ownerReferences?.some((owner) => owner.uid === jobUid))
+    .flatMap(({ status }) => (status as PodStatus | undefined)?.containerStatuses ?? [])
+    .filter(({ name }) => name === JOB_CONTAINER)
+    .flatMap(({ state }) => state?.terminated ?? [])
+    .sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
 }
