@@ -27,8 +27,8 @@ import { SecretMetrics } from './metrics.ts';
 import { jobIdentity } from './observe.ts';
 import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
-// The queue of clusters: the work queue of the engine, with workers, and with promises for waiting requests. A request during a pass
-// gets the next one, shared with all other waiting requests: a thousand events of one cluster are two passes.
+// The queue of clusters: the engine's work queue with workers, and with promises for callers that wait. A call during a pass waits for
+// the next pass, which all waiting callers share: a thousand events of one cluster are two passes.
 
 /** What a pass leaves for the queue. */
 export interface PassEnd {
@@ -91,7 +91,7 @@ export class ClusterQueue {
     return asked.waiter.promise;
   }
 
-  /** Asks without anybody waiting: a pass that fails is tried again, until one succeeds. */
+  /** Queues a pass that no caller waits for; one that fails is retried until one succeeds. */
   hint(id: string, by: FoundBy): void {
     this.#hinted.set(id, by);
     this.#queue.add(id);

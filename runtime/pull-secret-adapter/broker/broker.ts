@@ -113,10 +113,10 @@ export type BrokerNote = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
 
-/** The code alone: messages of the libraries may hold the URL with its password, and names of projects and accounts. */
+/** The code, or else the name, alone: messages of the libraries may hold the URL with its password, and names of projects and accounts. */
 export function codeOf(error: unknown): number | string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'number' || typeof code === 'string' ? code : 'unknown';
+  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
+  return [code, name].find((one) => typeof one === 'number' || typeof one === 'string') ?? 'unknown';
 }
 
 /** Pause before a message that could not be dead-lettered is given back: without it, it would be redelivered at once. */

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exponentialMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { scalarText } from '../../core/record.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
+import { codeOf } from '../broker/broker.ts';
 import type { Sentinel, SentinelCount } from './sentinel.ts';
 
 export interface SentinelProcess {
@@ -63,7 +63,7 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
     record(metrics, count);
     const loud = count.published + count.failed > 0;
     const { cause, waiting, ...numbers } = count;
-    const why = cause === undefined ? {} : { error: publishFault(cause) };
+    const why = cause === undefined ? {} : { error: `the broker did not take an event (${codeOf(cause)})` };
     const isWrong = count.failed + count.undecided > 0;
     logger[isWrong ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
     return { isWhole: count.failed === 0, waiting };
@@ -72,13 +72,6 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
     logger.warn('The clusters could not be gone over', { error: describeError(error) });
     return { isWhole: false, waiting: 0 };
   }
-}
-
-/** The code alone: messages of the brokers' libraries may hold the URL, with its password. */
-function publishFault(error: unknown): string {
-  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
-  const known = typeof code === 'string' || typeof code === 'number' ? code : name;
-  return `the broker did not take an event (${/^[\w.-]{1,60}$/.test(scalarText(known)) ? scalarText(known) : 'unknown'})`;
 }
 
 function record(metrics: Metrics, count: SentinelCount): void {
