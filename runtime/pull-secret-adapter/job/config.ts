@@ -6,7 +6,6 @@ import { CLUSTER_ID } from '../cloud-event.ts';
 import { GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
-import type { RetirementPolicy } from './versions.ts';
 
 // Single variables of the Job's environment: each with its check, and a message that names the variable.
 
@@ -46,6 +45,15 @@ function durationMsOf(env: JobEnvironment, name: string, otherwise: string): num
   if (nanoseconds === undefined || nanoseconds <= 0)
     throw wrong(`${name} is not valid: expected a duration such as 30s`);
   return nanoseconds / 1e6;
+}
+
+export interface RetirementPolicy {
+  /** So many older versions stay at most. */
+  readonly keepVersions: number;
+  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  readonly previousForSeconds: number | undefined;
+  /** So long after that Google destroys it; 0: it stays disabled. */
+  readonly destroyAfterSeconds: number;
 }
 
 function policyOf(env: JobEnvironment): RetirementPolicy {
@@ -121,40 +129,6 @@ function labelsOf(text: string): Readonly<Record<string, string>> {
   return labels;
 }
 
-export interface JobConfig {
-  readonly mode: 'store' | 'delete';
-  readonly gcpProjectId: string;
-  readonly clusterId: string;
-  readonly clusterName: string;
-  readonly secretName: string;
-  readonly pullSecret: Redacted<string>;
-  /** Where the pull secret goes, one of Google among them; or what a deletion goes to. */
-  readonly places: readonly Place[];
-  /** Value of the label on the project that lets the tenant in; empty: not checked. */
-  readonly challenge: string;
-  readonly generation: number;
-  /** Undefined: whatever the secret has. */
-  readonly replication: Replication | undefined;
-  readonly extraLabels: Readonly<Record<string, string>>;
-  /** What becomes of older versions. */
-  readonly policy: RetirementPolicy;
-  /** Any new text revokes older versions at once; empty: no request. */
-  readonly revoke: string;
-  readonly onDeletion: 'delete' | 'retain';
-  readonly adopt: boolean;
-  readonly impersonate: string;
-  readonly secretManagerEndpoint: string;
-  /** With `{location}`, for regional secrets. */
-  readonly regionalEndpoint: string;
-  readonly iamCredentialsEndpoint: string;
-  /** Of Cloud Resource Manager; a dry run checks permissions there. */
-  readonly resourceManagerEndpoint: string;
-  /** For each answer. */
-  readonly timeoutMs: number;
-  /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
-  readonly runTimeoutMs: number;
-}
-
 /** `SECRET_NAME`, or the name made from the cluster. */
 export function secretNameOf(env: JobEnvironment): string {
   const id = valueOf(env, 'CLUSTER_ID', '');
@@ -168,7 +142,7 @@ export function secretNameOf(env: JobEnvironment): string {
  * @param file text of the file that `PULL_SECRET_FILE` names, if it names one
  * @throws JobError InvalidConfiguration, naming the variable
  */
-export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
+export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined) {
   const mode = choiceOf(env, 'JOB_MODE', ['store', 'delete']);
   const isDeletion = mode === 'delete';
   const given = valueOf(env, 'PULL_SECRET_DATA', '');
@@ -203,35 +177,46 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     clusterName: valueOf(env, 'CLUSTER_NAME', ''),
     secretName,
     pullSecret: file ?? redact(given),
+    /** Where the pull secret goes, one of Google among them; or what a deletion goes to. */
     places,
     generation: numberOf(env, 'CLUSTER_GENERATION', 0),
+    /** Value of the label on the project that lets the tenant in; empty: not checked. */
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
+    /** Undefined: whatever the secret has. */
     replication: replicationIn(env),
     extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
+    /** What becomes of older versions. */
     policy: policyOf(env),
+    /** Any new text revokes older versions at once; empty: no request. */
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
     onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
     adopt: env['ADOPT'] === 'true',
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
+    /** With `{location}`, for regional secrets. */
     regionalEndpoint: regionalEndpoint(env),
     iamCredentialsEndpoint: endpoint(
       env,
       'IAM_CREDENTIALS_ENDPOINT',
       'https://iamcredentials.googleapis.com',
     ),
+    /** Of Cloud Resource Manager; a dry run checks permissions there. */
     resourceManagerEndpoint: endpoint(
       env,
       'RESOURCE_MANAGER_ENDPOINT',
       'https://cloudresourcemanager.googleapis.com',
     ),
+    /** For each answer. */
     timeoutMs: durationMsOf(env, 'GCP_API_TIMEOUT', '30s'),
+    /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
     runTimeoutMs: durationMsOf(env, 'RUN_TIMEOUT', '55s'),
   };
 }
 
+export type JobConfig = Readonly<ReturnType<typeof readJobConfig>>;
+
 /** `PLACES` of a deletion, or what the other variables name. */
-function placesOf(env: JobEnvironment, mode: JobConfig['mode']): readonly Place[] {
+function placesOf(env: JobEnvironment, mode: 'store' | 'delete'): readonly Place[] {
   const texts = valueOf(env, 'PLACES', '')
     .split(' ')
     .filter((text) => text !== '');

@@ -7,8 +7,9 @@
 
 import { createHash } from 'node:crypto';
 import { type Redacted, sameSecret } from '../../core/redacted.ts';
+import type { JobConfig, RetirementPolicy } from './config.ts';
 import { GcpError, JobError } from './gcp-error.ts';
-import type { GcpPayload, GcpSecret, GcpVersion, Replication, SecretManager } from './secret-manager.ts';
+import type { GcpPayload, GcpSecret, GcpVersion, SecretManager } from './secret-manager.ts';
 
 // Reads payloads of versions, and never takes a damaged one for what is stored.
 
@@ -56,15 +57,6 @@ export function versionNumber(name: string): string {
 // Which older versions go, and when the next one is due: two credentials are valid for a time after a rotation, or until
 // the older ones are revoked. Source of the rule: the rotation design of HyperFleet (a window in which both credentials work;
 // `force_immediate`), and Google's documentation of delayed destruction (`versionDestroyTtl`).
-
-export interface RetirementPolicy {
-  /** So many older versions stay at most. */
-  readonly keepVersions: number;
-  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
-  readonly previousForSeconds: number | undefined;
-  /** So long after that Google destroys it; 0: it stays disabled. */
-  readonly destroyAfterSeconds: number;
-}
 
 /**
  * Which older versions go now, and when the next of those that stay has to. A version counts as replaced when the next one that can be read
@@ -241,23 +233,16 @@ export function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret,
 
 // What the steps of storing a pull secret work with.
 
-export interface StoreInput {
+export interface StoreInput
+  extends Pick<JobConfig, 'secretName' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'> {
   readonly manager: Pick<
     SecretManager,
     'get' | 'create' | 'update' | 'addVersion' | 'access' | 'versions' | 'disable' | 'destroy'
   >;
-  readonly secretName: string;
   readonly content: Redacted<string>;
   readonly labels: Readonly<Record<string, string>>;
-  readonly replication: Replication | undefined;
   /** Of a regional secret; undefined for one that Google replicates. */
   readonly location: string | undefined;
-  readonly generation: number;
-  /** What becomes of older versions. */
-  readonly policy: RetirementPolicy;
-  /** Any new text requests that older versions are revoked at once; empty: no request. */
-  readonly revoke: string;
-  readonly adopt: boolean;
   /** Unique among runners. */
   readonly runner: string;
   readonly now: () => number;
