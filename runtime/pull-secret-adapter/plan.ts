@@ -57,7 +57,7 @@ export function planCluster(
   const preconditions = [...spec, ...others];
   const unmet = spec.filter((precondition) => !precondition.met);
   if (unmet.length > 0) return problem('invalid', 'PreconditionNotMet', unmet, preconditions);
-  const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret).problems;
+  const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret);
   if (judged.length > 0) {
     const message = limited(judged.slice(0, 10).join('; '));
     return { verdict: 'invalid', reason: 'InvalidPullSecret', message, preconditions };

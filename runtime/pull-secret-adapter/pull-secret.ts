@@ -59,44 +59,31 @@ function hasAuths(value: unknown): boolean {
 /** Largest payload that Secret Manager takes. */
 export const MAX_PULL_SECRET_BYTES = 65_536;
 
-/** Every problem with one, or none. Messages name the registry and the rule, never a value. */
-export interface PullSecretVerdict {
-  readonly problems: readonly string[];
-  /** Registries of the entries, in order. */
-  readonly registries: readonly string[];
-}
-
 /**
- * Validates the text of a pull secret.
+ * Validates the text of a pull secret: every problem with it. Messages name the registry and the rule, never a value.
  */
-export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
+export function judgePullSecret(secret: Redacted<string>): readonly string[] {
   const text = reveal(secret);
   const size = Buffer.byteLength(text);
   if (size > MAX_PULL_SECRET_BYTES) {
-    return failed(`the pull secret has ${size} bytes: at most ${MAX_PULL_SECRET_BYTES} can be stored`);
+    return [`the pull secret has ${size} bytes: at most ${MAX_PULL_SECRET_BYTES} can be stored`];
   }
-  if (!text.isWellFormed()) return failed('invalid JSON: the text is not valid Unicode');
+  if (!text.isWellFormed()) return ['invalid JSON: the text is not valid Unicode'];
   const parsed = parseDockerConfig(secret);
-  if (!parsed.ok) return failed(`${documentProblem(parsed.problem, text)}${pullSecretHint(text)}`);
+  if (!parsed.ok) return [`${documentProblem(parsed.problem, text)}${pullSecretHint(text)}`];
   const { hasAuths, entries, kubeletFault } = parsed.config;
   if (!hasAuths)
-    return failed(
-      `missing 'auths' key, or it is null: 'auths' must be a non-empty object${pullSecretHint(text)}`,
-    );
-  if (entries.length === 0) return failed("'auths' must be a non-empty object");
+    return [`missing 'auths' key, or it is null: 'auths' must be a non-empty object${pullSecretHint(text)}`];
+  if (entries.length === 0) return ["'auths' must be a non-empty object"];
   const problems = entries.flatMap(entryProblem);
   if (problems.length === 0 && kubeletFault !== undefined)
-    return failed('a field beside "auths" has a wrong type: the kubelet discards the whole document');
-  return { problems, registries: entries.map((entry) => withoutUserInfo(entry.key.written)) };
+    return ['a field beside "auths" has a wrong type: the kubelet discards the whole document'];
+  return problems;
 }
 
 /** SHA-256 of the exact text, in hex. */
 export function pullSecretHash(secret: Redacted<string>): string {
   return createHash('sha256').update(reveal(secret)).digest('hex');
-}
-
-function failed(problem: string): PullSecretVerdict {
-  return { problems: [problem], registries: [] };
 }
 
 /** The words of the existing job, for which a document `null` is an object without keys. */

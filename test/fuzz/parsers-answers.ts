@@ -183,10 +183,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
     name: 'pull secret of a cluster',
     corpus: [AUTHS, `{"auths":{"quay.io":{"auth":"eDp5"}}}`],
     unit: '"r.io":{"auth":"eDp5"},',
-    run: (text) => {
-      const { problems, registries } = judgePullSecret(redact(text));
-      return unlessNamed(registriesOf(redact(text)), [problems, registries]);
-    },
+    run: (text) => unlessNamed(registriesOf(redact(text)), judgePullSecret(redact(text))),
   },
   {
     name: 'what changed in a Secret',

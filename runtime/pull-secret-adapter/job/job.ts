@@ -202,7 +202,7 @@ export function failedEnd(
 
 /** Refuses what can never work. @throws JobError InvalidPullSecret */
 export function assertPullSecret(secret: Redacted<string>): void {
-  const { problems } = judgePullSecret(secret);
+  const problems = judgePullSecret(secret);
   if (problems.length > 0) {
     throw new JobError(
       'InvalidPullSecret',

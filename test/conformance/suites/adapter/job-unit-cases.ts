@@ -111,7 +111,7 @@ export const suite: ConformanceSuite<Input> = {
   async answer(input) {
     switch (input.kind) {
       case 'pull secret': {
-        const { problems } = judgePullSecret(redact(input.text));
+        const problems = judgePullSecret(redact(input.text));
         const said =
           input.contains === undefined || problems.some((problem) => problem.includes(input.contains ?? ''));
         return said ? { ok: problems.length === 0 } : { problems };
