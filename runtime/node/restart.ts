@@ -141,8 +141,10 @@ function failure(error: PullwrightError): RestartEnd {
 }
 
 /** What was thrown, as an error of ours. */
-export function asProblem(error: unknown, code = 'Unknown'): PullwrightError {
-  return error instanceof PullwrightError ? error : new PullwrightError(describeError(error), { code });
+export function asProblem(error: unknown, code?: 'SourceInvalid'): PullwrightError {
+  return error instanceof PullwrightError
+    ? error
+    : new PullwrightError(describeError(error), { code: code ?? 'Unknown' });
 }
 
 // The health answer of the unit itself, such as the kubelet's on loopback: used only where it can be reached.
