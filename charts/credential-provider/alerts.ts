@@ -4,12 +4,6 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CREDENTIAL_PROVIDER } from '../../runtime/credential-provider/platform.ts';
 import { type Alert, prometheusRule } from '../shared/monitoring.ts';
 
-export interface AlertOptions {
-  readonly namespace: string;
-  /** Whether the installer runs in this cluster. @default {false} */
-  readonly installer?: boolean;
-}
-
 const PLUGIN = `plugin_name="${CREDENTIAL_PROVIDER.name}"`;
 
 const ALERTS: readonly Alert[] = [
@@ -58,16 +52,10 @@ const INSTALLER_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** The alerts of the system. */
-export function credentialProviderAlertList({
-  installer = false,
-}: Pick<AlertOptions, 'installer'>): readonly Alert[] {
-  return [...ALERTS, ...(installer ? INSTALLER_ALERTS : [])];
-}
-
 /**
  * A PrometheusRule over the metrics of kubelet, reconciler, node agents and installer.
  *
+ * @param options `installer`: whether it runs in this cluster
  * @example
  * ```ts
  * import { credentialProviderAlerts } from './alerts.ts';
@@ -76,9 +64,13 @@ export function credentialProviderAlertList({
  * assert.equal(credentialProviderAlerts({ namespace: 'pullwright-system' }).kind, 'PrometheusRule');
  * ```
  */
-export function credentialProviderAlerts({ namespace, installer = false }: AlertOptions): KubeObject {
-  return prometheusRule(
-    { name: 'pullwright-credential-provider', namespace },
-    credentialProviderAlertList({ installer }),
-  );
+export function credentialProviderAlerts(options: {
+  readonly namespace: string;
+  readonly installer?: boolean;
+}): KubeObject {
+  const { namespace, installer = false } = options;
+  return prometheusRule({ name: 'pullwright-credential-provider', namespace }, [
+    ...ALERTS,
+    ...(installer ? INSTALLER_ALERTS : []),
+  ]);
 }

@@ -67,11 +67,6 @@ export function readRecord(file: string): InstalledExecutable | undefined {
   }
 }
 
-/** Stores the record, whole or not at all. */
-export function storeRecord(file: string, record: InstalledExecutable): void {
-  replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
-}
-
 export interface SourceOptions extends WantedOptions {
   /** What is copied to the node. */
   readonly executable: string;
@@ -165,7 +160,8 @@ export class NodeSource {
     if (!isExecutable(path)) chmodSync(path, 0o755);
     const file = recordFile(this.#options);
     makeFolder(dirname(file), 0o700);
-    storeRecord(file, { path: hostPath, sha256, version: VERSION });
+    const record: InstalledExecutable = { path: hostPath, sha256, version: VERSION };
+    replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
     this.#copiedTo = path;
   }
 

@@ -12,7 +12,7 @@ import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
 import type { HostPlaces } from './host.ts';
-import { type GoodPlan, kubeletPointers } from './plan.ts';
+import { executablePath, type GoodPlan, kubeletPointers } from './plan.ts';
 
 /** What is wrong; undefined when nothing is. */
 export interface TrialFailure {
@@ -86,7 +86,7 @@ export function trialService(
   answer: string,
   kubelet: LoadedService | undefined,
 ): ServiceProperties {
-  const program = `${plan.binDir}/${CREDENTIAL_PROVIDER.name}`;
+  const program = executablePath(plan);
   const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
   const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
   return [
