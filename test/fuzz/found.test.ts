@@ -106,13 +106,6 @@ const rows: readonly Row[] = [
     says: /is none of In, NotIn, Exists, DoesNotExist/,
   },
   {
-    name: 'a kind of mirror that is a map',
-    reason: 'the document is refused',
-    parser: 'overrides document',
-    text: '{"version":1,"rules":[{"source":"a","mirrors":[{"location":"b","pullFrom":{"toString":1}}],"mirrorSourcePolicy":"NeverContactSource"}]}',
-    says: /^undefined$/,
-  },
-  {
     name: 'details that are null',
     reason: 'a proxy may answer anything',
     parser: "answer of Google's APIs",

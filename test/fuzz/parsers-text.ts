@@ -29,8 +29,6 @@ import {
   parseOverridesFlag,
   sameOverrides,
 } from '../../runtime/registry-overrides/overrides.ts';
-import { overridesDocument } from '../../runtime/registry-overrides/reconciler/report.ts';
-import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
 import {
@@ -141,22 +139,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       const written = formatImageOverrides(parsed);
       holds(formatImageOverrides(parseImageOverrides(written)) === written, 'the overrides');
       return parsed === undefined ? undefined : [...parsed];
-    },
-  },
-  {
-    name: 'overrides document',
-    corpus: [
-      '{"version":1,"rules":[{"source":"quay.io","mirrors":[{"location":"m.io","pullFrom":"all"}],"mirrorSourcePolicy":"NeverContactSource"}]}',
-    ],
-    unit: '{"source":"a","mirrors":[]},',
-    run: (text) => {
-      const rules = parseOverridesDocument(text);
-      if (rules !== undefined)
-        holds(
-          jsonOf(parseOverridesDocument(overridesDocument(rules).text)) === jsonOf(rules),
-          'the document',
-        );
-      return rules;
     },
   },
   {

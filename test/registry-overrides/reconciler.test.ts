@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { table, test } from '../support/suite.ts';
-import { parseOverridesDocument } from './overrides-document.ts';
 import {
   after,
   condition,
@@ -39,11 +38,19 @@ test('sets one variable on both Deployments and leaves everything else alone', (
 test('writes the whole truth as a document: order, policy, tags and digests', () => {
   const object = documentOf(run([hostedCluster(), DIGESTS, TAGS, POLICY, ...DEPLOYMENTS]));
   const text = (object['data'] as Record<string, string>)['overrides.json'] ?? '';
-  const rules = parseOverridesDocument(text) ?? [];
+  const { version, rules } = JSON.parse(text) as {
+    readonly version: number;
+    readonly rules: readonly {
+      readonly source: string;
+      readonly mirrors: readonly { readonly location: string; readonly pullFrom: string }[];
+      readonly mirrorSourcePolicy: string;
+    }[];
+  };
+  assert.equal(version, 1);
   assert.deepEqual(
     rules.map((rule) => [
-      rule.prefix,
-      rule.blocked,
+      rule.source,
+      rule.mirrorSourcePolicy === 'NeverContactSource',
       rule.mirrors.map((mirror) => `${mirror.pullFrom} ${mirror.location}`),
     ]),
     [

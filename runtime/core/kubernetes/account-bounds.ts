@@ -4,26 +4,17 @@
  */
 import { GLOBAL_PULL_SECRET } from './hypershift.ts';
 import type { KubeObject } from './object.ts';
-import {
-  type AdmissionPolicyInput,
-  admissionPolicy,
-  labels,
-  type PolicyRule,
-  type Validation,
-} from './objects.ts';
+import { type AdmissionPolicyInput, admissionPolicy, labels, type PolicyRule } from './objects.ts';
 
-/** What every write of one kind by an account must hold. */
-export interface AccountBound {
+/** What every write of one kind by an account must hold: by default all three operations. */
+export interface AccountBound
+  extends Pick<
+      AdmissionPolicyInput,
+      'apiGroup' | 'resource' | 'resourceNames' | 'against' | 'variables' | 'validations'
+    >,
+    Partial<Pick<AdmissionPolicyInput, 'operations'>> {
   /** End of the policy's name, e.g. `nodes`. */
   readonly name: string;
-  readonly apiGroup: string | readonly string[];
-  readonly resource: string | readonly string[];
-  /** @default all three */
-  readonly operations?: AdmissionPolicyInput['operations'];
-  readonly resourceNames?: readonly string[];
-  readonly against?: NonNullable<AdmissionPolicyInput['against']>;
-  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
-  readonly validations: readonly Validation[];
 }
 
 type Account = { readonly namespace: string; readonly name: string };

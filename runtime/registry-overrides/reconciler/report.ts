@@ -193,37 +193,18 @@ function count(verdicts: readonly EntryStatus[], reason: string): number {
 // administrator wrote, for which pulls each mirror serves, and whether the source may be contacted. The text format of
 // `OPENSHIFT_IMG_OVERRIDES` can say none of these.
 
-export interface OverridesDocument {
-  readonly version: 1;
-  readonly rules: readonly DocumentRule[];
-}
-
-export interface DocumentRule {
-  readonly source: string;
-  readonly mirrors: readonly {
-    readonly location: string;
-    readonly pullFrom: 'all' | 'digest-only' | 'tag-only';
-  }[];
-  readonly mirrorSourcePolicy: 'AllowContactingSource' | 'NeverContactSource';
-}
-
 /**
- * The document of `rules`, its text, and the hash of the text (hexadecimal SHA-256). Equal rules give equal texts.
+ * The text of the document of `rules`, and its hash (hexadecimal SHA-256). Equal rules give equal texts.
  */
 export function overridesDocument(rules: readonly MirrorRule[]): {
-  readonly document: OverridesDocument;
   readonly text: string;
   readonly hash: string;
 } {
-  const document: OverridesDocument = { version: 1, rules: rules.map(documentRule) };
-  const text = `${JSON.stringify(document)}\n`;
-  return { document, text, hash: createHash('sha256').update(text).digest('hex') };
-}
-
-function documentRule(rule: MirrorRule): DocumentRule {
-  return {
-    source: rule.prefix,
-    mirrors: rule.mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
-    mirrorSourcePolicy: rule.blocked ? 'NeverContactSource' : 'AllowContactingSource',
-  };
+  const written = rules.map(({ prefix, mirrors, blocked }) => ({
+    source: prefix,
+    mirrors: mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
+    mirrorSourcePolicy: blocked ? 'NeverContactSource' : 'AllowContactingSource',
+  }));
+  const text = `${JSON.stringify({ version: 1, rules: written })}\n`;
+  return { text, hash: createHash('sha256').update(text).digest('hex') };
 }
