@@ -106,7 +106,7 @@ const imageOnly: Plugin = {
       contents: `import { NOTHING } from './runtime/cli/command.ts';
         import { PullwrightError } from './runtime/core/errors.ts';
         const text = 'The npm package has no command "${path}": it runs in pods and on nodes, from the image or the executable for Linux';
-        const spec = { name: '${path}', summary: '', about: [text + '.'], flags: {}, examples: [] };
+        const spec = { name: '${path}', about: [text + '.'], flags: {}, examples: [] };
         const run = async () => { throw new PullwrightError(text, { code: 'ImageOnly' }); };
         export const command = { name: '${path}', permissions: NOTHING, spec: async () => spec, run };`,
     }));

@@ -158,7 +158,6 @@ function dataOf({ overlays: _overlays, ...result }: SynthResult): object {
 
 const TABLE = {
   name: 'synth',
-  summary: 'Render a fleet into files for a GitOps repository',
   about: [
     'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer wanted are removed; files that were not rendered stay.',
   ],

@@ -29,7 +29,7 @@ export async function commandPages(): Promise<readonly CommandPage[]> {
  * import { markdownReference } from './cli.ts';
  * import assert from 'node:assert/strict';
  *
- * const spec = { name: 'demo', summary: 'Show it', about: ['Shows it.'], flags: {}, examples: ['pullwright demo'] };
+ * const spec = { name: 'demo', about: ['Shows it.'], flags: {}, examples: ['pullwright demo'] };
  * const permissions = { reads: [], writes: [], hosts: [], api: [] };
  * assert.match(markdownReference([{ spec, permissions }]), /^## demo\n\nShows it\.\n\n```text\npullwright demo\n```$/m);
  * ```
@@ -46,7 +46,7 @@ export function markdownReference(pages: readonly CommandPage[]): string {
     'Within a major version no field is removed, renamed or changes its type; fields, codes, reasons and states may be added. Texts for people (`message`,',
     '`summary`, `fix`, `advice`, `why`) may change in any version.',
     '',
-    ...pages.map(({ spec }) => `- [\`${spec.name}\`](#${spec.name}): ${spec.summary}`),
+    ...pages.map(({ spec }) => `- [\`${spec.name}\`](#${spec.name}): ${COMMANDS[spec.name]?.summary ?? ''}`),
     '',
     ...pages.flatMap(markdownPage),
     '## Exit codes of job',

@@ -6,8 +6,11 @@ import type { CommandSpec } from './help.ts';
 
 /** A command's table, with what it touches besides what its flags name. */
 export interface CommandTable<F extends Flags> extends CommandSpec<F> {
-  readonly permissions: Permissions;
+  readonly permissions: FixedPermissions;
 }
+
+/** What is read and written by default: what the flags name. */
+type FixedPermissions = Pick<Permissions, 'hosts' | 'api'> & Partial<Permissions>;
 
 /** Makes the command; `run` is given what the arguments say. */
 export function defineCommand<F extends Flags>(
@@ -16,7 +19,6 @@ export function defineCommand<F extends Flags>(
 ): Command {
   return {
     name: table.name,
-    summary: table.summary,
     spec: async () => table,
     permissions: withFlags(table.permissions, table.flags),
     run: (args, io) => {
@@ -30,15 +32,15 @@ export function defineCommand<F extends Flags>(
 }
 
 /** What flags name is read or written; an object of their own lists it behind what is fixed. */
-function withFlags(fixed: Permissions, flags: Flags): Permissions {
+function withFlags({ reads = [], writes = [], ...fixed }: FixedPermissions, flags: Flags): Permissions {
   const named = (touches: 'reads' | 'writes'): string[] =>
     Object.entries(flags)
       .filter(([, flag]) => flag.touches === touches)
       .map(([name]) => `<--${name}>`);
   return {
     ...fixed,
-    reads: [...fixed.reads, ...named('reads')],
-    writes: [...fixed.writes, ...named('writes')],
+    reads: [...reads, ...named('reads')],
+    writes: [...writes, ...named('writes')],
   };
 }
 
@@ -66,8 +68,6 @@ export type ExitCode = number;
 
 export interface Command {
   readonly name: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
   readonly permissions: Permissions;
   /** What help, completion and the reference are made of; made on demand, as the kubelet's plugin never needs it. */
   spec(): Promise<CommandSpec>;

@@ -7,8 +7,6 @@ export interface CommandSpec<F extends Flags = Flags> {
   readonly name: string;
   /** What is called, where it is another name than `pullwright <name>`. */
   readonly program?: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
   /** What it does: paragraphs, one line each. */
   readonly about: readonly string[];
   /** Arguments that are not flags, in their order. */

@@ -18,7 +18,6 @@ interface CompletionEntry {
 
 const TABLE = {
   name: 'completion',
-  summary: 'Print a completion script for bash, zsh or fish',
   about: [
     'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are read with kubectl.',
   ],

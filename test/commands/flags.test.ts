@@ -171,7 +171,6 @@ table(test, refused, ({ args, says }) => {
 test('help has every flag once, with its letter, its value and its default', () => {
   const help = helpText({
     name: 'demo',
-    summary: 's',
     about: ['About.'],
     flags: FLAGS,
     examples: ['pullwright demo'],
@@ -185,10 +184,7 @@ test('help has every flag once, with its letter, its value and its default', () 
 
 test('every table is sound: short letters are of one flag, and defaults can be read', async () => {
   for (const [name, entry] of Object.entries(COMMANDS)) {
-    const command = await entry.load();
-    const spec = await command.spec();
-    assert.equal(spec.summary, entry.summary, name);
-    assert.equal(command.summary, entry.summary, name);
+    const spec = await (await entry.load()).spec();
     const letters = Object.values(spec.flags).flatMap(({ short }) => (short === undefined ? [] : [short]));
     assert.equal(new Set(letters).size, letters.length, name);
     for (const [flag, { read, help }] of Object.entries(spec.flags)) {

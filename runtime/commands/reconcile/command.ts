@@ -7,7 +7,6 @@ import { FLAGS } from './settings.ts';
 
 const TABLE = {
   name: 'reconcile',
-  summary: 'Keep clusters as declared; with --from, show offline what would change',
   about: [
     'Computes what should be: the merged pull secret, node labels, and all that the other systems declare.',
     'Offline, with --from, it reads every manifest below DIR ("-" reads standard input), as "kubectl get -o yaml --show-managed-fields" prints them, runs every reconciler until nothing changes any more, and prints what would change. Nothing is written unless --to names a folder. In a cluster, without --from, it keeps it so until it is stopped.',
@@ -16,8 +15,6 @@ const TABLE = {
   exitCodes: '0 done, 1 something could not be read, validated or written, 2 wrong usage',
   examples: ['pullwright reconcile --from examples/fleet/hosted --management examples/fleet/management'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: [
       'API servers of the kubeconfigs',
       'with `--registry-authfile`, or where a cluster says `askRegistries`: registries of the catalogs',

@@ -16,7 +16,6 @@ import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } 
 
 const TABLE = {
   name: 'uninstall',
-  summary: 'Remove everything from a cluster, in order, and leave the nodes working',
   about: [
     'Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs, nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed is continued by running it again.',
   ],
@@ -45,8 +44,6 @@ const TABLE = {
   exitCodes: '0 nothing of it is left, 1 something could not be removed, 2 wrong usage',
   examples: ['pullwright uninstall --kubeconfig admin.kubeconfig --dry-run'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
       'get, list, delete every kind that is rendered or applied (cluster-admin)',

@@ -20,7 +20,6 @@ const UNIT_PATH = '/etc/systemd/system:/run/systemd/system:/usr/lib/systemd/syst
 
 const TABLE = {
   name: 'install-provider',
-  summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
   about: [
     'Puts executable, kubelet file and systemd drop-in of the credential provider on this node, for the entries of CRIOCredentialProviderConfig/cluster, and restarts the kubelet. When the kubelet does not come up, the old drop-in is put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newer and the kubelet would take the file, nor on nodes that the Machine Config Operator manages.',
   ],
@@ -77,8 +76,6 @@ const TABLE = {
   },
   examples: ['pullwright install-provider --root /host --dry-run'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
     api: [
       'get nodes',

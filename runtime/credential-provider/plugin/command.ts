@@ -12,7 +12,6 @@ import { runProvider } from './run.ts';
 
 export const command: Command = {
   name: 'provider',
-  summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
   spec: async () => PROVIDER_SPEC,
   permissions: {
     reads: [
@@ -79,7 +78,6 @@ function write(io: CommandIo, fd: 1 | 2, text: string): void {
 export const PROVIDER_SPEC: CommandSpec = {
   name: 'provider',
   program: 'crio-credential-provider',
-  summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
   about: [
     "Gives CRI-O the pull credentials of a pod's namespace, for the mirrors that an image is really pulled from.",
     "The kubelet runs it with a CredentialProviderRequest on stdin. It finds the image's mirrors in registries.conf, reads the namespace's pull secrets with the pod's own token, writes <auth dir>/<namespace>-<sha256 of the image>.json for CRI-O and answers with a CredentialProviderResponse on stdout. Everything else goes to stderr and to the journal (journalctl -t crio-credential-provider).",

@@ -134,7 +134,6 @@ async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>)
 
 const TABLE = {
   name: 'check',
-  summary: 'Check a cluster before an installation, and the installation after it',
   about: [
     'Renders the fleet for one cluster and holds it against that cluster. Before an installation (--pre): its version, definitions, priority classes, pod security or SecurityContextConstraints, eligible nodes and their runtime, the Machine Config Operator, HyperShift, other tools that write the same objects, and what the account may do. After it: every object there, definitions served, workloads ready, admission at work, nodes and pull secrets in order. Each line says ok, warn or fail, and what to do. Nothing is changed, and no Secret of the cluster is read.',
   ],
@@ -152,8 +151,6 @@ const TABLE = {
   exitCodes: '0 nothing fails (warnings are shown), 1 something fails, or could not be read, 2 wrong usage',
   examples: ['pullwright check --pre --fleet fleet.yaml', 'pullwright check --fleet fleet.yaml'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'list nodes, namespaces, customresourcedefinitions, priorityclasses, securitycontextconstraints, deployments, clusterrolebindings, mutatingwebhookconfigurations, validatingwebhookconfigurations',

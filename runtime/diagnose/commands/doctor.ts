@@ -132,7 +132,6 @@ function manifests(objects: readonly KubeObject[]): string {
 
 const TABLE = {
   name: 'doctor',
-  summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
   about: [
     'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
     'With --all every pod that fails to pull is examined, and pods that fail for the same cause are one line: how many, in which namespaces, and what fixes it.',
@@ -159,8 +158,6 @@ const TABLE = {
   exitCodes: '0 no link is broken, 1 one is, or that is unknown, 2 wrong usage',
   examples: ['pullwright doctor deploy/web -n shop', 'pullwright doctor --all -A'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces, nodes',

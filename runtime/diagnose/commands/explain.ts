@@ -35,7 +35,6 @@ import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/t
 
 const TABLE = {
   name: 'explain',
-  summary: 'Show which credentials are tried for an image, and why not others',
   about: [
     'Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.',
   ],
@@ -76,8 +75,6 @@ const TABLE = {
     '0 something is tried and nothing stands in the way, 1 a finding of severity error, or a document of --from could not be read, 2 wrong usage',
   examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',

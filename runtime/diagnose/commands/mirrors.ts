@@ -218,7 +218,6 @@ export function isHarmless({ changed }: InUse): boolean {
 
 const TABLE = {
   name: 'mirrors',
-  summary: 'Show where an image is pulled from, in order, and why',
   about: [
     'Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each, and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.',
   ],
@@ -261,8 +260,6 @@ const TABLE = {
     '0 each image has a usable pull source, with --probe one that answers, with --in-use no image loses anything, 1 not so, the Machine Config Operator refuses the mirror sets, or a document could not be read, 2 wrong usage',
   examples: ['pullwright mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: [
       'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
     ],

@@ -187,7 +187,6 @@ export function examine(
 
 const TABLE = {
   name: 'report',
-  summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
   about: [
     'Looks at every cluster of a folder of manifests, or at the cluster of a kubeconfig, and says what is wrong, where, and what to do: clusters by system, the registry keys that nodes get, the way of each image from pod to registry, namespaces with their pull secrets, mirror sets as the operator takes them. With --html as one page that needs no network. Shows no password and no user name.',
   ],
@@ -204,8 +203,6 @@ const TABLE = {
   exitCodes: '0 nothing is broken, 1 something is or could not be read, 2 wrong usage',
   examples: ['pullwright report --from examples/fleet --html report.html'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
       'list secrets, serviceaccounts, namespaces, nodes, pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, events, roles, rolebindings',

@@ -97,7 +97,6 @@ export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DE
 
 const TABLE = {
   name: 'status',
-  summary: 'Show what is in order and what is not',
   about: [
     "Prints one row for every pull secret, profile, grant, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
   ],
@@ -115,8 +114,6 @@ const TABLE = {
   exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
   examples: ['pullwright status --watch'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
       'list pullstatuses, pullsecretprofiles, pullsecretgrants, sidecarsets (apps.kruise.io), criocredentialproviderconfigs, nodes',

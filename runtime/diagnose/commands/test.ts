@@ -148,7 +148,6 @@ function described(found: Found): string {
 
 const TABLE = {
   name: 'test',
-  summary: 'Check expectations about pull credentials offline (JUnit for pipelines)',
   about: [
     'Checks expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
   ],
@@ -169,7 +168,7 @@ const TABLE = {
   ],
   exitCodes: '0 all hold, 1 one does not, or could not be checked, 2 wrong usage',
   examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
-  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+  permissions: { reads: ['<FILE>'], hosts: ['none'], api: [] },
 } as const;
 
 export const command: Command = defineCommand(TABLE, run);

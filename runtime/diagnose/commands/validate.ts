@@ -33,7 +33,6 @@ import { inForm } from '../views/text.ts';
 
 const TABLE = {
   name: 'validate',
-  summary: 'Validate pull secrets, mirror sets, profiles and fleets before they are applied',
   about: [
     'Validates pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
   ],
@@ -56,7 +55,7 @@ const TABLE = {
   },
   exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
   examples: ['pullwright validate additional-pull-secret.yaml'],
-  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+  permissions: { reads: ['<FILE>'], hosts: ['none'], api: [] },
 } as const;
 
 export const command: Command = defineCommand(TABLE, run);

@@ -285,7 +285,6 @@ async function tell(
 
 const TABLE = {
   name: 'verify',
-  summary: 'Check that registries accept the credentials and have the images',
   about: [
     'Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror. One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.',
   ],
@@ -337,8 +336,6 @@ const TABLE = {
   exitCodes: '0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage',
   examples: ['pullwright verify --all-in-use -n payments'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: [
       'the API server of the kubeconfig; none with --from',
       'the registries and mirrors of the images, and the token services they name',

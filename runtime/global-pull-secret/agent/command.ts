@@ -27,7 +27,6 @@ import type { AgentSettings } from './agent.ts';
 
 const TABLE = {
   name: 'agent',
-  summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
   about: [
     'Runs on a node, in the DaemonSet global-pull-secret-syncer. Keeps /var/lib/kubelet/config.json equal in meaning to the mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back when the kubelet does not come up.',
   ],
@@ -107,8 +106,6 @@ const TABLE = {
   notes: ['Ready (/readyz) means: the file says what the mounted secret says, and no restart is pending.'],
   examples: ['pullwright agent --once --dry-run --original /tmp/pull-secret.json --file /tmp/config.json'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: [
       'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report or --restart-window=auto',
     ],

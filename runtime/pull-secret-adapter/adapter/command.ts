@@ -25,7 +25,6 @@ export async function tenantsOf(path: string | undefined): Promise<unknown> {
 
 const TABLE = {
   name: 'adapter',
-  summary: 'Sync pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
   about: [
     'Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where HyperShift reads it, by a Job; reports to the HyperFleet API.',
   ],
@@ -65,8 +64,6 @@ const TABLE = {
     'pullwright adapter --api https://hyperfleet.example.com --broker rabbitmq --broker-url-file /etc/broker/url',
   ],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: [
       'the HyperFleet API, the broker, the API server; listens on <--health-port> and <--metrics-port>',
     ],

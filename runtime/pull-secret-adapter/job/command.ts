@@ -6,7 +6,6 @@ import { VERSION } from '../../core/version.ts';
 
 const TABLE = {
   name: 'job',
-  summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
   about: [
     'Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. Everything comes by environment; a Job of the adapter sets it.',
   ],

@@ -11,7 +11,6 @@ import { Sentinel } from './sentinel.ts';
 
 const TABLE = {
   name: 'sentinel',
-  summary: 'Publish events about HyperFleet clusters that need work (runs in a Deployment)',
   about: [
     'Publishes an event about every cluster that needs work: rule "reconcile" by generation and age, as the running system; rule "dependencies" once the adapters that come first are available, as "cluster.create".',
   ],
@@ -28,8 +27,6 @@ const TABLE = {
     'pullwright sentinel --api https://hyperfleet.example.com --broker-url-file /etc/broker/url --once',
   ],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the HyperFleet API, the broker; listens on <--health-port> and <--metrics-port>'],
     api: [],
   },

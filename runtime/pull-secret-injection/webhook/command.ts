@@ -16,7 +16,6 @@ import { UsageError } from '../../core/errors.ts';
 
 const TABLE = {
   name: 'webhook',
-  summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
   about: [
     'Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the webhook stays out of it. A pod is never refused.',
   ],
@@ -43,8 +42,6 @@ const TABLE = {
   notes: ['Ready (/readyz) means: every profile and namespace was read once.'],
   examples: ['pullwright webhook --cert-dir /etc/pullwright/tls --port 9443'],
   permissions: {
-    reads: [],
-    writes: [],
     hosts: ['the API server; listens on <--port> and <--health-port>'],
     api: [
       'get, list, watch namespaces, serviceaccounts',
