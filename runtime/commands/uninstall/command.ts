@@ -5,11 +5,9 @@ import { type Command, type CommandIo, defineCommand, type ExitCode } from '../.
 import { CLUSTER_FLAGS, duration, type Given, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { counted, onOneLine } from '../../core/text.ts';
-import { VERSION } from '../../core/version.ts';
+import { withClient } from '../../diagnose/model/objects.ts';
 import { answer } from '../../diagnose/views/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { HttpKubeClient } from '../../kube/http-client.ts';
-import { loadConnection } from '../../kube/kubeconfig.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type CarryOutOptions, carryOut, type Done, findObjects, isStillThere } from './carry-out.ts';
 import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } from './plan.ts';
@@ -59,18 +57,7 @@ export const command: Command = defineCommand(TABLE, run);
 type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  const connection = await loadConnection(values.kubeconfig, io.env, values.context);
-  const client = new HttpKubeClient({
-    connection,
-    userAgent: `pullwright/${VERSION}`,
-    timeoutMs: values['request-timeout'],
-    ...(values.as === undefined ? {} : { actAs: values.as }),
-  });
-  try {
-    return await uninstall(client, values, io);
-  } finally {
-    client.close();
-  }
+  return withClient(values, io, (client) => uninstall(client, values, io));
 }
 
 async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Promise<ExitCode> {

@@ -31,7 +31,6 @@ import {
 } from '../../core/kubernetes/pull-status.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { firstBroken } from '../checks/findings.ts';
 import { type ClusterAccess, clusterFlag, needFolderForCluster, withClient } from '../model/objects.ts';
@@ -47,60 +46,45 @@ import {
 } from '../model/verification.ts';
 import { answer, OUTPUT_FORMS, verifyText } from '../views/text.ts';
 
-export interface VerifyStatusInput {
+/** What was verified. */
+interface Verification {
   readonly report: VerifyReport;
   /** What could not be read. */
   readonly problems: readonly string[];
-  readonly warnDays: number;
-  /** The CronJob. */
-  readonly about: { readonly namespace: string; readonly name: string };
-  /** The PullStatus as it is, so that what was once taken stays known. */
-  readonly present: KubeObject | undefined;
+  /** Credentials that end within the days of `--warn-days`. */
+  readonly soon: ReadonlySet<VerifiedCredential>;
 }
 
 /** A message for the owner of a Secret. */
-export interface VerifyEvent {
-  readonly secret: { readonly namespace: string; readonly name: string };
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly note: string;
-}
+type VerifyEvent = Parameters<EventRecorder['record']>[0];
 
-/** What to write: never a value, and never which of several passwords it was. */
-export interface VerifyStatus {
-  readonly object: KubeObject;
-  readonly status: Readonly<Record<string, unknown>>;
-  /** For credentials whose verdict is another than before. */
-  readonly events: readonly VerifyEvent[];
-}
-
-/** Makes the status. */
-export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
-  const { report, about, present, warnDays } = input;
+/**
+ * What to write: never a value, and never which of several passwords it was.
+ *
+ * @param about the CronJob
+ * @param present the PullStatus as it is, so that what was once taken stays known
+ */
+function verifyStatus(
+  input: Verification,
+  about: { readonly namespace: string; readonly name: string },
+  present: KubeObject | undefined,
+): ReturnType<typeof pullStatus> & { readonly events: readonly VerifyEvent[] } {
+  const { report, soon } = input;
   const before = new Map(verdictsOf(present).map((verdict) => [verdict.subject, verdict]));
-  const soon = new Set(endingSoon(report, warnDays));
   const credentials = report.credentials.map((one) => ({
     one,
-    verdict: credentialVerdict(one, {
-      soon: soon.has(one),
-      lastOk: before.get(subjectOf(one))?.lastOk,
-      now: report.checkedAt,
-    }),
+    verdict: credentialVerdict(one, soon.has(one), before.get(subjectOf(one))?.lastOk, report.checkedAt),
   }));
-  const broken = report.images
-    .filter(({ pullable }) => pullable === 'no')
-    .map(
-      ({ image, usedBy, findings }): EntryStatus => ({
-        subject: image,
-        verdict: 'Rejected',
-        reason: 'NotPullable',
-        message: `used by ${usedBy}: ${firstBroken(findings)?.message ?? ''}; see pullwright doctor`,
-      }),
-    );
-  const { object, status } = pullStatus({
+  const broken = report.images.flatMap(({ image, usedBy, findings }): readonly EntryStatus[] => {
+    const why = firstBroken(findings)?.message;
+    if (why === undefined) return [];
+    const message = `used by ${usedBy}: ${why}; see pullwright doctor`;
+    return [{ subject: image, verdict: 'Rejected', reason: 'NotPullable', message }];
+  });
+  const made = pullStatus({
     reporter: 'verify',
     about: { apiVersion: 'batch/v1', kind: 'CronJob', ...about },
-    conditions: conditionsOf(input, soon),
+    conditions: conditionsOf(input),
     verdicts: [...broken, ...credentials.map(({ verdict }) => verdict)],
     summary: {
       checkedAt: report.checkedAt,
@@ -114,7 +98,7 @@ export function verifyStatus(input: VerifyStatusInput): VerifyStatus {
   const events = credentials.flatMap(({ one, verdict }) =>
     eventOf(one, verdict, before.get(verdict.subject)),
   );
-  return { object, status, events };
+  return { ...made, events };
 }
 
 /** The verdicts that a PullStatus holds. */
@@ -128,11 +112,9 @@ function subjectOf({ source, key }: VerifiedCredential): string {
 
 function credentialVerdict(
   one: VerifiedCredential,
-  {
-    soon,
-    lastOk,
-    now,
-  }: { readonly soon: boolean; readonly lastOk: string | undefined; readonly now: string },
+  soon: boolean,
+  lastOk: string | undefined,
+  now: string,
 ): EntryStatus {
   // A missing image proves that the credential was accepted.
   const taken = one.verdict === 'Valid' || one.verdict === 'NotFound';
@@ -148,19 +130,19 @@ function credentialVerdict(
   };
 }
 
-const SUMMARY: readonly SummaryRow<VerifyStatusInput>[] = [
+const SUMMARY: readonly SummaryRow<Verification>[] = [
   ['stalled', incomplete],
   ['stalled', attention],
   ['ready', verified],
 ];
 
-function incomplete({ problems }: VerifyStatusInput): ConditionText | undefined {
+function incomplete({ problems }: Verification): ConditionText | undefined {
   return problems.length === 0
     ? undefined
     : { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
 }
 
-function attention({ report }: VerifyStatusInput): ConditionText | undefined {
+function attention({ report }: Verification): ConditionText | undefined {
   if (!wantsAttention(report)) return undefined;
   const refused = report.credentials.filter(isRefused).length;
   const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
@@ -170,17 +152,15 @@ function attention({ report }: VerifyStatusInput): ConditionText | undefined {
   };
 }
 
-function verified({ report }: VerifyStatusInput): ConditionText {
+function verified({ report }: Verification): ConditionText {
   return {
     reason: 'Verified',
     message: `${counted(report.images.length, 'image')} and ${counted(report.credentials.length, 'credential')} are in order`,
   };
 }
 
-function conditionsOf(
-  input: VerifyStatusInput,
-  soon: ReadonlySet<VerifiedCredential>,
-): readonly ConditionInput[] {
+function conditionsOf(input: Verification): readonly ConditionInput[] {
+  const { soon } = input;
   return [
     ...summarize(SUMMARY, input),
     {
@@ -207,7 +187,8 @@ function eventOf(
   const good = now.verdict === 'Accepted';
   return [
     {
-      secret: { namespace, name },
+      regarding: { apiVersion: 'v1', kind: 'Secret', namespace, name },
+      action: 'Verify',
       type: good ? 'Normal' : 'Warning',
       reason: good ? 'CredentialValid' : `Credential${now.reason}`,
       note: `Entry "${key}": ${good ? 'is taken again' : now.message}`,
@@ -224,61 +205,36 @@ function isNews(one: VerifiedCredential, now: EntryStatus, before: EntryStatus |
 
 // Writes a verification into a cluster: a PullStatus about the CronJob, and events about Secrets whose credentials changed.
 
-export interface PublishOptions {
-  /** The CronJob. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly problems: readonly string[];
-  readonly warnDays: number;
-  readonly cluster: ClusterAccess;
-}
-
 const MANAGER = 'pullwright-verify';
 
-/**
- * Writes.
- *
- * @throws PullwrightError when the status cannot be written; an event that cannot be is said and passed over
- */
-export async function reportToCluster(
-  report: VerifyReport,
-  { namespace, name, problems, warnDays, cluster }: PublishOptions,
+/** @throws PullwrightError when the status cannot be written; an event that cannot be is said and passed over */
+async function publish(
+  verified: Verification,
+  about: { readonly namespace: string; readonly name: string },
+  cluster: ClusterAccess,
   io: CommandIo,
 ): Promise<void> {
   await withClient(cluster, io, async (client) => {
-    const about = { namespace, name };
     const present = await client.get({
       apiVersion: PULL_STATUS_API_VERSION,
       kind: PULL_STATUS_KIND,
-      namespace,
-      name: pullStatusName('CronJob', name),
+      namespace: about.namespace,
+      name: pullStatusName('CronJob', about.name),
     });
-    const { object, status, events } = verifyStatus({ report, problems, warnDays, about, present });
+    const { object, status, events } = verifyStatus(verified, about, present);
     await client.apply(object, { manager: MANAGER, force: true });
     await client.apply({ ...object, status }, { manager: MANAGER, force: true, subresource: 'status' });
-    for (const line of await tell(client, events, io)) io.stderr.write(`${line}\n`);
-  });
-}
-
-async function tell(
-  client: KubeClient,
-  events: readonly VerifyEvent[],
-  io: CommandIo,
-): Promise<readonly string[]> {
-  const recorder = new EventRecorder({
-    client,
-    controller: 'pullwright.dev/verify',
-    instance: io.env['HOSTNAME'] ?? hostname(),
-    now: Date.now,
-  });
-  const problems = new Set<string>();
-  for (const { secret, type, reason, note } of events) {
-    const regarding = { apiVersion: 'v1', kind: 'Secret', ...secret };
-    await recorder.record({ regarding, type, reason, action: 'Verify', note }).catch((error: unknown) => {
-      problems.add(describeError(error));
+    const recorder = new EventRecorder({
+      client,
+      controller: 'pullwright.dev/verify',
+      instance: io.env['HOSTNAME'] ?? hostname(),
+      now: Date.now,
     });
-  }
-  return [...problems];
+    const problems = new Set<string>();
+    for (const event of events)
+      await recorder.record(event).catch((error: unknown) => problems.add(describeError(error)));
+    writeProblems(io, problems);
+  });
 }
 
 // `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there.
@@ -363,56 +319,35 @@ async function run(
 ): Promise<ExitCode> {
   const images = [...positionals, ...(values.image ?? [])];
   needFolderForCluster(values);
-  const settings = settingsOf(values, images);
+  refuse(values, images);
+  const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
   const { users, problems } = await readWorldOfUse(values, images, io);
   writeProblems(io, problems);
-  const answers = await askRegistries(users, {
-    inUse: values['all-in-use'],
-    flags: values,
-    concurrency: settings.concurrency,
-    io,
-  });
+  const { concurrency, 'all-in-use': inUse, 'warn-days': warnDays } = values;
+  const answers = await askRegistries(users, { inUse, flags: values, concurrency, io });
   const report = verifyReport(users, answers, new Date());
-  const findings = judgeCredentials(report, settings.warnDays);
+  const findings = judgeCredentials(report, warnDays);
   const code = answer(io, values.output, {
     data: { ...report, findings },
     names: findings.map(({ subject }) => subject),
-    text: (columns) =>
-      verifyText(oneLined(report), { paint: paintFor(io), warnDays: settings.warnDays, columns }),
+    text: (columns) => verifyText(oneLined(report), { paint: paintFor(io), warnDays, columns }),
     nothing: 'No credential is refused, or expires soon',
     failed: wantsAttention(report) || firstBroken(findings) !== undefined || problems.length > 0,
   });
-  if (settings.report === undefined) return code;
-  const publish = {
-    ...settings.report,
-    problems,
-    warnDays: settings.warnDays,
-    cluster: values,
-  };
-  await reportToCluster(report, publish, io);
+  if (cronJob === undefined) return code;
+  await publish({ report, problems, soon: new Set(endingSoon(report, warnDays)) }, cronJob, values, io);
   // A CronJob that reports has done its work; a failed Job would hide that behind retries.
   return 0;
 }
 
-interface Settings {
-  readonly concurrency: number;
-  readonly warnDays: number;
-  readonly report?: { readonly namespace: string; readonly name: string };
-}
-
-function settingsOf(values: Values, images: readonly string[]): Settings {
+/** @throws UsageError for flags that do not go together */
+function refuse(values: Values, images: readonly string[]): void {
   if (values['all-in-use'] === images.length > 0)
     throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
   if (images.length > 0 && (values.namespace ?? []).length > 1)
     throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
   if (values['all-namespaces'] && values.namespace !== undefined)
     throw new UsageError('Cannot verify: --all-namespaces and --namespace say different things');
-  const report = values.report === undefined ? undefined : cronJobOf(values.report);
-  return {
-    concurrency: values.concurrency,
-    warnDays: values['warn-days'],
-    ...(report === undefined ? {} : { report }),
-  };
 }
 
 function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
