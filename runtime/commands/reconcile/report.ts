@@ -302,56 +302,53 @@ export function renderRunReport(given: RunReport, options: RenderOptions): strin
   const roles = [...new Set(report.objects.map((object) => object.role))].sort().reverse();
   const few = (lines: readonly string[]): readonly string[] =>
     options.verbose ? lines : capped(lines, MOST_LINES, '--verbose shows all');
-  const sections = [
-    ...roles.map((role) =>
-      section(
-        `${role} cluster`,
-        shown.filter((object) => object.role === role).flatMap((object) => objectLines(object, options)),
-      ),
+  const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
+    ...roles.map(
+      (role) =>
+        [
+          `${role} cluster`,
+          shown.filter((object) => object.role === role).flatMap((object) => objectLines(object, options)),
+        ] as const,
     ),
-    section('pods of templates pull with', few(report.templates.map((one) => `  ${templateLine(one)}`))),
-    section(
+    ['pods of templates pull with', few(report.templates.map((one) => `  ${templateLine(one)}`))],
+    [
       'verdicts',
       few(report.verdicts.map((one) => `  ${one.verdict.padEnd(9)} ${one.subject}: ${one.message}`)),
-    ),
-    section(
+    ],
+    [
       'conditions',
       // These two only repeat what Ready says, for programs.
       report.conditions
         .filter((one) => one.type !== 'Stalled' && one.type !== 'Reconciling')
         .map((one) => `  ${one.object} ${one.type}=${one.status} ${one.reason}: ${one.message}`),
-    ),
-    section(
+    ],
+    [
       'events',
       few(
         report.events.map(
           (one) => `  ${one.type.padEnd(7)} ${one.reason} on ${describeObject(one.regarding)}: ${one.note}`,
         ),
       ),
-    ),
-    section(
-      'actions',
-      report.actions.map((one) => `  ${one}`),
-    ),
-    section(
+    ],
+    ['actions', report.actions.map((one) => `  ${one}`)],
+    [
       'problems',
       report.problems.map(
-        (one) =>
-          `  ${one.retryPolicy.padEnd(8)} ${one.code}: ${one.message}${one.hint === undefined ? '' : `. ${one.hint}`}`,
+        ({ retryPolicy, code, message, hint = [] }) =>
+          `  ${retryPolicy.padEnd(8)} ${code}: ${[message, hint].flat().join('. ')}`,
       ),
-    ),
+    ],
   ];
+  const told = sections.flatMap(([title, lines]) =>
+    lines.length === 0 ? [] : [[title, ...lines].join('\n')],
+  );
   const { created, configured, unchanged, removed } = report.counts;
   const tail = `${created} created, ${configured} configured, ${unchanged} unchanged, ${removed} removed${dryRunMark(options)}`;
-  return `${[`scope ${report.scope}`, ...sections.filter((text) => text !== ''), tail].join('\n\n')}\n`;
+  return `${[`scope ${report.scope}`, ...told, tail].join('\n\n')}\n`;
 }
 
 /** One tenant's broken entries must not fill a person's screen. */
 const MOST_LINES = 200;
-
-function section(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? '' : [title, ...lines].join('\n');
-}
 
 /** A created object is its headline and what its data says; a changed one is shown change by change. */
 function objectLines(entry: ReportEntry, options: RenderOptions): string[] {
@@ -384,12 +381,9 @@ export interface SummaryInput {
   readonly program: string;
 }
 
-interface Row {
-  readonly scope: string;
-  readonly errors: number;
-  readonly warnings: number;
-  readonly changes: number;
-}
+const COLUMNS = ['errors', 'warnings', 'changes'] as const;
+
+type Row = { readonly scope: string } & Readonly<Record<(typeof COLUMNS)[number], number>>;
 
 /**
  * The table and three commands. Errors are entries that nothing uses, problems and conditions `Ready=False`; warnings are entries
@@ -401,17 +395,13 @@ export function runSummary({ reports, flags, program }: SummaryInput): string {
     .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || compare(a.scope, b.scope));
   const [worst] = rows;
   if (worst === undefined) return '';
-  const sum = (pick: (row: Row) => number): string =>
-    String(rows.reduce((total, row) => total + pick(row), 0));
   const table = textTable(
     [
-      ['CLUSTER', 'ERRORS', 'WARNINGS', 'CHANGES'],
-      ...rows.map((row) => [row.scope, String(row.errors), String(row.warnings), String(row.changes)]),
+      ['CLUSTER', ...COLUMNS.map((column) => column.toUpperCase())],
+      ...rows.map((row) => [row.scope, ...COLUMNS.map((column) => String(row[column]))]),
       [
         counted(rows.length, 'cluster'),
-        sum((row) => row.errors),
-        sum((row) => row.warnings),
-        sum((row) => row.changes),
+        ...COLUMNS.map((column) => String(rows.reduce((total, row) => total + row[column], 0))),
       ],
     ],
     undefined,

@@ -57,7 +57,7 @@ export const command: Command = defineCommand(TABLE, run);
 type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  return withClient(values, io, (client) => uninstall(client, values, io));
+  return withClient({ ...values, tries: 5 }, io, (client) => uninstall(client, values, io));
 }
 
 async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Promise<ExitCode> {

@@ -11,15 +11,7 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
-import {
-  DOCTOR_FOLDER_KINDS,
-  liveWorld,
-  lookAt,
-  type PullFlags,
-  type ReadWorld,
-  readFolders,
-  readPull,
-} from '../model/look.ts';
+import { DOCTOR_FOLDER_KINDS, liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
 import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
 import {
   findPod,
@@ -35,56 +27,35 @@ import { examine, failingPods } from './report.ts';
 
 // `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
 
-/** What decides which pods are examined. */
-interface AllFlags extends PullFlags {
-  readonly all: boolean;
-  readonly 'all-namespaces': boolean;
-  readonly namespace?: string | undefined;
-  readonly output: (typeof OUTPUT_FORMS)[number];
-}
-
 /**
  * Examines, and prints one entry for each cause.
  *
  * @throws UsageError for flags that do not go together; PullwrightError where nothing can be read
  */
-async function examineAll(flags: AllFlags, args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  refuse(flags, args);
-  const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const { store, problems, hosted } = await readEach(flags, namespace, io);
-  writeProblems(io, problems);
-  const nodes = nodeMirrors(nodeObjects(store), parseToml);
-  const live = flags.from === undefined;
-  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live };
-  const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
-  const findings = causes.flatMap(({ cases }) => cases);
-  const text = (): string =>
-    renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: problems.length === 0 });
-  return print(io, flags.output, findings, {
-    data: { causes, unread: problems },
-    names: findings.map(({ subject }) => subject),
-    text,
-    failed: causes.length + problems.length > 0,
-  });
-}
-
-function refuse(flags: AllFlags, args: readonly string[]): void {
+async function examineAll(flags: Values, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces goes with --all');
   if (args.length > 0)
     throw new UsageError(`Cannot examine "${args.join(' ')}": --all examines every pod, and takes no name`);
   if (flags['all-namespaces'] && flags.namespace !== undefined)
     throw new UsageError('Cannot examine: --namespace and --all-namespaces exclude each other');
-  needFolderForCluster(flags);
-}
-
-async function readEach(
-  { from, cluster, ...access }: AllFlags,
-  namespace: string | undefined,
-  io: CommandIo,
-): Promise<ReadWorld> {
-  if (from !== undefined)
-    return readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
-  return liveWorld(await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]));
+  const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
+  const { from, cluster, ...access } = flags;
+  const { store, problems, hosted } =
+    from === undefined
+      ? liveWorld(await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]))
+      : await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
+  writeProblems(io, problems);
+  const nodes = nodeMirrors(nodeObjects(store), parseToml);
+  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: from === undefined };
+  const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
+  const findings = causes.flatMap(({ cases }) => cases);
+  return print(io, flags.output, findings, {
+    data: { causes, unread: problems },
+    names: findings.map(({ subject }) => subject),
+    text: () =>
+      renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: problems.length === 0 }),
+    failed: causes.length + problems.length > 0,
+  });
 }
 
 /** As YAML, only what fixes `findings`. */
@@ -176,13 +147,15 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
+type Values = Given<typeof TABLE.flags>['flags'];
+
 async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  needFolderForCluster(flags);
   if (flags.all || flags['all-namespaces']) return examineAll(flags, given, io);
   const args = joinedPodName(given);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
-  needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
   const { store, problems, hosted } = await readPull(flags, puller, io);

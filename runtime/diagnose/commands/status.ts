@@ -129,25 +129,27 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   needFolderForCluster(values);
   const namespace = values['all-namespaces'] ? undefined : values.namespace;
   for (;;) {
-    const { rows, problems } = await look(values, namespace, io).catch((error: unknown) => {
+    const { rows: all, problems } = await look(values, namespace, io).catch((error: unknown) => {
       // Keep watching until the cluster answers again.
       if (values.watch && error instanceof PullwrightError)
         return { rows: [], problems: [describeError(error)] };
       throw error;
     });
+    const isMeant = ({ subject }: StatusRow): boolean =>
+      namespace === undefined || subject.split('/').at(-2) === namespace;
+    const rows = all.filter(isMeant);
     // That nothing is managed is known only of what could be read.
     const isKnown = rows.length > 0 || problems.length === 0;
-    print(
-      rows,
-      {
-        ...values,
-        namespace,
-        isKnown,
-        redraw: values.watch && io.stdout.isTTY === true,
-        headers: !values['no-headers'],
-      },
-      io,
-    );
+    // On a terminal a new table replaces the old one; elsewhere it follows.
+    if (values.watch && io.stdout.isTTY === true) io.stdout.write(control('\u001b[H\u001b[2J'));
+    if (isKnown || values.output === 'json' || values.output === 'yaml')
+      answer(io, values.output, {
+        data: rows,
+        names: rows.map(({ subject }) => subject),
+        text: (columns) =>
+          renderStatus(values.all ? rows : foldReady(rows, MANY), columns, !values['no-headers'], namespace),
+        failed: false,
+      });
     writeProblems(io, problems);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
     if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
@@ -156,18 +158,8 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
 
 type Values = Given<typeof TABLE.flags>['flags'];
 
-async function look(
-  flags: Values,
-  namespace: string | undefined,
-  io: CommandIo,
-): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { rows, problems } = await lookIn(flags, namespace, io);
-  if (namespace === undefined) return { rows, problems };
-  return { rows: rows.filter(({ subject }) => subject.split('/').at(-2) === namespace), problems };
-}
-
 /** Clusters of a folder are counted apart. */
-async function lookIn(
+async function look(
   { from, cluster, ...access }: Values,
   namespace: string | undefined,
   io: CommandIo,
@@ -242,32 +234,6 @@ function isOurs({ metadata }: KubeObject): boolean {
 
 /** Objects of a system that are in order and listed one by one. */
 const MANY = 20;
-
-interface Printing {
-  readonly output: (typeof OUTPUT_FORMS)[number];
-  readonly all: boolean;
-  readonly isKnown: boolean;
-  readonly namespace: string | undefined;
-  /** On a terminal a new table replaces the old one; elsewhere it follows. */
-  readonly redraw: boolean;
-  readonly headers: boolean;
-}
-
-function print(
-  rows: readonly StatusRow[],
-  { output, all, isKnown, namespace, redraw, headers }: Printing,
-  io: CommandIo,
-): void {
-  if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
-  if (!isKnown && output !== 'json' && output !== 'yaml') return;
-  const shown = all ? rows : foldReady(rows, MANY);
-  answer(io, output, {
-    data: rows,
-    names: rows.map(({ subject }) => subject),
-    text: (columns) => renderStatus(shown, columns, headers, namespace),
-    failed: false,
-  });
-}
 
 const LOOK_AGAIN_MS = 5000;
 

@@ -240,27 +240,25 @@ async function judgeFleet({
 }): Promise<readonly Finding[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
-  const told = (problems: FleetErrors['problems'], severity: ValidationProblem['severity']): Finding[] =>
-    problems.map(({ line, column, path, text: message }) =>
-      inFile(
-        {
-          severity,
-          code: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
-          path: pathText(path),
-          message,
-        },
-        {
-          file: name,
-          ...(line === undefined ? {} : { line }),
-          ...(column === undefined ? {} : { column }),
-        },
-      ),
-    );
+  const told = (
+    problems: FleetErrors['problems'],
+    severity: ValidationProblem['severity'],
+    check: string,
+  ): Finding[] =>
+    problems.map(({ path, text: message, ...at }) => ({
+      ...at,
+      file: name,
+      check,
+      severity,
+      subject: '',
+      path: pathText(path),
+      message,
+    }));
   try {
-    return told(parseFleet(text, name).warnings, 'warning');
+    return told(parseFleet(text, name).warnings, 'warning', 'FleetSurprising');
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    return told(error.problems, 'error');
+    return told(error.problems, 'error', 'FleetInvalid');
   }
 }
 

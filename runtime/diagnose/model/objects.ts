@@ -72,6 +72,8 @@ export interface ClusterAccess extends ClusterChoice {
   /** Milliseconds; 0 for as long as it takes. @default {10_000} */
   readonly 'request-timeout'?: number;
   readonly as?: string | undefined;
+  /** @default {2: enough to report a failure to a person} */
+  readonly tries?: number;
 }
 
 /** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */
@@ -127,7 +129,7 @@ const FOR_EVER_MS = 2 ** 31 - 1;
 
 /** Opens the cluster of a kubeconfig for `work`. */
 export async function withClient<T>(
-  { kubeconfig, context, as, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
+  { kubeconfig, context, as, tries = 2, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
   io: CommandIo,
   work: (client: HttpKubeClient) => Promise<T>,
 ): Promise<T> {
@@ -135,9 +137,8 @@ export async function withClient<T>(
   const options = {
     connection,
     userAgent: `pullwright/${VERSION}`,
-    // Interactive: two tries are enough to report a failure.
     timeoutMs: timeoutMs === 0 ? FOR_EVER_MS : timeoutMs,
-    tries: 2,
+    tries,
     ...(as === undefined ? {} : { actAs: as }),
   };
   const client = new HttpKubeClient(options, NO_DISCOVERY);
