@@ -115,7 +115,8 @@ type Codes = readonly [open: string, close: string];
 const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
 
 /**
- * Orange, yellow and blue can be distinguished with colour blindness, green and red cannot. The words beside them say the same.
+ * With red-green colour blindness orange and yellow differ in lightness, and blue in hue; red and green do not differ. The words
+ * beside them say the same.
  * 256 colours: the palette's numbers.
  */
 const PALETTE = { red: 202, yellow: 226, green: 39 } as const;

@@ -240,25 +240,21 @@ async function judgeFleet({
 }): Promise<readonly Finding[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
-  const told = (
-    problems: FleetErrors['problems'],
-    severity: ValidationProblem['severity'],
-    check: string,
-  ): Finding[] =>
+  const told = (problems: FleetErrors['problems'], severity: ValidationProblem['severity']): Finding[] =>
     problems.map(({ path, text: message, ...at }) => ({
       ...at,
       file: name,
-      check,
+      check: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
       severity,
       subject: '',
       path: pathText(path),
       message,
     }));
   try {
-    return told(parseFleet(text, name).warnings, 'warning', 'FleetSurprising');
+    return told(parseFleet(text, name).warnings, 'warning');
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    return told(error.problems, 'error', 'FleetInvalid');
+    return told(error.problems, 'error');
   }
 }
 
