@@ -507,30 +507,17 @@ function partsOf(path: string): readonly (string | number)[] {
   }
 }
 
+/** Where the last part begins that the text has: its key, or the item. */
 function startOf(root: Node, parts: readonly (string | number)[]): number | undefined {
-  let node: Node | undefined = root;
+  let node: unknown = root;
   let start = root.range?.[0];
   for (const part of parts) {
-    const step = stepInto(node, part);
-    if (step === undefined) break;
-    start = step.at.range?.[0] ?? start;
-    node = step.value;
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === part) : undefined;
+    const item = isSeq(node) && typeof part === 'number' ? node.items[part] : undefined;
+    const at = pair?.key ?? item;
+    if (!isNode(at)) break;
+    start = at.range?.[0] ?? start;
+    node = pair === undefined ? item : pair.value;
   }
   return start;
-}
-
-interface Step {
-  /** Where the part begins: its key, or the item. */
-  readonly at: Node;
-  readonly value: Node | undefined;
-}
-
-function stepInto(node: Node | undefined, part: string | number): Step | undefined {
-  if (isSeq(node)) {
-    const item = typeof part === 'number' ? node.items[part] : undefined;
-    return isNode(item) ? { at: item, value: item } : undefined;
-  }
-  const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === part) : undefined;
-  if (pair === undefined || !isNode(pair.key)) return undefined;
-  return { at: pair.key, value: isNode(pair.value) ? pair.value : undefined };
 }

@@ -17,7 +17,7 @@ import type { ObjectStore } from '../../engine/store.ts';
 import { dataText, parseYaml } from '../../kube/yaml.ts';
 import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
-import { explainIn, findWorld, imageOf, parsePodName, WORKLOADS } from '../model/pull.ts';
+import { explainIn, findWorld, imageOf, parsePodName, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
 import { findingLines } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
@@ -383,9 +383,7 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
     asked !== undefined,
     `"${text}" is not a pod: expected a name, or a kind and a name as in deploy/web`,
   );
-  const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
-  const found = kinds
-    .filter(({ kind }) => !text.includes('/') || kind === asked.kind)
+  const found = WORKLOAD_KINDS.filter(({ kind }) => !text.includes('/') || kind === asked.kind)
     .flatMap((kind) => store.list(kind, namespace))
     .filter(({ metadata }) => metadata.name === asked.name)
     .map(({ kind, metadata }) => ({ kind, name: asked.name, namespace: metadata.namespace ?? 'default' }));

@@ -26,7 +26,7 @@ import type { NodeMirrors } from '../../registry-overrides/machine-config/node-m
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
 import type { SourceKind } from './objects.ts';
-import { CLUSTER_KINDS, GLOBAL_SECRET, nodeDocuments, PLATFORM_SECRET, WORKLOADS } from './pull.ts';
+import { CLUSTER_KINDS, GLOBAL_SECRET, nodeDocuments, PLATFORM_SECRET, WORKLOAD_KINDS } from './pull.ts';
 import {
   type ReportKey,
   type ReportMirrors,
@@ -171,7 +171,7 @@ export function clusterKinds(
   const inside = namespace === undefined ? {} : { namespace };
   const kinds: readonly SourceKind[] = [
     ...[
-      ...Object.values(WORKLOADS),
+      ...WORKLOAD_KINDS,
       { apiVersion: 'v1', kind: 'Secret' },
       { apiVersion: 'v1', kind: 'ServiceAccount' },
       PULL_STATUS,

@@ -55,7 +55,7 @@ import {
   podSpecIn,
   podSpecOf,
   providedImages,
-  WORKLOADS,
+  WORKLOAD_KINDS,
 } from './pull.ts';
 import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
 
@@ -407,7 +407,7 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
 
 /** Kinds that have a namespace, also where the file does not say it. */
 const NAMESPACED: ReadonlySet<string> = new Set([
-  ...Object.values(WORKLOADS).map(({ kind }) => kind),
+  ...WORKLOAD_KINDS.map(({ kind }) => kind),
   'Secret',
   'ServiceAccount',
   'Event',

@@ -66,22 +66,27 @@ export interface PodPuller {
   readonly node?: string;
 }
 
-/** Kinds that hold a pod template, by the names that kubectl knows. */
-export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
-  pod: { apiVersion: 'v1', kind: 'Pod' },
-  po: { apiVersion: 'v1', kind: 'Pod' },
-  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
-  deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
-  statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
-  sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
-  daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
-  ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
-  rs: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
-  replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
-  job: { apiVersion: 'batch/v1', kind: 'Job' },
-  cj: { apiVersion: 'batch/v1', kind: 'CronJob' },
-  cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
-};
+type WorkloadKind = Required<Pick<SourceKind, 'apiVersion' | 'kind'>>;
+
+/** Pods, and the kinds that have a template of such. */
+export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
+  { apiVersion: 'v1', kind: 'Pod' },
+  ...['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet'].map((kind) => ({
+    apiVersion: 'apps/v1',
+    kind,
+  })),
+  ...['Job', 'CronJob'].map((kind) => ({ apiVersion: 'batch/v1', kind })),
+];
+
+/** Short names that kubectl knows. */
+const SHORT: ReadonlyMap<string, string> = new Map([
+  ['po', 'pod'],
+  ['deploy', 'deployment'],
+  ['sts', 'statefulset'],
+  ['ds', 'daemonset'],
+  ['rs', 'replicaset'],
+  ['cj', 'cronjob'],
+]);
 
 /** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
 export function parsePodName(text: string): PodPuller['pod'] | undefined {
@@ -98,14 +103,11 @@ export function isPodName(text: string): boolean {
 }
 
 /** `deploy`, `Deployments`, `deployments.apps`, `deployment.v1.apps`. */
-function workloadOf(text: string): (typeof WORKLOADS)[string] | undefined {
-  const [kind = '', ...rest] = text.toLowerCase().split('.');
-  const found = [kind, kind.replace(/s$/, '')].flatMap((name) =>
-    Object.hasOwn(WORKLOADS, name) ? (WORKLOADS[name] ?? []) : [],
-  )[0];
-  const parts = found?.apiVersion.split('/') ?? [];
-  const group = parts.length === 2 ? (parts[0] ?? '') : '';
-  const version = parts.at(-1) ?? '';
+function workloadOf(text: string): WorkloadKind | undefined {
+  const [first = '', ...rest] = text.toLowerCase().split('.');
+  const names = [first, first.replace(/s$/, '')].map((name) => SHORT.get(name) ?? name);
+  const found = WORKLOAD_KINDS.find(({ kind }) => names.includes(kind.toLowerCase()));
+  const [version = '', group = ''] = found?.apiVersion.split('/').toReversed() ?? [];
   return rest.length === 0 || ['', group, `${version}.${group}`].includes(rest.join('.')) ? found : undefined;
 }
 
@@ -137,7 +139,7 @@ function texts(list: unknown, field: string): readonly string[] {
 
 /** The object that `puller` names; undefined when it names none, or it is not found. */
 export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): KubeObject | undefined {
-  const kind = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  const kind = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
   return kind === undefined || pod === undefined
     ? undefined
     : store.get({ ...kind, namespace, name: pod.name });
@@ -448,7 +450,7 @@ const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** What to read of a cluster first: eight requests with a node, seven without. */
 export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): readonly SourceKind[] {
-  const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  const workload = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
   const owner: SourceKind =
     workload === undefined || pod === undefined
       ? { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: serviceAccount }
@@ -505,7 +507,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   'ServiceAccount',
   'Node',
   ...PROVIDER_CONFIGS.map(({ kind }) => kind),
-  ...Object.values(WORKLOADS).map(({ kind }) => kind),
+  ...WORKLOAD_KINDS.map(({ kind }) => kind),
   ...NODE_FOLDER_KINDS,
 ]);
 
@@ -664,13 +666,6 @@ function inAnother(
 }
 
 // Which workload a pod belongs to, by its owners.
-
-type WorkloadKind = (typeof WORKLOADS)[string];
-
-/** Pods, and the kinds that have a template of such. */
-export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
-  ...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values(),
-];
 
 /** An owner that owns itself ends the search. */
 const DEEPEST = 4;

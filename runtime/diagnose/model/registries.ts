@@ -357,9 +357,7 @@ export interface ImageUser {
 }
 
 /** Templates that make pods: ReplicaSets are skipped, because the old ones of a Deployment stay behind. */
-export const USING_KINDS: readonly { readonly apiVersion: string; readonly kind: string }[] = [
-  ...WORKLOAD_KINDS,
-].filter(({ kind }) => kind !== 'ReplicaSet');
+export const USING_KINDS: typeof WORKLOAD_KINDS = WORKLOAD_KINDS.filter(({ kind }) => kind !== 'ReplicaSet');
 
 /**
  * Everything in `store` that uses images. What has terminated uses none. An image is given once per namespace and list of Secrets,
