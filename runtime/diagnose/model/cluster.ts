@@ -248,7 +248,13 @@ export function reportNamespaces(
         name,
         ...parts,
         pulls: own.length,
-        verdict: worstOf([...own.map(({ verdict }) => verdict), ...parts.secrets.map(verdictOf)], 'ok'),
+        verdict: worstOf(
+          [
+            ...own.map(({ verdict }) => verdict),
+            ...parts.secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
+          ],
+          'ok',
+        ),
       }),
     )
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -260,26 +266,16 @@ interface Parts {
   readonly pulls: ReportPull[];
 }
 
-function verdictOf({ fault }: ReportSecret): 'ok' | 'attention' {
-  return fault === undefined ? 'ok' : 'attention';
-}
-
-/** The profile that syncs a Secret, and its sources; undefined for a Secret that is not a copy. */
-function copyOf(secret: SecretObject): ReportSecret['copy'] {
-  const profile = writerOf(secret);
-  const of = textOf(secret.metadata.annotations?.[SOURCES_ANNOTATION]);
-  return profile === undefined ? undefined : { profile, of };
-}
-
 function secretOf(object: SecretObject): ReportSecret {
-  const copy = copyOf(object);
+  const profile = writerOf(object);
+  const of = textOf(object.metadata.annotations?.[SOURCES_ANNOTATION]);
   const source = pullSecretSource(object);
   const parsed = source && readAuthSource(source);
   const fault = secretFault(object);
   return {
     name: object.metadata.name,
     type: object.type ?? 'Opaque',
-    ...(copy === undefined ? {} : { copy }),
+    ...(profile === undefined ? {} : { copy: { profile, of } }),
     keys: parsed?.ok === true ? parsed.config.entries.map(({ key }) => withoutUserInfo(key.written)) : [],
     ...(fault === undefined ? {} : { fault }),
   };

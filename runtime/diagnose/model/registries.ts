@@ -425,7 +425,7 @@ export async function readWorldOfUse(
   const named = images.length > 0;
   images.forEach(imageOf);
   const { store, problems, hosted } = await read(flags, named, io);
-  const users = named ? [askedUser(flags, images)] : usersIn(store, flags.namespace);
+  const users = named ? [askedUser(store, flags, images)] : usersIn(store, flags.namespace);
   const options = { complete: problems.length === 0 && flags['secret-name'] === undefined, hosted };
   const found = users.map((user) => attemptsOf(store, user, options));
   return {
@@ -439,11 +439,13 @@ function usersIn(store: ObjectStore, namespaces: readonly string[] | undefined):
   return namespaces === undefined ? all : all.filter(({ puller }) => namespaces.includes(puller.namespace));
 }
 
-function askedUser(flags: Flags, images: readonly string[]): ImageUser {
+function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]): ImageUser {
   const namespace = flags.namespace?.[0] ?? 'default';
   const serviceAccount = flags['service-account'];
   const usedBy = `ServiceAccount/${namespace}/${serviceAccount}`;
-  return { puller: { namespace, serviceAccount }, images, usedBy, secrets: [] };
+  const puller = { namespace, serviceAccount };
+  const secrets = listedNames(store, puller, undefined).map(({ name }) => name);
+  return { puller, images, usedBy, secrets };
 }
 
 async function read(
@@ -459,44 +461,36 @@ async function read(
     });
   const { namespace, from: _from, cluster: _cluster, 'secret-name': _names, ...access } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
-  const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
-    {},
-  ];
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount' };
+  const users = [...(named ? [] : USING_KINDS), { apiVersion: 'v1', kind: 'ServiceAccount' }];
   const kinds: readonly SourceKind[] = [
-    ...scopes.flatMap((scope) =>
-      [...(named ? [] : USING_KINDS), account].map((kind) => ({ ...kind, ...scope })),
-    ),
+    ...(within?.flatMap((one) => users.map((kind) => ({ ...kind, namespace: one }))) ?? users),
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
   ];
-  const found = await readObjects(access, kinds, io, [...nextKinds(flags, named), nextNodeKinds]);
+  const found = await readObjects(access, kinds, io, [secretKinds(flags, named), nextNodeKinds]);
   return { ...found, hosted: false };
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** The Secrets that are listed, by name; all of a namespace only where the credential provider looks at all of them. */
-function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
-  return [
-    (store) => {
-      const users = named ? [askedUser(flags, [])] : usersIn(store, flags.namespace);
-      const wanted = new Map<string, SourceKind>();
-      const only = flags['secret-name'];
-      const provider = providedImages(store) !== undefined && only === undefined;
-      for (const { puller, secrets } of users) {
-        const { namespace } = puller;
-        if (provider) wanted.set(namespace, { ...SECRET, namespace });
-        else
-          for (const name of (named
-            ? listedNames(store, puller, undefined).map((one) => one.name)
-            : secrets
-          ).filter((one) => only?.includes(one) ?? true))
-            wanted.set(`${namespace}/${name}`, { ...SECRET, namespace, name });
-      }
-      return [...wanted.values(), ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
-    },
-  ];
+function secretKinds(flags: Flags, named: boolean): NextKinds {
+  return (store) => {
+    const only = flags['secret-name'];
+    const isProvided = providedImages(store) !== undefined && only === undefined;
+    const users = named ? [askedUser(store, flags, [])] : usersIn(store, flags.namespace);
+    const kinds = users.flatMap(({ puller: { namespace }, secrets }): readonly SourceKind[] =>
+      isProvided
+        ? [{ ...SECRET, namespace }]
+        : secrets
+            .filter((name) => only?.includes(name) ?? true)
+            .map((name) => ({ ...SECRET, namespace, name })),
+    );
+    return [
+      ...new Map(kinds.map((kind) => [`${kind.namespace}/${kind.name}`, kind])).values(),
+      ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+    ];
+  };
 }
 
 /** Checks of `explain` whose findings hold whatever the registries answer. */
