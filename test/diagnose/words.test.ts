@@ -15,7 +15,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   status: ['status', ...AT],
   report: ['report', '--from', DUMP],
   validate: ['validate', DUMP],
-  check: ['check', '--pre', ...AT.slice(0, 2)],
+  check: ['check', '--pre', ...AT],
   mirrors: ['mirrors', 'registry.example.com/payments/api:1', ...AT, '--for', 'node'],
   test: ['test', 'examples/credential-tests/shop.test.yaml'],
 };
