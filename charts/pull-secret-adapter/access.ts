@@ -50,7 +50,7 @@ const isOfCluster = (name: string, what: 'data' | 'places'): string =>
   `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
 const isData = (name: string): string => isOfCluster(name, 'data');
 
-/** Variables that the adapter gives every Job, whatever their values; none of them names a program, a library or an address. */
+/** Variables that the adapter gives every Job, with any value; none of them names a program, a library or an address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
 
 /** What Jobs are made with. */

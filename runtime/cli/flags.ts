@@ -215,7 +215,7 @@ export function orWord<const W extends string, T>(word: W, flag: Flag<T>): Flag<
   };
 }
 
-/** A flag that names a path: from the root, whatever the working directory is. */
+/** A flag that names a path: absolute, independent of the working directory. */
 export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
   return checked(flag, (path) =>
     path === undefined || path.startsWith('/') ? undefined : 'an absolute path',

@@ -171,7 +171,7 @@ export interface MatchImagesInput {
 }
 
 /**
- * Reads the entries. Total: takes whatever is there.
+ * Reads the entries. Total: accepts any input.
  */
 export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
   const list = recordOf(spec)['matchImages'] ?? undefined;

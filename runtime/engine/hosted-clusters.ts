@@ -150,7 +150,7 @@ export class HostedReport {
 
 /** Kind of the objects by which hosted clusters are found. */
 const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
-/** Its UID identifies a cluster, whatever address leads there. */
+/** Its UID identifies a cluster independently of its address. */
 const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 

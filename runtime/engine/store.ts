@@ -220,7 +220,7 @@ function matchesFields(selector: string | undefined, object: KubeObject): boolea
 
 interface Term {
   readonly key: string;
-  /** Undefined: whatever it is. */
+  /** Undefined: any. */
   readonly value: string | undefined;
   readonly isNot: boolean;
 }

@@ -62,7 +62,7 @@ export interface EngineRequest extends HttpRequest {
   readonly halts: readonly Halting[];
 }
 
-/** What moves the bytes. Rejects with whatever its runtime says. */
+/** What moves the bytes. Rejects with the error of its runtime. */
 export interface HttpEngine {
   send(request: EngineRequest): Promise<HttpAnswer>;
   /** Ends kept connections. They do not keep the process alive. */

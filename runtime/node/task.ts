@@ -36,7 +36,7 @@ export interface Observation {
 
 export interface NodeTask {
   readonly name: string;
-  /** Whether the file holds credentials: it is written for its owner alone, whatever mode it had. @default {false} */
+  /** Whether the file holds credentials: it gets mode 0600, regardless of its mode before. @default {false} */
   readonly secret?: boolean;
   readonly file: string;
   readonly unit: string;

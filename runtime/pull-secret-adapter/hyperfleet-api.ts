@@ -110,7 +110,7 @@ async function once(
   }
 }
 
-/** A proxy or login page is not an answer of this API, whatever its status. */
+/** A proxy or login page is not an answer of this API, with any status. */
 function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = jsonOf(text || '{}');
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };

@@ -54,7 +54,7 @@ export function isOutside(name: string, { namespaces }: Pick<InjectionOptions, '
   return namespaces.length > 0 && !namespaces.includes(name);
 }
 
-/** Why a pod is left alone, whatever the profiles say. */
+/** Why no profile applies to a pod. */
 export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exemption | undefined {
   return isOutside(pod.namespace, options)
     ? 'excluded-namespace'

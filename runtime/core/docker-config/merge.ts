@@ -1,7 +1,7 @@
 /**
  * The merge of the platform's pull secret with the tenant's.
  *
- * The platform's entry wins for every registry that it names, in whatever spelling the tenant writes it. Keys below a
+ * The platform's entry wins for every registry that it names, in any spelling that the tenant uses. Keys below a
  * platform's host (`quay.io/team` next to `quay.io`) are allowed on purpose. A bad entry of the tenant is skipped and
  * reported; it never holds up the others, nor the platform.
  *
@@ -269,7 +269,7 @@ export type MergeResult =
 export const MAX_SECRET_BYTES: number = 1024 * 1024;
 
 /**
- * Merges. Total: never throws, whatever the texts are.
+ * Merges. Total: never throws.
  */
 export function mergePullSecrets(input: MergeInput): MergeResult {
   const parsed = parseDockerConfig(input.original);

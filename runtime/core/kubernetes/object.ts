@@ -18,7 +18,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** Object metadata: what is read here, and whatever else is there. */
+/** Object metadata: the fields that are read here, and any others. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;

@@ -124,7 +124,7 @@ const API_VERSION: Readonly<Record<Kind, string>> = {
  *
  * @param kind e.g. `DaemonSet`; the API version follows from it.
  * @param metadata at least the name.
- * @param fields `spec`, `data`, `rules` and whatever else the kind has.
+ * @param fields `spec`, `data`, `rules` and other top-level fields of the kind.
  */
 export function kubernetesObject<K extends Kind>(
   kind: K,
@@ -171,7 +171,7 @@ function withSecrets(spec: Templated, names: readonly string[]): object {
   return { ...spec, template: { ...template, spec: { ...template.spec, ...imagePullSecretsOf(names) } } };
 }
 
-// MachineConfigs of the Machine Config Operator: whatever a system installs on the nodes of a pool.
+// MachineConfigs of the Machine Config Operator: what a system installs on the nodes of a pool.
 
 /** The pool that takes a MachineConfig. */
 const ROLE_LABEL = 'machineconfiguration.openshift.io/role';

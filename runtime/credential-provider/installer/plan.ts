@@ -218,7 +218,7 @@ export function refusedPlace(code: string, message: string, hint: string): Place
 
 // The plan.
 
-/** Uninstalls: a drop-in without effect, whatever the node runs. A foreign drop-in stays. */
+/** Uninstalls: a drop-in without effect, regardless of what the node runs. A foreign drop-in stays. */
 export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,

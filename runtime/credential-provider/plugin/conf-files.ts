@@ -45,7 +45,7 @@ function dropIns(folders: readonly string[]): readonly string[] {
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
 }
 
-/** What is in a folder; folders in it are skipped, as the runtime does, whatever they are called. */
+/** What is in a folder; folders in it are skipped, as the runtime does, regardless of their names. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })

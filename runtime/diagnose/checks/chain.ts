@@ -390,7 +390,7 @@ function providerFailed(input: DoctorInput, failure: string): Told {
   const { matchImages, mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
-  // Without a mirror that is known, whatever Secret can be read may be the one for it.
+  // Without a known mirror, any readable Secret may be the one for it.
   const guessed = input.images.flatMap(({ mirrors, mirrorSecrets = [] }) =>
     mirrors.length === 0 ? mirrorSecrets : [],
   );

@@ -51,7 +51,7 @@ export function judgeImage(explained: Explained): readonly Finding[] {
   return judge(IMAGE_CHECKS, explained, { subject: explained.image }).toSorted(bySeverity);
 }
 
-/** What is wrong with the pull sources of an image, whoever pulls it. */
+/** What is wrong with the pull sources of an image, for every consumer. */
 export function judgePlaces(places: Places): readonly Finding[] {
   return judge([PLACES_CHECK], places, { subject: places.image });
 }

@@ -72,7 +72,7 @@ export type ReportNodeState = 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknow
 
 export interface ReportNodes {
   readonly total: number;
-  /** Carry the label, whatever they report. */
+  /** Carry the label, regardless of what they report. */
   readonly eligible: number;
   readonly inSync: number;
   readonly outOfSync: number;

@@ -146,7 +146,7 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
   return resultOf(result, answer);
 }
 
-/** @throws whatever the cluster of the Jobs refuses */
+/** @throws when the cluster of the Jobs rejects a request */
 async function work(
   cluster: HyperfleetCluster,
   statuses: readonly AdapterStatus[],

@@ -53,7 +53,7 @@ export interface ApiRequest {
 /** A payload has 64 KiB at most, a list of versions some hundred bytes for each. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** @returns the parsed answer. @throws GcpError, and whatever `token` and `signal` say */
+/** @returns the parsed answer. @throws GcpError, and errors of `token` and `signal` */
 export async function callGoogleApi<T>(
   request: ApiRequest,
   options: GoogleApiOptions,

@@ -214,7 +214,7 @@ export function podSelectors(
   };
 }
 
-/** Whether the pod is left alone whatever the plan says. */
+/** Whether the pod is excluded from every plan. */
 export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
   if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
   const isKruise = pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value;

@@ -179,7 +179,7 @@ export interface MirrorSetKind {
   readonly pullFrom: PullFrom;
 }
 
-/** One entry of one mirror set, whatever it says. */
+/** One entry of one mirror set, not validated. */
 export interface SetEntry {
   readonly source: string;
   readonly mirrors: readonly string[];
@@ -257,7 +257,7 @@ function listProblem(object: KubeObject): readonly MirrorProblem[] {
   return [problem('NotAList', origin, 'must be a list of sources with mirrors')];
 }
 
-/** Every entry of the three kinds, whatever it says, by kind, name and field: the order of the objects does not matter. */
+/** Every entry of the three kinds, not validated, by kind, name and field: the order of the objects does not matter. */
 export function setEntries(objects: readonly KubeObject[]): readonly SetEntry[] {
   return MIRROR_SET_KINDS.flatMap((set) =>
     objects
@@ -280,7 +280,7 @@ export function setEntries(objects: readonly KubeObject[]): readonly SetEntry[] 
   );
 }
 
-/** Whether `object` is of a kind, in whatever version of its group. */
+/** Whether `object` is of a kind, in any version of its group. */
 export function isOf(
   object: KubeObject,
   set: { readonly kind: string; readonly apiVersion: string },
