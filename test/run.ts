@@ -42,7 +42,7 @@ const MOST_FLAKY = 2;
 const NO_SECOND_RUN = /chaos|fuzz|soak|conformance/;
 const WORKERS = Math.max(2, availableParallelism());
 /** Tests against real programs wait for most of their time: for a back-off, a lease, a start. */
-const WORKERS_OF_REST = WORKERS + 1;
+const WORKERS_OF_REST = Math.ceil(WORKERS * 1.5);
 /** In which a file at its deadline says in which test it is, and cleans up. */
 const GRACE_MS = 5000;
 const root = new URL('..', import.meta.url).pathname;

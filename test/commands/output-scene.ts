@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { makeCertificates } from '../support/certificates.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const work = tempFolder();
@@ -24,13 +24,8 @@ export function nowhere(name: string): string {
   return join(work, name);
 }
 
-const pullSecret = (namespace: string, name: string, ...keys: readonly string[]): object => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  type: 'kubernetes.io/dockerconfigjson',
-  metadata: { name, namespace },
-  data: { '.dockerconfigjson': Buffer.from(dockerConfig(...keys)).toString('base64') },
-});
+const pullSecret = (namespace: string, name: string, ...keys: readonly string[]): object =>
+  pullSecretObject({ name, namespace }, dockerConfig(...keys));
 
 function dockerConfig(...keys: readonly string[]): string {
   const auth = Buffer.from('output:test').toString('base64');

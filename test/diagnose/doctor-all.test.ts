@@ -9,7 +9,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { causeText } from '../../runtime/diagnose/model/types.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -24,11 +24,8 @@ const put = (name: string, items: readonly object[]): string => {
 };
 const config = (hosts: readonly string[]): string =>
   JSON.stringify({ auths: Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth('all') }])) });
-const secret = (namespace: string, name: string, text: string): object => ({
-  ...meta('v1 Secret', { name, namespace }),
-  type: 'kubernetes.io/dockerconfigjson',
-  data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
-});
+const secret = (namespace: string, name: string, text: string): object =>
+  pullSecretObject({ name, namespace }, text);
 const pod = (
   namespace: string,
   name: string,

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -95,11 +95,7 @@ table(test, rows, async ({ giver, labels = {}, says }) => {
   const items = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'shop' } },
-    {
-      ...meta('v1 Secret', { name: 'quay', namespace: 'shop' }),
-      type: 'kubernetes.io/dockerconfigjson',
-      data: { '.dockerconfigjson': Buffer.from(auths).toString('base64') },
-    },
+    pullSecretObject({ name: 'quay', namespace: 'shop' }, auths),
     {
       ...meta('v1 Pod', { name: 'web', namespace: 'shop', labels: { app: 'web', ...labels } }),
       spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -23,11 +23,7 @@ const workload = (kind: string, name: string, spec: object): object => ({
 });
 const objects = (granted: boolean): readonly object[] => [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
-  {
-    ...meta('v1 Secret', { name: 'quay-robot', namespace: 'platform' }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(body).toString('base64') },
-  },
+  pullSecretObject({ name: 'quay-robot', namespace: 'platform' }, body),
   {
     ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'team' }),
     spec: {

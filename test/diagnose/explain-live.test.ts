@@ -9,7 +9,7 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
@@ -35,11 +35,7 @@ test('asks the API server at most ten times where nothing is blocked or refused'
 
 function secret(namespace: string, name: string, key: string, user: string) {
   const config = JSON.stringify({ auths: { [key]: { auth: plantedAuth('live', user) } } });
-  return {
-    ...meta('v1 Secret', { name, namespace }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(config).toString('base64') },
-  };
+  return pullSecretObject({ name, namespace }, config);
 }
 
 if (missing !== undefined) test.skip('all of it', missing);

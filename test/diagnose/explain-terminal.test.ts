@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { certificates } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -18,11 +18,7 @@ const auths = {
   'quay.io/other': { auth: plantedAuth('terminal') },
   'quay.io': { auth: plantedAuth('terminal') },
 };
-const secret = {
-  ...meta('v1 Secret', { name: 'pull', namespace: 'shop' }),
-  type: 'kubernetes.io/dockerconfigjson',
-  data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
-};
+const secret = pullSecretObject({ name: 'pull', namespace: 'shop' }, { auths });
 const account = {
   ...meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' }),
   imagePullSecrets: [{ name: 'pull' }],

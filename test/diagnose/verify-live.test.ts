@@ -11,7 +11,7 @@ import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { ca, tidy } from './verify-scene.ts';
@@ -31,11 +31,7 @@ function shortToken(): string {
 
 function secret(name: string, auths: Readonly<Record<string, string>>) {
   const config = { auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])) };
-  return {
-    ...meta('v1 Secret', { name, namespace: 'web' }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(JSON.stringify(config)).toString('base64') },
-  };
+  return pullSecretObject({ name, namespace: 'web' }, config);
 }
 
 if (missing !== undefined) test.skip('all of it', missing);

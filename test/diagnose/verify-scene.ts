@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { VerifyReport } from '../../runtime/diagnose/model/verification.ts';
 import { scratch } from '../registry/docker-registry.ts';
 import { certificates, stopServers } from '../registry/https-server.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -20,11 +20,7 @@ export const yaml = (object: object): string => `${JSON.stringify(object)}\n---\
 
 export function secret(namespace: string, name: string, auths: Readonly<Record<string, string>>): string {
   const config = { auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])) };
-  return yaml({
-    ...meta('v1 Secret', { name, namespace }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(JSON.stringify(config)).toString('base64') },
-  });
+  return yaml(pullSecretObject({ name, namespace }, config));
 }
 
 export function deployment(

@@ -1,27 +1,14 @@
 /** Long runs of one piece, at each place of a good text where its kind of character changes: what comes before is taken, and what comes after may be refused. */
 import type { Parser } from './parser.ts';
 
-/** What patterns and loops stumble over when there is a lot of it. Those that close nothing leave the rest of a document valid. */
-const PIECES: readonly string[] = [
-  '/',
-  ' ',
-  '\0',
-  'a',
-  '0',
-  '.',
-  '=',
-  ':',
-  '-',
-  ',',
-  '\\',
-  '\n',
-  '\\n',
-  '[',
-  '{',
-  '"',
-  '%',
-  '@',
-];
+export interface Search {
+  /** Of a text. */
+  readonly mostPlaces: number;
+  readonly pieces: readonly string[];
+}
+
+/** What loops stumble over when there is a lot of it. Those that close nothing leave the rest of a document valid. */
+export const WHOLE: Search = { mostPlaces: 12, pieces: [...'/ \0a0.=:-,\\\n[{"%@', '\\n'] };
 
 /** A text of any length, with what is repeated in it and where. */
 export interface Adversarial {
@@ -33,11 +20,10 @@ export interface Adversarial {
   readonly withRun: (length: number) => string;
 }
 
-/** Every piece at every place of every text of the corpus, at most `mostPlaces` in a text. */
+/** Every piece at every place of every text of the corpus, as far as the search goes. */
 export function* adversarial(
   { corpus, unit }: Pick<Parser, 'corpus' | 'unit'>,
-  mostPlaces: number,
-  pieces: readonly string[] = PIECES,
+  { mostPlaces, pieces }: Search,
 ): Generator<Adversarial> {
   for (const [text, whole] of corpus.entries())
     for (const at of placesIn(whole, mostPlaces))

@@ -3,33 +3,9 @@ import type { Parser } from './parser.ts';
 
 export interface Planted extends Parser {
   readonly grows: 'linear' | 'quadratic';
-  /** Whether the work is that of a pattern, which counting does not see. */
-  readonly byPattern?: true;
 }
 
-const ENDING = { slash: '/+$', blank: ' +$' };
-
 export const PLANTED: readonly Planted[] = [
-  {
-    name: 'a pattern that is tried from every place of a run',
-    grows: 'quadratic',
-    byPattern: true,
-    corpus: ['{"auths":{"quay.io/team":{}}}'],
-    unit: '',
-    // From a text, so that nobody takes it for one of ours.
-    run: (text) => text.replace(new RegExp(ENDING.slash), ''),
-  },
-  {
-    name: 'a pattern over the value of one field of a good document',
-    grows: 'quadratic',
-    byPattern: true,
-    corpus: ['{"name":"a b","size":1}'],
-    unit: '',
-    run: (text) => {
-      const { name } = JSON.parse(text) as { name?: unknown };
-      return typeof name === 'string' ? new RegExp(ENDING.blank).test(`${name}.`) : undefined;
-    },
-  },
   {
     name: 'a loop over what was seen',
     grows: 'quadratic',

@@ -1,14 +1,13 @@
 /**
  * How the work of a parser grows with its text, counted: how often each block of the product's code is entered. The same on every machine,
- * however busy. What one call of the language does is not seen: patterns are judged in the syntax tree, and `npm run fuzz` measures the rest.
+ * however busy. What one call of the language does is not seen: patterns are judged in the syntax tree (test/hostile/patterns.test.ts).
  */
 import { Session } from 'node:inspector/promises';
-import { adversarial } from './adversarial.ts';
+import { adversarial, type Search } from './adversarial.ts';
 import type { Parser } from './parser.ts';
 
-/** Where a run stands is tried at few places: the whole search is `npm run fuzz`. */
-const MOST_PLACES = 3;
-const PIECES = ['/', ' ', 'a', ','];
+/** Where a run stands is tried at few places, and of few pieces: the whole search is `npm run fuzz`. */
+export const BRIEF: Search = { mostPlaces: 3, pieces: ['/', ' ', 'a', ','] };
 /** Characters of a run. Four times fewer come before it. */
 const LONG = 2000;
 /** Blocks that a run of so many characters enters in quadratic time, and to spare. */
@@ -45,14 +44,14 @@ export class WorkCounter {
   }
 
   /** The worst that pieces at places of the corpus lead to. */
-  async worst(parser: Parser): Promise<Work> {
+  async worst(parser: Parser, search: Search): Promise<Work> {
     let worst: Work = { ratio: 0, blocks: 0, piece: '', at: 0, text: 0 };
     const bases: number[] = [];
     for (const text of parser.corpus) {
       await this.#of(parser, text);
       bases.push(await this.#of(parser, text));
     }
-    for (const { piece, at, text, withRun } of adversarial(parser, MOST_PLACES, PIECES)) {
+    for (const { piece, at, text, withRun } of adversarial(parser, search)) {
       const base = bases[text] ?? 0;
       const blocks = (await this.#of(parser, withRun(LONG))) - base;
       if (blocks < HARMLESS) continue;

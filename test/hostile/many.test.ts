@@ -22,7 +22,7 @@ import type { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -84,11 +84,7 @@ function dump(pods: number, entries: number): string {
       },
     ];
   });
-  const secret = {
-    ...meta('v1 Secret', SHAPED),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(auths(entries)).toString('base64') },
-  };
+  const secret = pullSecretObject(SHAPED, auths(entries));
   writeFileSync(
     join(folder, 'objects.json'),
     JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items, secret] }),

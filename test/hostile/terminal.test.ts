@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { parse } from 'yaml';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { pullSecretObject } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
@@ -71,13 +72,8 @@ test('a thousand broken entries fill no screen, and are counted', async () => {
   const auths = Object.fromEntries(
     Array.from({ length: 1000 }, (_, at) => [`r${at}.example.com`, { auth: '?' }]),
   );
-  const secret = (namespace: string, name: string, content: object) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(JSON.stringify(content)).toString('base64') },
-  });
+  const secret = (namespace: string, name: string, content: object) =>
+    pullSecretObject({ namespace, name }, content);
   const items = [
     secret('openshift-config', 'pull-secret', { auths: { 'quay.io': { auth: 'YTpi' } } }),
     secret('kube-system', 'additional-pull-secret', { auths }),

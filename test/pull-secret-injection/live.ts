@@ -27,7 +27,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { User } from '../control-plane/users.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -145,11 +145,7 @@ export function namespaceObject(name: string, labels: Record<string, string> = {
 
 export function sourceObject(namespace: string, name: string, hosts: readonly string[]): TestObject {
   const auths = Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth(host) }]));
-  return {
-    ...meta('v1 Secret', { name, namespace }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
-  };
+  return pullSecretObject({ name, namespace }, { auths });
 }
 
 /** Grants Secrets of a namespace to any profile, for these namespaces. */

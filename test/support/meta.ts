@@ -12,3 +12,13 @@ export function meta<Type extends string, Metadata extends object>(
   const [apiVersion = '', kind] = type.split(' ');
   return { apiVersion, kind: kind as ReturnType<typeof meta<Type, Metadata>>['kind'], metadata };
 }
+
+/** A pull secret with this text in it, or this document. */
+export function pullSecretObject<Metadata extends object>(metadata: Metadata, config: string | object) {
+  const text = typeof config === 'string' ? config : JSON.stringify(config);
+  return {
+    ...meta('v1 Secret', metadata),
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
+  };
+}

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODE } from '../reconcile/process.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -16,13 +17,7 @@ mkdirSync(cluster);
 function secret(namespace: string, name: string, host: string, more: object = {}): object {
   const auth = Buffer.from(`robot:${plantedPassword(host)}`).toString('base64');
   const text = JSON.stringify({ auths: { [host]: { auth } } });
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, ...more },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
-  };
+  return pullSecretObject({ name, namespace, ...more }, text);
 }
 
 const write = (folder: string, object: object): void =>
