@@ -260,12 +260,18 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Reads, and decides. Rejects with the error of the failed request. */
 export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
   const { root, configDir, takeOver } = options;
-  const presentDropIn = read('', dropInFile(options))?.text;
+  const dropIn = (): string | undefined => read('', dropInFile(options))?.text;
   if (options.uninstall)
-    return planNodeUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
+    return planNodeUninstall(dropIn(), options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
   const client = await podClient(PROGRAM, env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
-  const kubelet = await loadedKubelet(options);
+  let presentDropIn = dropIn();
+  let kubelet = await loadedKubelet(options);
+  // The engine may write it meanwhile: what systemd has read is compared with the same text.
+  while (presentDropIn !== dropIn()) {
+    presentDropIn = dropIn();
+    kubelet = await loadedKubelet(options);
+  }
   const { words, pointers, ...unit } = readKubelet(options, kubelet);
   const isThere = (path: string): boolean => existsSync(root + path);
   return planInstall({
