@@ -159,7 +159,7 @@ test('without -A it is one namespace', async () => {
     [1],
   );
   const ran = await doctor('--all', '-n', 'nowhere', '--from', scene);
-  assert.equal(ran.stdout, 'No pod in namespace "nowhere" fails to pull\n');
+  assert.equal(ran.stdout, 'No pod in namespace "nowhere" fails to pull; -A examines every namespace\n');
   assert.equal(ran.code, 0);
 });
 

@@ -91,8 +91,8 @@ export interface Row extends Case {
   readonly what?: string;
   readonly broken: string;
   readonly says: RegExp;
-  /** Whether the printed YAML alone fixes it. */
-  readonly fixes?: true;
+  /** What the printed YAML and commands leave to be fixed; true: nothing. */
+  readonly fixes?: true | string;
   readonly advice?: RegExp;
 }
 
@@ -243,6 +243,19 @@ export const rows: readonly Row[] = [
     ],
     broken: 'credential',
     says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
+  },
+  {
+    name: 'the same, fixed as printed',
+    reason: 'the Secret is there then, and the pod is from before it',
+    objects: [
+      account([]),
+      deployment({}),
+      podOfWeb(),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
+    ],
+    broken: 'credential',
+    says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
+    fixes: 'injection',
   },
   {
     name: 'a Deployment whose pod is from before its ServiceAccount listed anything',

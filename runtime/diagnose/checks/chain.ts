@@ -11,7 +11,7 @@ import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
 import type { DoctorInput, Explanation, Finding, FoundIn, NodeEvidence, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import { mirrorFixTold } from './pull.ts';
-import { pullRemedy } from './pull-remedies.ts';
+import { newSecret, pullRemedy } from './pull-remedies.ts';
 
 // The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them.
 
@@ -342,16 +342,31 @@ function noCredential(input: DoctorInput): Told | undefined {
       return {
         about,
         message: `${message}, and the registry asks for one`,
-        advice: entryAdvice(input, explanation),
+        ...giveEntry(input, hostOf(explanation.repository)),
       };
   }
   return undefined;
 }
 
-function entryAdvice({ isStatic }: DoctorInput, { repository }: Explanation): string {
-  return isStatic
-    ? `A static pod cannot list Secrets: put an entry for ${hostOf(repository)} into the pull secret of the cluster, or into the kubelet's config.json on the node`
-    : 'Add an entry for its host to a Secret of the pod';
+/** A Secret for `host`, and the list that names it. */
+function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice' | 'commands'> {
+  if (input.isStatic)
+    return {
+      advice: `A static pod cannot list Secrets: put an entry for ${host} into the pull secret of the cluster, or into the kubelet's config.json on the node`,
+    };
+  const created = newSecret(host, input.namespace);
+  const { fix = [], commands = [], advice } = fixAccount(input, undefined, created?.name ?? `for-${host}`);
+  const lists = fix.map((object) => {
+    const { apiVersion: _version, kind, metadata, ...patch } = object as unknown as KubeObject;
+    const { name, namespace = '' } = metadata;
+    const words = ['patch', kind.toLowerCase(), name, '-n', namespace, '-p', JSON.stringify(patch)];
+    return kubectl(words, [name, namespace]) ?? [];
+  });
+  const first = `Create a Secret for ${host}, and list it in imagePullSecrets`;
+  return {
+    advice: advice === undefined ? first : `${first}. ${advice}`,
+    commands: created === undefined ? [] : [created.command, ...lists.flat(), ...commands],
+  };
 }
 
 /** Where every credential for an image says itself that it will be refused. */
@@ -452,7 +467,7 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
 function refused({ failure, namespace, images }: DoctorInput): Told | undefined {
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
-  const sent = images.some((one) => one.text === image && one.explanation?.kubelet.anonymous === false);
+  const sent = images.find((one) => one.text === image)?.explanation?.kubelet.tried ?? [];
   const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
   const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
   return {

@@ -2,6 +2,7 @@
 import { isObjectName } from '../../core/kubernetes/object.ts';
 import { shellWord } from '../../core/text.ts';
 import type { PullCause, PullFailure } from '../model/pull-failure.ts';
+import type { EntryPlace } from '../model/types.ts';
 
 /** The values stand in the environment, and in no list of commands. */
 const CREATE_SECRET =
@@ -12,17 +13,15 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   'no-credential': [
     '{host} requires a credential and got none',
     'Put an entry for {host} into a Secret that the pod lists',
-    CREATE_SECRET,
   ],
   'auth-required': [
     '{host} requires a credential and accepted none',
     'Check the entry for {host}: pullwright verify for the image says which credential is refused, and why',
   ],
-  'credential-rejected': ['{host} refused the credential', 'Renew the entry for {host}', CREATE_SECRET],
+  'credential-rejected': ['{host} refused the credential', 'Renew {entry}'],
   'credential-expired': [
     'the credential for {host} has expired',
-    'Renew the entry for {host}; a credential provider on the node does that by itself',
-    CREATE_SECRET,
+    'Renew {entry}; a credential provider on the node does that by itself',
   ],
   'permission-denied': [
     '{host} knows the credential, which may not pull this image',
@@ -149,30 +148,45 @@ export interface RemedyAbout {
   readonly namespace: string;
   readonly pod?: string | undefined;
   readonly node?: string | undefined;
-  /** Whether the pull has a credential. */
-  readonly sent?: boolean;
+  /** What the kubelet offers for the image. */
+  readonly sent?: readonly EntryPlace[];
+}
+
+/** The key under which a Secret for `host` is looked up by every client. */
+function serverOf(host: string | undefined): string | undefined {
+  return host === 'docker.io' ? 'https://index.docker.io/v1/' : host;
+}
+
+/** A Secret for `host` to create in `namespace`; undefined where no name can be made of it. */
+export function newSecret(
+  host: string,
+  namespace: string,
+): { readonly name: string; readonly command: string } | undefined {
+  const name = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
+  if (!isObjectName(name) || !isObjectName(namespace)) return undefined;
+  const known: Readonly<Record<string, string>> = { secret: name, namespace, server: serverOf(host) ?? '' };
+  const command = CREATE_SECRET.replace(/\{(\w+)\}/g, (_whole, word: string) => shellWord(known[word] ?? ''));
+  return { name, command };
 }
 
 /** What a failure means and what to do, with names filled in; a command only where all its names are known. Total. */
 export function pullRemedy(
   failure: PullFailure,
-  { namespace, pod, node, sent = false }: RemedyAbout,
+  { namespace, pod, node, sent = [] }: RemedyAbout,
 ): { readonly said: string; readonly advice: string } {
   const { cause, host, image, missing = [] } = failure;
   const [said, general, command] = REMEDIES[cause];
   const advice =
-    sent && cause === 'rate-limited' ? 'Use an account with a higher limit, or a mirror' : general;
-  const slug = host
-    ?.toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '');
+    sent.length > 0 && cause === 'rate-limited' ? 'Use an account with a higher limit, or a mirror' : general;
+  const entries = sent.map(({ key, source }) => `entry "${key}" of ${source}`).join(' and ');
   const known: Readonly<Record<string, string | undefined>> = {
     host,
     node,
     pod,
     namespace,
-    server: host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
-    secret: missing[0] ?? (slug === undefined ? undefined : `pull-${slug}`),
+    entry: entries === '' ? `the entry for ${host}` : entries,
+    server: serverOf(host),
+    secret: missing[0],
     missing: missing.join(', '),
     short: image,
   };

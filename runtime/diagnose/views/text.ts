@@ -206,8 +206,9 @@ function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
 
 /** What is wrong, and what to do. */
 export function findingLines({ severity, message, advice, commands = [] }: Finding): readonly string[] {
-  const fix = [advice ?? [], ...commands].flat().join(': ');
-  return [`${severity}: ${message}`, ...(fix === '' ? [] : [`fix: ${fix}`])];
+  // A command stands alone, to be copied.
+  const fixes = [advice ?? [], ...commands].flat();
+  return [`${severity}: ${message}`, ...fixes.map((fix) => `fix: ${fix}`)];
 }
 
 // What `pullwright validate` prints.
@@ -362,7 +363,8 @@ export function renderCauses(causes: readonly Cause[], { namespace, paint, compl
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
   if (causes.length === 0) {
     const limit = complete ? '' : ', as far as could be read';
-    return `No pod${where} fails to pull${limit}\n`;
+    const others = namespace === undefined ? '' : '; -A examines every namespace';
+    return `No pod${where} fails to pull${limit}${others}\n`;
   }
   const pods = causes.reduce((sum, one) => sum + one.pods, 0);
   const head = `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
