@@ -357,7 +357,7 @@ function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice' | 'com
   const created = newSecret(host, input.namespace);
   const { fix = [], commands = [], advice } = fixAccount(input, undefined, created?.name ?? `for-${host}`);
   const lists = fix.map((object) => {
-    const { apiVersion: _version, kind, metadata, ...patch } = object as unknown as KubeObject;
+    const { apiVersion: _version, kind, metadata, ...patch } = object;
     const { name, namespace = '' } = metadata;
     const words = ['patch', kind.toLowerCase(), name, '-n', namespace, '-p', JSON.stringify(patch)];
     return kubectl(words, [name, namespace]) ?? [];
