@@ -92,12 +92,12 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'explain deploy/op -n shop --from FOLDER/all.yaml',
       code: 1,
-      says: /error: .*no usable pull source for "[^"]+": registry\.redhat\.io\/\S+ rejected by the policy/,
+      says: /error: .*no usable pull source for "[^"]+": registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
     },
     {
       args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',
       code: 1,
-      says: /broken +places .*registry\.redhat\.io\/\S+ rejected by the policy/,
+      says: /broken +places .*registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
     },
     {
       args: `mirrors ${DENIED} --for node --from FOLDER/all.yaml`,

@@ -171,7 +171,7 @@ const LISTED = put(
     spec: { template: { spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] } } },
   },
 );
-/** A pod whose registry refuses it, for a reason that no object fixes. */
+/** A pod whose registry is not found: neither an object nor a command fixes it. */
 const UNFIXED = put('unfixed.yaml', {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -182,7 +182,7 @@ const UNFIXED = put('unfixed.yaml', {
     containerStatuses: [
       {
         name: 'a',
-        state: { waiting: { reason: 'ErrImagePull', message: `image "${IMAGE}": unauthorized` } },
+        state: { waiting: { reason: 'ErrImagePull', message: 'dial tcp: lookup quay.io: no such host' } },
       },
     ],
   },
@@ -210,6 +210,12 @@ table(
       ),
     ),
     ended(
+      'doctor --all -o yaml of a document that cannot be read',
+      1,
+      ['doctor', '--all', '-A', '-f', BROKEN, '-o', 'yaml'],
+      /^(?![\s\S]*Nothing is broken)[\s\S]*broken\.yaml:1/,
+    ),
+    ended(
       'doctor -o yaml where a command is the fix',
       1,
       ['doctor', 'deploy/web', '-n', 'shop', '-f', LISTED, '-o', 'yaml'],
@@ -219,7 +225,7 @@ table(
       'doctor --all -o yaml where no YAML is a fix',
       1,
       ['doctor', '--all', '-A', '-f', UNFIXED, '-o', 'yaml'],
-      /^Not fixed by YAML: Pod\/shop\/web-1: no credential that is listed matches /,
+      /^Not fixed by YAML: Pod\/shop\/web-1: the last pull of .* cannot resolve the name quay\.io\. Check /,
     ),
     ...['yaml', 'name'].map((form) =>
       ended(

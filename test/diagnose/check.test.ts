@@ -1,6 +1,6 @@
 /** `pullwright check`: of a folder, of a cluster that is there, and what is no use of it. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -93,6 +93,33 @@ test('of a dump of several clusters the one of the fleet is checked', async () =
   const asked = await check('--fleet', single, '--from', dump);
   assert.equal(asked.code, 2, asked.stdout);
   assert.match(asked.stderr, /which cluster of --from is "lab": it has .*one.*two.*--cluster/);
+  const typo = await check('--pre', '--fleet', single, '--cluster', 'nonsense', '--from', nodes);
+  assert.equal(typo.code, 2, typo.stdout);
+  assert.match(typo.stderr, /which cluster of --from is "nonsense": it has local/);
+  const named = await check('--pre', '--fleet', single, '--cluster', 'local', '--from', nodes);
+  assert.equal(named.code, 0, named.stdout + named.stderr);
+});
+
+test('of a fleet of several, a folder whose clusters have other names is named alone', async () => {
+  const renamed = join(folder, 'renamed');
+  for (const name of ['one', 'two'])
+    cpSync(join(dump, name), join(renamed, `prod-${name}`), { recursive: true });
+  const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', renamed);
+  assert.equal(ran.code, 2, ran.stdout);
+  assert.match(ran.stderr, /it has prod-one, prod-two; name its folder alone/);
+});
+
+test('a standalone cluster of a fleet of several is what is in no folder of its own', async () => {
+  const hub = join(folder, 'hub.json');
+  const hosted = meta('hypershift.openshift.io/v1beta1 HostedCluster', {
+    name: 'prod',
+    namespace: 'clusters',
+  });
+  const items = [JSON.parse(readFileSync(nodes, 'utf8')) as unknown, hosted, hosted];
+  writeFileSync(hub, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const ran = await check('--pre', '--fleet', fleet, '--cluster', 'one', '--from', hub);
+  assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+  assert.match(ran.stdout, /\nwarn {2}read {2,}(?!warning).*hub\.json:/);
 });
 
 table(

@@ -174,6 +174,8 @@ test('a workload in the place of an image is the workload', async () => {
   assert.match(ran.stdout, /^quay\.io\/shop\/web:1\n/);
   const two = await explain('deploy/web', 'quay.io/a', '-n', 'shop');
   assert.equal(two.code, 2);
+  const bad = await explain('--pod', 'foo/bar/baz');
+  assert.match(bad.stderr, /Cannot read --pod "foo\/bar\/baz"/);
   assert.match(two.stderr, /--pod deploy\/web, and the image of that name is docker\.io\/deploy\/web/);
 });
 

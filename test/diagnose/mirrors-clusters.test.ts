@@ -72,7 +72,8 @@ const ROWS: readonly MirrorsRow[] = [
     code: 1,
     says: [
       /rule {3}quay\.io \(Image\/cluster spec\.registrySources\.blockedRegistries\)/,
-      /forbids to contact it/,
+      /not tried: The rule for "quay\.io" forbids to contact it/,
+      /\nwrong {2}no usable pull source for "quay\.io\/a\/x:1"\n/,
     ],
   },
   {

@@ -56,6 +56,11 @@ test('doctor names the mirror and not DNS', async () => {
   assert.match(ran.stdout, /kind: ImageTagMirrorSet/);
 });
 
+test('mirrors names the mirror, and has a code for programs', async () => {
+  const ran = await cli('mirrors', 'quay.invalid/a/x:1', '--for', 'node', '-o', 'json');
+  assert.match(ran.stdout, /"code": ?"MirrorsServeDigestsOnly"/);
+});
+
 test('verify names the mirror', async () => {
   const ran = await cli('verify', '--all-in-use', '--timeout', '2');
   assert.match(ran.stdout, PASSED);

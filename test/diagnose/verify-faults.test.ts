@@ -105,6 +105,21 @@ test('every fault of a registry has its verdict', async () => {
   });
 });
 
+test('a credential that has ended, and is taken all the same, is no failure', async () => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const { host } = await startServer((_, response) =>
+    response.writeHead(200, { 'docker-content-digest': digest, 'content-type': 'application/json' }).end(),
+  );
+  const from = dump(
+    'ended',
+    secret('web', 'pull', { [host]: endedToken() }),
+    deployment('web', 'all', [`${host}/team/app:1`], ['pull']),
+  );
+  const { code, report } = await asked('--all-in-use', '--from', from, ...allow(host));
+  assert.equal(report.images[0]?.attempts[0]?.verdict, 'Valid');
+  assert.equal(code, 0);
+});
+
 test('a registry that is silent is given up in time', async () => {
   const silent = await startServer(() => undefined);
   const from = dump('silent', deployment('web', 'all', [`${silent.host}/team/app:1`], []));

@@ -117,15 +117,15 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | u
   if (places.length > 0) return undefined;
   const from = why?.from === undefined ? '' : ` (${why.from})`;
   return {
-    message: `no usable pull source for "${image}"${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
+    message: `no usable pull source for "${image}"${why === undefined ? '' : `: ${why.reference} is not tried: ${why.why}${from}`}`,
     advice:
-      'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the pod asks for',
+      'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the image is written with',
   };
 }
 
 /** Mirrors that are there and not tried, and what changes that. */
-export function mirrorFixTold({ message, fix, object }: MirrorFix): Told {
-  return { message, advice: fix, ...(object === undefined ? {} : { fix: [object] }) };
+export function mirrorFixTold({ code, message, fix, object }: MirrorFix): Told {
+  return { code, message, advice: fix, ...(object === undefined ? {} : { fix: [object] }) };
 }
 
 /**

@@ -16,7 +16,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import type { AskedRight, CheckInput } from '../checks/installation.ts';
 import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
-import { readClusters } from '../model/look.ts';
+import { type FoundCluster, readClusters } from '../model/look.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
 import { answer } from '../views/text.ts';
@@ -180,7 +180,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
         hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
       },
     );
-  const seen = await look(flags, { plan, cluster }, io);
+  const seen = await look(flags, { plan, cluster, isOnly: fleet.clusters.length === 1 }, io);
   const input = { ...seen.input, plan, rows: statusRows(seen.store), ...askedOf(cluster) };
   const findings = [
     ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
@@ -196,7 +196,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 /** @throws UsageError */
 function chosen({ clusters }: Fleet, name: string, { cluster: wanted, from }: Values): FleetCluster {
   const names = clusters.map(({ context }) => context.name).join(', ');
-  // Of a fleet of one, a folder may still have several.
+  // Of a fleet of one, it chooses among those of the folder.
   const isOnly = wanted === undefined || (clusters.length === 1 && from !== undefined);
   const found = isOnly ? clusters[0] : clusters.find(({ context }) => context.name === wanted);
   if (found === undefined)
@@ -229,6 +229,8 @@ interface Seen {
 interface Sought {
   readonly plan: readonly KubeObject[];
   readonly cluster: FleetCluster;
+  /** Whether the fleet has no other. */
+  readonly isOnly: boolean;
 }
 
 async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen> {
@@ -244,29 +246,29 @@ async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen>
 }
 
 /**
- * Several folders are parts of one dump. Of its clusters the one that has the name of the fleet's counts, else that of `--cluster`.
+ * Several folders are parts of one dump. Of its clusters that of `--cluster` counts, else the one that has the name of the
+ * fleet's, else what is in the folder of no other.
  *
  * @throws UsageError where it is not clear which is meant
  */
 async function lookInto(
   dirs: readonly string[],
-  { plan, cluster: { context } }: Sought,
+  { plan, cluster: { context }, isOnly }: Sought,
   wanted: string | undefined,
   io: CommandIo,
 ): Promise<Seen> {
   const all = await readClusters(dirs, [...folderKinds(plan)], io.stdin);
-  const own = context.kind === 'management' ? 'management' : context.name;
-  const meant =
-    all.length === 1
-      ? all[0]
-      : [wanted, context.name, own].flatMap(
-          (name) => all.find(({ cluster }) => cluster.name === name) ?? [],
-        )[0];
+  const { name, kind } = context;
+  const named = (one: string): FoundCluster | undefined => all.find(({ cluster }) => cluster.name === one);
+  const isOutside = kind === 'management' || (kind === 'standalone' && !isOnly);
+  const other = isOutside ? named('management') : undefined;
+  const own = named(name) ?? (all.length === 1 ? all[0] : other);
+  const meant = wanted === undefined || wanted === name ? own : named(wanted);
   if (meant === undefined)
     throw new UsageError(
-      `Cannot tell which cluster of --from is "${wanted ?? context.name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; choose one with --cluster, or name its folder alone`,
+      `Cannot tell which cluster of --from is "${wanted ?? name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; ${isOnly ? 'choose one with --cluster, or ' : ''}name its folder alone`,
     );
-  const { given: store, problems } = meant;
+  const { given: store, problems } = meant.read();
   return { store, problems, input: { objects: [...store], live: false } };
 }
 
@@ -276,7 +278,7 @@ function unreadFindings(problems: readonly string[]): readonly Finding[] {
     check: 'read',
     severity: message.startsWith('warning: ') ? 'warning' : 'error',
     subject: '',
-    message,
+    message: message.replace(/^warning: /, ''),
     advice: 'Grant the right, or correct the file',
   }));
 }

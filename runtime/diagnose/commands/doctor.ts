@@ -68,10 +68,7 @@ function print(
   if (form !== 'yaml') return answer(io, form, told);
   const { yaml, beside } = fixOf(findings);
   io.stdout.write(yaml);
-  writeProblems(
-    io,
-    beside.size === 0 && yaml === '' ? ['Nothing is broken: there is nothing to fix'] : beside,
-  );
+  writeProblems(io, told.failed ? beside : ['Nothing is broken: there is nothing to fix']);
   return told.failed ? 1 : 0;
 }
 

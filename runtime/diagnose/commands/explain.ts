@@ -100,7 +100,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   positionals.forEach(imageOf);
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
-  const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] });
+  const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] }, '--pod');
   const { store, problems, places, notes, hosted } = await readPull(values, puller, io);
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : reader.images;
@@ -182,20 +182,23 @@ function withUnread(explanation: Explanation, unread: number): Explanation {
 }
 
 /** @throws UsageError for a pod that is no name and no workload */
-export function pullerOf({
-  namespace = 'default',
-  serviceAccount = 'default',
-  node,
-  pod: written,
-}: {
-  readonly [Field in 'namespace' | 'serviceAccount' | 'node' | 'pod']?: string | undefined;
-}): PodPuller {
+export function pullerOf(
+  {
+    namespace = 'default',
+    serviceAccount = 'default',
+    node,
+    pod: written,
+  }: {
+    readonly [Field in 'namespace' | 'serviceAccount' | 'node' | 'pod']?: string | undefined;
+  },
+  field: string,
+): PodPuller {
   const base = { namespace, serviceAccount, ...(node === undefined ? {} : { node }) };
   if (written === undefined) return base;
   const pod = parsePodName(written);
   if (pod === undefined || pod.name === '')
     throw new UsageError(
-      `Cannot read pod "${written}": expected a name, or a kind and a name as in deploy/web`,
+      `Cannot read ${field} "${written}": expected a name, or a kind and a name as in deploy/web`,
     );
   return { ...base, pod };
 }

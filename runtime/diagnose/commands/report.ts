@@ -121,7 +121,8 @@ export async function gatherFolders(
   stdin: NodeJS.ReadableStream,
 ): Promise<Gathered> {
   const kinds = [...DOCTOR_FOLDER_KINDS, ...STATUS_KINDS.map(({ kind }) => kind)];
-  const clusters = await readClusters(dirs, kinds, stdin);
+  const found = await readClusters(dirs, kinds, stdin);
+  const clusters = found.map(({ cluster, read }) => ({ cluster, ...read() }));
   return {
     clusters: clusters.map(({ cluster: { name, hostedCluster }, store, given, hosted }) =>
       factsOf(store, { name, hostedCluster, hosted, unread: [] }, given),

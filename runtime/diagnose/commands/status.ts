@@ -172,10 +172,12 @@ async function look(
   const all = await readClusters(from, kinds, io.stdin);
   const names = all.map((one) => one.cluster);
   const chosen = cluster === undefined ? names : [chooseCluster(names, cluster)];
-  const clusters = all.filter((one) => chosen.includes(one.cluster));
+  const clusters = all
+    .filter(({ cluster }) => chosen.includes(cluster))
+    .map(({ cluster: { name }, read }) => ({ name, ...read() }));
   return {
     rows: byUrgency(
-      clusters.flatMap(({ cluster: { name }, given }) =>
+      clusters.flatMap(({ name, given }) =>
         statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
       ),
     ),

@@ -222,7 +222,7 @@ function judgeOne(
   hosted: boolean,
 ): Pick<TestOutcome, 'failure' | 'findings'> {
   try {
-    const reader = findWorld(store, pullerOf(expectation), { hosted });
+    const reader = findWorld(store, pullerOf(expectation, 'pod'), { hosted });
     const explanation = explainIn(reader, imageOf(expectation.image));
     const failure = judgeExpectation(expectation, explanation);
     return failure === undefined ? {} : { failure, findings: explanation.findings };

@@ -332,7 +332,7 @@ async function run(
     names: findings.map(({ subject }) => subject),
     text: (columns) => verifyText(oneLined(report), { paint: paintFor(io), warnDays, columns }),
     nothing: 'No credential is refused, or expires soon',
-    failed: wantsAttention(report) || firstBroken(findings) !== undefined || problems.length > 0,
+    failed: wantsAttention(report) || problems.length > 0,
   });
   if (cronJob === undefined) return code;
   await publish({ report, problems, soon: new Set(endingSoon(report, warnDays)) }, cronJob, values, io);

@@ -356,21 +356,26 @@ export async function readFolders(
   return worldIn(await locateAll(dirs, more, stdin), cluster, namespace);
 }
 
-/** A cluster of a folder, whole. */
-export interface ReadCluster extends ReadWorld {
+/** A cluster of a folder. */
+export interface FoundCluster {
   readonly cluster: ClusterObjects;
+  /** Reads it whole. */
+  readonly read: () => ReadCluster;
+}
+
+export interface ReadCluster extends ReadWorld {
   /** As it is given: without the copies, and without what would be reported of them. */
   readonly given: ObjectStore;
 }
 
-/** The same for every cluster that is there. */
+/** Every cluster that is there. */
 export async function readClusters(
   dirs: readonly string[],
   more: readonly string[],
   stdin: NodeJS.ReadableStream,
-): Promise<readonly ReadCluster[]> {
+): Promise<readonly FoundCluster[]> {
   const folders = await locateAll(dirs, more, stdin);
-  return clustersOf(folders).map((cluster) => ({ cluster, ...worldOf(folders, cluster) }));
+  return clustersOf(folders).map((cluster) => ({ cluster, read: () => worldOf(folders, cluster) }));
 }
 
 async function locateAll(
@@ -426,7 +431,7 @@ function worldOf(
   folders: readonly LocatedFolder[],
   chosen: ClusterObjects,
   ofNone: string = 'default',
-): Omit<ReadCluster, 'cluster'> {
+): ReadCluster {
   const meant = objectsOf(chosen);
   const store = new ObjectStore();
   const places = new Map<string, string>();

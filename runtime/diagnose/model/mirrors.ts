@@ -403,9 +403,6 @@ export function mirrorReports(
     );
     const { image, candidates: places } = resolution;
     const candidates = linesOf(resolution, place);
-    const skipped = candidates.flatMap(({ skipped: why, ...line }) =>
-      why === undefined ? [] : [{ ...line, why: why.message }],
-    );
     return [
       {
         image,
@@ -415,7 +412,8 @@ export function mirrorReports(
         ...ruleOf(resolution, place),
         candidates,
         ...(resolution.refusal === undefined ? {} : { refusal: resolution.refusal }),
-        findings: judgePlaces({ image, places, skipped, mirrorFix }),
+        // Each of the candidates says why it is skipped.
+        findings: judgePlaces({ image, places, skipped: [], mirrorFix }),
         problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
       },
     ];

@@ -203,6 +203,8 @@ export interface Finding {
   /** The object: `Pod/web/shop-1`; empty where it is the cluster or the file as a whole. */
   readonly subject: string;
   readonly message: string;
+  /** What keeps mirrors from being tried. */
+  readonly code?: MirrorFix['code'];
   /** The system that it concerns, where a check serves several. */
   readonly system?: ReportSystemName;
   /** What it is about, by which findings of one cause are grouped: a host, a Secret, a profile, a node. */
